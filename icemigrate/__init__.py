@@ -1,0 +1,1 @@
+"""icemigrate: versioned, reviewed and reversible migrations for Apache Iceberg tables."""

@@ -1,0 +1,78 @@
+"""Mistakes of the user as values: what, where, and what to do about it.
+
+All mistakes of all files are collected and shown at once, so nothing here is raised.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(str, Enum):
+    """How much a diagnostic weighs: an error stops the command, the others do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A position in a file.
+
+    :param file: path as the user would type it, relative to the working directory where possible.
+    :param line: 1-based.
+    :param column: 1-based, in characters.
+    """
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One mistake.
+
+    :param code: permanent kebab-case identifier, e.g. ``unknown-key``; tests and ignores rely on it.
+    :param message: one sentence, naming the offending word.
+    :param hint: what to write or do instead.
+    """
+
+    code: str
+    message: str
+    place: Place | None = None
+    hint: str | None = None
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        hint = f"\n    {self.hint}" if self.hint else ""
+        return f"{where}{self.severity.value}: {self.message} [{self.code}]{hint}"
+
+
+def sort_key(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
+    """Order of showing: by file, then position, then code."""
+    place = diagnostic.place or Place("")
+    return (place.file, place.line, place.column, diagnostic.code)
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether one of the diagnostics stops the command."""
+    return any(d.severity is Severity.ERROR for d in diagnostics)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """A hint that names the nearest known word, or ``None`` where none is near.
+
+    Case and ``-``/``_`` are ignored while comparing, since those are the usual slips.
+    """
+    folded = {k.lower().replace("-", "_"): k for k in known}
+    near = difflib.get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+    return f"did you mean `{folded[near[0]]}`?" if near else None

@@ -1,0 +1,102 @@
+"""Faults of the world as one exception tree, and the one table of exit codes.
+
+A *fault* is something icemigrate met and cannot go on from: a catalog that does not answer, a
+lock that someone holds, a table that is not what the plan was made for.  A *mistake* in a file
+is not a fault but a value (see :mod:`icemigrate.diagnostics`); :class:`Mistakes` carries such
+values across a call boundary.  Everything else that is raised is a bug.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from icemigrate.diagnostics import Diagnostic
+
+
+class ExitCode(IntEnum):
+    """What a process of ``icemigrate`` ends with; the number is the value, the name the meaning."""
+
+    OK = 0
+    """Everything asked for was done, or there was nothing to do."""
+    ERROR = 1
+    """A fault: nothing more was done after it."""
+    CHANGES = 2
+    """There is something to do (only with ``--detailed-exitcode``)."""
+    FINDINGS = 3
+    """Mistakes in the files, findings of a check, or a missing ``allow``."""
+    CONFLICT = 4
+    """A conflict between base, wanted and actual; drift; or a stale plan."""
+    LOCKED = 5
+    """Somebody else holds the project's lock."""
+    USAGE = 64
+    """The command was called wrongly (``EX_USAGE`` of sysexits.h)."""
+
+
+class IcemigrateError(Exception):
+    """Root of all faults.
+
+    :param message: what happened, in one sentence that names the thing it happened to.
+    :param hint: what to do about it, in one sentence; shown below the message.
+    """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.ERROR
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(IcemigrateError):
+    """The command or the Python API was called wrongly."""
+
+    exit_code = ExitCode.USAGE
+
+
+class Mistakes(IcemigrateError):
+    """The user's files hold mistakes; all of them are in :attr:`diagnostics`."""
+
+    exit_code = ExitCode.FINDINGS
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        count = len(diagnostics)
+        super().__init__(f"{count} mistake{'' if count == 1 else 's'} in the project's files")
+        self.diagnostics = diagnostics
+
+
+class MissingExtra(IcemigrateError):
+    """An optional dependency is not installed; the hint holds the ``pip`` line that installs it."""
+
+
+class CatalogError(IcemigrateError):
+    """The catalog could not be reached, read, or does not do what was asked of it."""
+
+
+class MetadataError(CatalogError):
+    """A table's metadata file is missing, not readable, or not what the specification says."""
+
+
+class HistoryError(IcemigrateError):
+    """The project's history cannot be read, or is not this project's."""
+
+
+class EngineError(IcemigrateError):
+    """Java, Spark or a statement that Spark was given failed."""
+
+
+class ConflictError(IcemigrateError):
+    """Base, wanted and actual differ in a way that icemigrate does not resolve by itself."""
+
+    exit_code = ExitCode.CONFLICT
+
+
+class StalePlan(ConflictError):
+    """The world is no longer what the saved plan was made for."""
+
+
+class LockHeld(IcemigrateError):
+    """Somebody else is applying or rolling back."""
+
+    exit_code = ExitCode.LOCKED
