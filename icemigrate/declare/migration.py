@@ -1,0 +1,232 @@
+"""What one migration file says, as typed values that nothing was folded into yet.
+
+Three things can be said of a key: it is absent (:data:`UNSET`), it is given as ``null`` (``None``),
+or it has a value.  Keys whose absence and emptiness mean the same (``columns``, ``renames``, …) are
+plain tuples.  Types, paths, partition and sort terms stay the strings that the user wrote; the fold
+parses them and asks :meth:`TableEntry.place_of` where to point when one is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from typing import Final, Literal, TypeAlias
+
+from icemigrate.declare.version import Version
+from icemigrate.diagnostics import Place
+
+
+class Unset(Enum):
+    """The type of :data:`UNSET`; an enum, since type checkers narrow ``x is UNSET`` then."""
+
+    UNSET = "unset"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset.UNSET
+"""The key was not written at all: unchanged, by the second rule of the fold."""
+
+Subject: TypeAlias = tuple[str, ...]
+"""What a place is asked for: ``("columns", "address.zip", "type")``, ``("partition_by", "0")``, …"""
+
+AllowKind: TypeAlias = Literal["destructive", "incompatible", "irreversible"]
+WriteDistribution: TypeAlias = Literal["none", "hash", "range"]
+Scalar: TypeAlias = "str | int | float | bool | None"
+Data: TypeAlias = "Scalar | list[Data] | dict[str, Data]"
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """A consent: ``destructive``, or ``destructive market_data.trades.qualifiers`` for that alone."""
+
+    kind: AllowKind
+    scope: str | None
+    place: Place = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A column's default as written; the fold reads it by the column's type.
+
+    :param value: what YAML makes of it (a date or a time is a string here); ``None`` takes a default away.
+    :param text: the characters of a scalar as written, without quotes, so that ``1.10`` keeps its zero;
+        empty for a list or a mapping.
+    """
+
+    value: Data = field(compare=False)
+    text: str
+    is_null: bool
+    place: Place = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnEntry:
+    """A column, or a part of one: a struct's field, a list's ``element``, a map's ``key`` or ``value``.
+
+    At most one of ``type``, ``fields``, ``element`` and (``key``, ``value``) is given.
+
+    :param name: as written; ``element``, ``key`` and ``value`` for those parts.
+    :param place: of the name.
+    :param path: dotted from the table down, as in subjects: ``address.zip``, ``tags.element``.
+    """
+
+    name: str
+    path: str
+    place: Place = field(compare=False)
+    type: str | Unset = UNSET
+    required: bool | Unset = UNSET
+    default: Default | Unset = UNSET
+    description: str | None | Unset = UNSET
+    first: bool = False
+    after: str | Unset = UNSET
+    fields: tuple[ColumnEntry, ...] | Unset = UNSET
+    element: ColumnEntry | Unset = UNSET
+    key: ColumnEntry | Unset = UNSET
+    value: ColumnEntry | Unset = UNSET
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the type is written in YAML (``fields``, ``element``, ``key``/``value``)."""
+        return not (self.fields is UNSET and self.element is UNSET and self.key is UNSET and self.value is UNSET)
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """``drop_columns: [qualifiers, {name: ssn, purge: true}]``; the name may be a path."""
+
+    name: str
+    purge: bool
+    place: Place = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRetention:
+    """How long snapshots are kept; ``None`` takes a limit away."""
+
+    max_age: timedelta | None | Unset = UNSET
+    keep_at_least: int | None | Unset = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class RowRetention:
+    """Rows whose ``column`` is older than ``max_age`` go."""
+
+    column: str
+    max_age: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """The policy that ``maintain`` carries out; ``None`` takes a part away."""
+
+    snapshots: SnapshotRetention | None | Unset = UNSET
+    rows: RowRetention | None | Unset = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A branch or a tag; ``UNSET`` retention keeps it for ever.
+
+    :param max_age: of the reference itself.
+    :param snapshots: of the snapshots on a branch; always ``UNSET`` for a tag.
+    """
+
+    max_age: timedelta | Unset = UNSET
+    snapshots: SnapshotRetention | Unset = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceEntry:
+    """A namespace to be there, or with ``drop`` to be gone. A property that is ``None`` is removed."""
+
+    name: str
+    place: Place = field(compare=False)
+    properties: Mapping[str, str | None] = field(default_factory=dict)
+    drop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replaces:
+    """``replaces`` of a squashed file: the versions it stands for, and the digest over them."""
+
+    first: Version
+    last: Version
+    digest: str
+    place: Place = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """What a file says about one table (``name``) or about all that fit a pattern (``match``).
+
+    ``for_each`` is expanded already. Exactly one of ``name`` and ``match`` is given.
+
+    :param place: of the name or the pattern.
+    :param variables: what ``for_each`` put in for this entry: ``{"tenant": "acme"}``.
+    :param places: subject → place. ``("columns", path)``, ``("columns", path, "type" | "required" | …)``,
+        ``("renames", old)``, ``("drop_columns", name)``, ``("restore_columns", name)``, ``("identifier", name)``,
+        ``("partition_by", "0")``, ``("sort_by", "0")``, ``("properties", key)``, ``("retention", "rows", "column")``,
+        ``("tags", name)``, ``("branches", name)``, and ``(key,)`` for every key that was written.
+    """
+
+    name: str | None
+    match: str | None
+    place: Place = field(compare=False)
+    variables: Mapping[str, str] = field(default_factory=dict, compare=False)
+    description: str | None | Unset = UNSET
+    renamed_from: str | Unset = UNSET
+    renames: tuple[tuple[str, str], ...] = ()
+    columns: tuple[ColumnEntry, ...] = ()
+    drop_columns: tuple[DropColumn, ...] = ()
+    restore_columns: tuple[str, ...] = ()
+    identifier: tuple[str, ...] | Unset = UNSET
+    partition_by: tuple[str, ...] | Unset = UNSET
+    sort_by: tuple[str, ...] | Unset = UNSET
+    write_distribution: WriteDistribution | Unset = UNSET
+    properties: Mapping[str, str | None] = field(default_factory=dict)
+    retention: Retention | Unset = UNSET
+    branches: Mapping[str, Reference | None] = field(default_factory=dict)
+    tags: Mapping[str, Reference | None] = field(default_factory=dict)
+    format_version: int | Unset = UNSET
+    location: str | Unset = UNSET
+    adopt: bool = False
+    drop: bool = False
+    places: Mapping[Subject, Place] = field(default_factory=dict, compare=False, repr=False)
+
+    def place_of(self, subject: Subject) -> Place:
+        """The place of a subject, of its longest known prefix, or of the entry."""
+        for length in range(len(subject), 0, -1):
+            place = self.places.get(subject[:length])
+            if place is not None:
+                return place
+        return self.place
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationFile:
+    """One migration file without mistakes of its own.
+
+    :param path: as shown to the user, relative to the working directory where possible.
+    :param allow_place: where a missing ``allow`` is to be told: of ``allow``, else of the first key.
+    :param checksum: SHA-256 in hex over the content that counts (:mod:`icemigrate.declare.checksum`).
+    """
+
+    version: Version
+    path: str
+    name: str
+    place: Place = field(compare=False)
+    description: str | None = None
+    allow: tuple[Allow, ...] = ()
+    because: str | None = None
+    namespaces: tuple[NamespaceEntry, ...] = ()
+    tables: tuple[TableEntry, ...] = ()
+    replaces: Replaces | None = None
+    checksum: str = field(default="", compare=False)
+    allow_place: Place | None = field(default=None, compare=False)
