@@ -1,0 +1,234 @@
+"""Iceberg's JSON form of types, schemas, specs and orders (specification, "Appendix C")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
+from icemigrate.model.schema import Schema
+from icemigrate.model.sorting import SortField, SortOrder
+from icemigrate.model.types import (
+    PRIMITIVES,
+    Decimal,
+    Field,
+    Fixed,
+    Geography,
+    Geometry,
+    List,
+    Map,
+    Primitive,
+    Struct,
+    Type,
+)
+
+Json = Mapping[str, Any]
+
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
+_GEO = re.compile(r"(geometry|geography)(?:\(\s*([^,)]*?)\s*(?:,\s*([^,)]*?)\s*)?\))?")
+
+
+class BadMetadata(ValueError):
+    """JSON that is not what the specification describes; the message names the part."""
+
+
+def type_to_json(type_: Type) -> Any:
+    """A type as its JSON form: a string for primitives, an object for nested ones."""
+    if isinstance(type_, Struct):
+        return {"type": "struct", "fields": [field_to_json(f) for f in type_.fields]}
+    if isinstance(type_, List):
+        e = type_.element
+        return {
+            "type": "list",
+            "element-id": e.id,
+            "element": type_to_json(e.type),
+            "element-required": e.required,
+        }
+    if isinstance(type_, Map):
+        return {
+            "type": "map",
+            "key-id": type_.key.id,
+            "key": type_to_json(type_.key.type),
+            "value-id": type_.value.id,
+            "value": type_to_json(type_.value.type),
+            "value-required": type_.value.required,
+        }
+    return primitive_text(type_)
+
+
+def primitive_text(type_: Type) -> str:
+    """The specification's text of a type without fields, e.g. ``decimal(9, 2)``, ``fixed[16]``."""
+    if isinstance(type_, Primitive):
+        return type_.name
+    if isinstance(type_, Decimal):
+        return f"decimal({type_.precision}, {type_.scale})"
+    if isinstance(type_, Fixed):
+        return f"fixed[{type_.length}]"
+    if isinstance(type_, Geometry):
+        return "geometry" if type_.crs is None else f"geometry({type_.crs})"
+    assert isinstance(type_, Geography), f"{type_} has fields"
+    args = ", ".join(a for a in (type_.crs, type_.algorithm) if a is not None)
+    return f"geography({args})" if args else "geography"
+
+
+def type_from_json(json: Any) -> Type:
+    """Read a type.
+
+    :raises BadMetadata: a type that the specification's versions 1 to 3 do not know.
+    """
+    if isinstance(json, str):
+        return _primitive_from_text(json)
+    if not isinstance(json, Mapping):
+        raise BadMetadata(f"a type is {json!r}, which is neither a string nor an object")
+    kind = json.get("type")
+    if kind == "struct":
+        return Struct(tuple(field_from_json(f) for f in json["fields"]))
+    if kind == "list":
+        element = Field(
+            json["element-id"], "element", type_from_json(json["element"]), json["element-required"]
+        )
+        return List(element)
+    if kind == "map":
+        return Map(
+            Field(json["key-id"], "key", type_from_json(json["key"]), True),
+            Field(json["value-id"], "value", type_from_json(json["value"]), json["value-required"]),
+        )
+    raise BadMetadata(f"unknown type {kind!r}")
+
+
+def _primitive_from_text(text: str) -> Type:
+    if text in PRIMITIVES:
+        return Primitive(text)
+    if match := _DECIMAL.fullmatch(text):
+        return Decimal(int(match[1]), int(match[2]))
+    if match := _FIXED.fullmatch(text):
+        return Fixed(int(match[1]))
+    if match := _GEO.fullmatch(text):
+        crs, algorithm = match[2] or None, match[3] or None
+        return Geometry(crs) if match[1] == "geometry" else Geography(crs, algorithm)
+    raise BadMetadata(f"unknown type {text!r}")
+
+
+def field_to_json(field: Field) -> dict[str, Any]:
+    """A struct field as JSON; absent parts are left out, as the specification has it."""
+    out: dict[str, Any] = {
+        "id": field.id,
+        "name": field.name,
+        "required": field.required,
+        "type": type_to_json(field.type),
+    }
+    if field.doc is not None:
+        out["doc"] = field.doc
+    if field.initial_default is not None:
+        out["initial-default"] = field.initial_default
+    if field.write_default is not None:
+        out["write-default"] = field.write_default
+    return out
+
+
+def field_from_json(json: Json) -> Field:
+    """Read a struct field."""
+    return Field(
+        id=json["id"],
+        name=json["name"],
+        type=type_from_json(json["type"]),
+        required=json["required"],
+        doc=json.get("doc"),
+        initial_default=json.get("initial-default"),
+        write_default=json.get("write-default"),
+    )
+
+
+def schema_to_json(schema: Schema) -> dict[str, Any]:
+    """A schema as JSON, identifier fields sorted and only where there are any."""
+    out: dict[str, Any] = {
+        "type": "struct",
+        "schema-id": schema.id,
+        "fields": [field_to_json(f) for f in schema.fields],
+    }
+    if schema.identifier_ids:
+        out["identifier-field-ids"] = sorted(schema.identifier_ids)
+    return out
+
+
+def schema_from_json(json: Json) -> Schema:
+    """Read a schema; version 1 writers may leave out its id."""
+    return Schema(
+        fields=tuple(field_from_json(f) for f in json["fields"]),
+        identifier_ids=frozenset(json.get("identifier-field-ids", ())),
+        id=json.get("schema-id", 0),
+    )
+
+
+def spec_to_json(spec: PartitionSpec) -> dict[str, Any]:
+    """A partition spec as JSON."""
+    return {"spec-id": spec.id, "fields": [_partition_field_to_json(f) for f in spec.fields]}
+
+
+def _partition_field_to_json(field: PartitionField) -> dict[str, Any]:
+    return {
+        **_sources_to_json(field.source_ids),
+        "field-id": field.id,
+        "name": field.name,
+        "transform": str(field.transform),
+    }
+
+
+def spec_from_json(json: Json) -> PartitionSpec:
+    """Read a partition spec."""
+    return PartitionSpec(spec_fields_from_json(json["fields"]), json.get("spec-id", 0))
+
+
+def spec_fields_from_json(fields: Sequence[Json]) -> tuple[PartitionField, ...]:
+    """Read partition fields; without ids (version 1) they count from 1000, as the specification says."""
+    return tuple(
+        PartitionField(
+            source_ids=_sources_from_json(f),
+            transform=Transform.parse(f["transform"]),
+            name=f["name"],
+            id=f.get("field-id", 1000 + i),
+        )
+        for i, f in enumerate(fields)
+    )
+
+
+def order_to_json(order: SortOrder) -> dict[str, Any]:
+    """A sort order as JSON."""
+    return {
+        "order-id": order.id,
+        "fields": [
+            {
+                "transform": str(f.transform),
+                **_sources_to_json(f.source_ids),
+                "direction": f.direction,
+                "null-order": f.null_order,
+            }
+            for f in order.fields
+        ],
+    }
+
+
+def order_from_json(json: Json) -> SortOrder:
+    """Read a sort order."""
+    return SortOrder(
+        fields=tuple(
+            SortField(
+                _sources_from_json(f),
+                Transform.parse(f["transform"]),
+                f["direction"],
+                f["null-order"],
+            )
+            for f in json["fields"]
+        ),
+        id=json["order-id"],
+    )
+
+
+def _sources_to_json(ids: tuple[int, ...]) -> dict[str, Any]:
+    return {"source-id": ids[0]} if len(ids) == 1 else {"source-ids": list(ids)}
+
+
+def _sources_from_json(json: Json) -> tuple[int, ...]:
+    return tuple(json["source-ids"]) if "source-ids" in json else (json["source-id"],)

@@ -1,0 +1,101 @@
+"""Names of tables and paths of fields, and how they are written.
+
+A path is dotted; a name that is not a plain word stands in backticks, and a backtick inside is
+doubled: ``address.`zip.code`.element``.  Below lists and maps the path goes on with the field
+names that the specification gives them: ``element``, ``key``, ``value``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Path: TypeAlias = tuple[str, ...]
+"""Names from the top-level column down to the field."""
+
+_PLAIN = re.compile(r"[^\W\d]\w*\Z")
+
+
+class BadName(ValueError):
+    """A dotted name that cannot be read: :attr:`offset` (0-based) is where."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """Full name of a table inside a catalog, without the catalog's name."""
+
+    namespace: tuple[str, ...]
+    name: str
+
+    def __str__(self) -> str:
+        return format_path((*self.namespace, self.name))
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """Read ``namespace.table``.
+
+        :raises BadName: the text is no dotted name, or has no namespace.
+        """
+        *namespace, name = parse_path(text)
+        if not namespace:
+            raise BadName(f"`{text}` has no namespace: write `namespace.{text}`", 0)
+        return cls(tuple(namespace), name)
+
+
+def quote_name(name: str) -> str:
+    """The name as it is written inside a path: in backticks unless it is a plain word."""
+    return name if _PLAIN.match(name) else "`" + name.replace("`", "``") + "`"
+
+
+def format_path(path: Path) -> str:
+    """The path as text; :func:`parse_path` reads it back."""
+    return ".".join(quote_name(name) for name in path)
+
+
+def parse_path(text: str) -> Path:
+    """Read a dotted path.
+
+    Outside backticks everything but a dot and a backtick belongs to the name, so that
+    ``café 1.x`` is two names.
+
+    :raises BadName: an empty name, an unclosed backtick, or text after a closing one.
+    """
+    names: list[str] = []
+    at = 0
+    while True:
+        if text[at : at + 1] == "`":
+            name, at = _quoted(text, at)
+            if at < len(text) and text[at] != ".":
+                raise BadName(f"expected `.` after the closing backtick in `{text}`", at)
+        else:
+            end = at
+            while end < len(text) and text[end] != ".":
+                if text[end] == "`":
+                    raise BadName(f"a backtick inside a name in `{text}`: quote the whole name", end)
+                end += 1
+            name, at = text[at:end], end
+        if not name:
+            raise BadName(f"an empty name in `{text}`", at)
+        names.append(name)
+        if at >= len(text):
+            return tuple(names)
+        at += 1
+
+
+def _quoted(text: str, start: int) -> tuple[str, int]:
+    at, out = start + 1, []
+    while at < len(text):
+        if text[at] != "`":
+            out.append(text[at])
+        elif text[at + 1 : at + 2] == "`":
+            out.append("`")
+            at += 1
+        else:
+            return "".join(out), at + 1
+        at += 1
+    raise BadName(f"a backtick is never closed in `{text}`", start)

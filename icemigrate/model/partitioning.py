@@ -1,0 +1,128 @@
+"""Partition specs and transforms (specification, "Partitioning")."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from icemigrate.model.names import Path
+from icemigrate.model.types import Decimal, Fixed, Primitive, Type
+
+FIRST_FIELD_ID = 1000
+"""Partition field ids start here."""
+
+TIME_TRANSFORMS = ("year", "month", "day", "hour")
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A transform by the specification's name; ``width`` is the count of buckets or the truncation."""
+
+    name: str
+    width: int | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.width is None else f"{self.name}[{self.width}]"
+
+    @classmethod
+    def parse(cls, text: str) -> Transform:
+        """Read the specification's text (``bucket[16]``); unknown transforms are kept as they are."""
+        match = re.fullmatch(r"(bucket|truncate)\[(\d+)\]", text)
+        return cls(match[1], int(match[2])) if match else cls(text)
+
+
+IDENTITY = Transform("identity")
+VOID = Transform("void")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """One field of a spec.
+
+    :param source_ids: ids of the source fields; one, but for multi-argument transforms of v3.
+    :param id: partition field id; negative for one that is new in a declaration.
+    """
+
+    source_ids: tuple[int, ...]
+    transform: Transform
+    name: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """Partition fields in order; void ones (left by drops in v1) included."""
+
+    fields: tuple[PartitionField, ...] = ()
+    id: int = 0
+
+    @property
+    def live(self) -> tuple[PartitionField, ...]:
+        """The fields that partition: without the void ones."""
+        return tuple(f for f in self.fields if f.transform != VOID)
+
+
+UNPARTITIONED = PartitionSpec()
+
+
+def default_name(source: Path, transform: Transform) -> str:
+    """The name ``ADD PARTITION FIELD`` gives a field that is given none.
+
+    Iceberg's ``BaseUpdatePartitionSpec``: identity takes the source's full name, bucket and
+    truncate append their width (``CREATE TABLE`` does not).
+    """
+    name = ".".join(source)
+    if transform == IDENTITY:
+        return name
+    if transform.width is not None:
+        suffix = "bucket" if transform.name == "bucket" else "trunc"
+        return f"{name}_{suffix}_{transform.width}"
+    return f"{name}_{transform.name}"
+
+
+def default_create_name(source: Path, transform: Transform) -> str:
+    """The name ``CREATE TABLE … PARTITIONED BY`` gives a field: no width in it."""
+    name = ".".join(source)
+    if transform == IDENTITY:
+        return name
+    if transform.width is not None:
+        return f"{name}_{'bucket' if transform.name == 'bucket' else 'trunc'}"
+    return f"{name}_{transform.name}"
+
+
+_TIMESTAMPS = {"timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"}
+_SOURCES: dict[str, set[str]] = {
+    "bucket": {"int", "long", "date", "time", "string", "uuid", "binary"} | _TIMESTAMPS,
+    "truncate": {"int", "long", "string", "binary"},
+    "year": {"date"} | _TIMESTAMPS,
+    "month": {"date"} | _TIMESTAMPS,
+    "day": {"date"} | _TIMESTAMPS,
+    "hour": _TIMESTAMPS,
+}
+_NOT_IDENTITY = {"variant", "unknown"}
+
+
+def accepts(transform: Transform, source: Type) -> bool:
+    """Whether a transform may be applied to a source type (specification, "Partition Transforms")."""
+    if transform == VOID:
+        return True
+    if isinstance(source, Decimal):
+        return transform.name in ("identity", "bucket", "truncate")
+    if isinstance(source, Fixed):
+        return transform.name in ("identity", "bucket")
+    if not isinstance(source, Primitive):
+        return False
+    if transform == IDENTITY:
+        return source.name not in _NOT_IDENTITY
+    return source.name in _SOURCES.get(transform.name, set())
+
+
+def reads_as_same(transform: Transform, old: Type, new: Type) -> bool:
+    """Whether a promoted source still gives the same partition values.
+
+    Specification, "Schema Evolution": a column that is the source of a transform other than
+    identity-like ones may not go from date to timestamp, since the results differ.
+    """
+    if old == Primitive("date") and new != old:
+        return transform.name in ("void",)
+    return True

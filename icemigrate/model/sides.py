@@ -1,0 +1,59 @@
+"""The declared state between two migrations, and what a migration wants of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """An asserted position: the field stands right behind ``after``, or first where that is ``None``.
+
+    Both are field ids of siblings.  Positions that nobody asserted are left as they are.
+    """
+
+    field_id: int
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All tables as declared at one version, with field ids; only what files have declared.
+
+    The base of a plan (read from the history) and the result of every fold are of this type.
+
+    :param tables: by declared name.
+    :param namespaces: namespaces that files have declared or that declared tables stand in.
+    :param former: names that tables once had (dropped or renamed away); a new table under one of
+        them gets a location of its own.
+    """
+
+    tables: Mapping[TableName, Table] = field(default_factory=dict)
+    namespaces: frozenset[tuple[str, ...]] = frozenset()
+    former: frozenset[TableName] = frozenset()
+
+
+EMPTY_STATE = State()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one migration makes of one table.
+
+    :param name: the table's declared name after the migration (before it, where it is dropped).
+    :param table: the table as it shall be, or ``None`` where it shall be gone.  Fields and partition
+        fields that are new have negative ids; every other id is the one in the state before.
+    :param formerly: the table's name in the state before; ``None`` where the migration is its first mention.
+    :param positions: positions that the migration asserts, in the order of the file.
+    :param adopt: a table that exists and is not known yet is taken in rather than refused.
+    """
+
+    name: TableName
+    table: Table | None
+    formerly: TableName | None
+    positions: tuple[Position, ...] = ()
+    adopt: bool = False

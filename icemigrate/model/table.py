@@ -1,0 +1,88 @@
+"""A table as all three sides see it: base from the history, wanted from the files, actual from the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from icemigrate.model.names import Path, TableName
+from icemigrate.model.partitioning import UNPARTITIONED, PartitionSpec
+from icemigrate.model.schema import Schema
+from icemigrate.model.sorting import UNSORTED, SortOrder
+from icemigrate.model.types import Field
+
+DEFAULT_FORMAT_VERSION = 2
+DESCRIPTION_PROPERTY = "comment"
+"""Where Spark and Iceberg keep a table's description."""
+DISTRIBUTION_PROPERTY = "write.distribution-mode"
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A branch or a tag (specification, "Snapshot References"); ages in milliseconds."""
+
+    kind: str
+    snapshot_id: int
+    max_ref_age_ms: int | None = None
+    max_snapshot_age_ms: int | None = None
+    min_snapshots_to_keep: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is known of a table's current snapshot without reading a manifest.
+
+    :param total_records: live rows by the summary, ``None`` where the writer did not say.
+    """
+
+    id: int
+    timestamp_ms: int
+    total_records: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A field that a migration dropped: enough to bring it back under its own ids.
+
+    :param parent: id of the struct it stood in, ``None`` for a column.
+    :param after: id of the field it stood behind, ``None`` when it was first.
+    """
+
+    field: Field
+    parent: int | None
+    path: Path
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Everything a migration can speak of, and what is needed to predict what Iceberg will do.
+
+    :param properties: as in the metadata, reserved ones left out; description, write distribution
+        and retention are properties too.
+    :param older_specs: all other specs of the table: Iceberg takes field ids from them again.
+    :param last_column_id: highest field id ever given; only grows.
+    :param last_partition_id: highest partition field id ever given.
+    :param dropped: fields that migrations dropped; empty on the actual side.
+    """
+
+    name: TableName
+    schema: Schema
+    spec: PartitionSpec = UNPARTITIONED
+    sort_order: SortOrder = UNSORTED
+    properties: Mapping[str, str] = field(default_factory=dict)
+    format_version: int = DEFAULT_FORMAT_VERSION
+    location: str | None = None
+    refs: Mapping[str, Ref] = field(default_factory=dict)
+    uuid: str | None = None
+    last_column_id: int = 0
+    last_partition_id: int = 999
+    older_specs: tuple[PartitionSpec, ...] = ()
+    older_orders: tuple[SortOrder, ...] = ()
+    snapshot: Snapshot | None = None
+    dropped: tuple[Dropped, ...] = ()
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows may exist; a snapshot whose writer gave no count counts as rows."""
+        return self.snapshot is not None and self.snapshot.total_records != 0

@@ -1,0 +1,199 @@
+"""Iceberg's types (specification, "Schemas and Data Types", format versions 1 to 3).
+
+Every nested position is a :class:`Field`: of a struct under its own name, of a list as
+``element``, of a map as ``key`` and ``value``.  So a path is a path, whatever it goes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias, Union
+
+from icemigrate.model.names import Path
+
+UNASSIGNED = 0
+"""Field id of a field that nobody has numbered yet (a type read from text)."""
+
+JsonValue: TypeAlias = Union[None, bool, int, float, str, list["JsonValue"], dict[str, "JsonValue"]]
+"""A default in the specification's JSON single-value form (Appendix D)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A primitive without parameters, by the specification's name (``long``, ``timestamptz``)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """Fixed-point decimal; precision is 1 to 38, scale 0 to precision."""
+
+    precision: int
+    scale: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Byte array of a fixed length in bytes."""
+
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Geometry (v3); ``crs`` is ``None`` for the specification's default ``OGC:CRS84``."""
+
+    crs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Geography:
+    """Geography (v3); ``algorithm`` is ``None`` for the specification's default ``spherical``."""
+
+    crs: str | None = None
+    algorithm: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column, a field of a struct, or the element, key or value of a list or map.
+
+    :param id: field id; positive as the catalog gave it, negative for one that is new in a
+        declaration, :data:`UNASSIGNED` for a type read from text.
+    :param initial_default: value that rows written before the field existed read (v3).
+    :param write_default: value that writers put where a row has none (v3).
+    """
+
+    id: int
+    name: str
+    type: Type
+    required: bool = False
+    doc: str | None = None
+    initial_default: JsonValue = None
+    write_default: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct, and the root of every schema."""
+
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """A list; its one field is named ``element``."""
+
+    element: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A map; its fields are named ``key`` (always required) and ``value``."""
+
+    key: Field
+    value: Field
+
+
+Type: TypeAlias = Union[Primitive, Decimal, Fixed, Geometry, Geography, Struct, List, Map]
+
+PRIMITIVES: dict[str, int] = {
+    "boolean": 1,
+    "int": 1,
+    "long": 1,
+    "float": 1,
+    "double": 1,
+    "date": 1,
+    "time": 1,
+    "timestamp": 1,
+    "timestamptz": 1,
+    "string": 1,
+    "uuid": 1,
+    "binary": 1,
+    "timestamp_ns": 3,
+    "timestamptz_ns": 3,
+    "unknown": 3,
+    "variant": 3,
+}
+"""Primitives without parameters, and the first format version that has each.
+
+``variant`` is no primitive in the specification's words, but has no fields either.
+"""
+
+
+def since_version(type_: Type) -> int:
+    """First format version that has this type (its fields not looked at)."""
+    if isinstance(type_, Primitive):
+        return PRIMITIVES[type_.name]
+    return 3 if isinstance(type_, (Geometry, Geography)) else 1
+
+
+def is_nested(type_: Type) -> bool:
+    """Whether the type has fields."""
+    return isinstance(type_, (Struct, List, Map))
+
+
+def children(type_: Type) -> tuple[Field, ...]:
+    """The fields right below a type, in order; none for a primitive."""
+    if isinstance(type_, Struct):
+        return type_.fields
+    if isinstance(type_, List):
+        return (type_.element,)
+    if isinstance(type_, Map):
+        return (type_.key, type_.value)
+    return ()
+
+
+def with_children(type_: Type, fields: tuple[Field, ...]) -> Type:
+    """The same kind of type over other fields (as many as :func:`children` gives, but for a struct)."""
+    if isinstance(type_, Struct):
+        return Struct(fields)
+    if isinstance(type_, List):
+        (element,) = fields
+        return List(element)
+    if isinstance(type_, Map):
+        key, value = fields
+        return Map(key, value)
+    assert not fields, "a primitive has no fields"
+    return type_
+
+
+def walk(type_: Type, prefix: Path = ()) -> Iterator[tuple[Path, Field]]:
+    """Every field below a type with its path, parents before children."""
+    for field in children(type_):
+        path = (*prefix, field.name)
+        yield path, field
+        if is_nested(field.type):
+            yield from walk(field.type, path)
+
+
+def map_fields(type_: Type, change: Callable[[Field], Field]) -> Type:
+    """The type with ``change`` applied to every field, children before their parent."""
+    if not is_nested(type_):
+        return type_
+    return with_children(
+        type_, tuple(change(replace(f, type=map_fields(f.type, change))) for f in children(type_))
+    )
+
+
+def renumber(type_: Type, next_id: Callable[[], int]) -> Type:
+    """The type with fresh ids, numbered as Iceberg's ``TypeUtil.assignFreshIds`` does.
+
+    All fields right below a type get their ids first, then what is below each, in order.
+    """
+    fields = tuple(replace(f, id=next_id()) for f in children(type_))
+    return with_children(type_, tuple(replace(f, type=renumber(f.type, next_id)) for f in fields))
+
+
+def same_type(a: Type, b: Type) -> bool:
+    """Whether two types are of the same shape: names, kinds, nullability; ids and docs not looked at."""
+    if not (is_nested(a) and is_nested(b)):
+        return a == b
+    if type(a) is not type(b) or len(children(a)) != len(children(b)):
+        return False
+    return all(
+        x.name == y.name and x.required == y.required and same_type(x.type, y.type)
+        for x, y in zip(children(a), children(b))
+    )
