@@ -1,0 +1,87 @@
+"""A file's bytes → its text, or the one mistake that keeps it from being text."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from icemigrate.diagnostics import Diagnostic, Place
+
+SIZE_LIMIT = 4 * 1024 * 1024
+"""Bytes. A migration is read by people; a larger file is a data file that went astray."""
+
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+"""What YAML does not allow in a file (YAML 1.1, section 5.1), and a byte order mark in the middle of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file's text: no byte order mark, and every line break is one ``\\n``.
+
+    :param path: as shown to the user.
+    """
+
+    path: str
+    text: str = field(repr=False)
+
+    def line(self, number: int) -> str:
+        """The line with a 1-based number; empty beyond the end."""
+        lines = self.text.split("\n")
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def shown_path(path: Path) -> str:
+    """A path as a user would type it: relative to the working directory when it lies below it."""
+    absolute = os.path.abspath(path)
+    here = os.getcwd()
+    return os.path.relpath(absolute, here) if absolute.startswith(here.rstrip(os.sep) + os.sep) else str(path)
+
+
+def read_source(path: Path, shown: str | None = None) -> Source | Diagnostic:
+    """Read a file that stands on disk."""
+    shown = shown_path(path) if shown is None else shown
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        return Diagnostic("unreadable-file", f"the file cannot be read: {why}", Place(shown))
+    return decode(data, shown)
+
+
+def decode(data: bytes, shown: str) -> Source | Diagnostic:
+    """Turn bytes into a :class:`Source`: UTF-8, with or without a byte order mark, any line breaks."""
+    if len(data) > SIZE_LIMIT:
+        limit = f"{SIZE_LIMIT // (1024 * 1024)} MiB"
+        return Diagnostic("too-large", f"the file is larger than {limit}", Place(shown), "split it into several files")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Diagnostic("not-utf8", "the file is UTF-16, not UTF-8", Place(shown), "save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8-sig")
+        return Diagnostic(
+            "not-utf8",
+            f"the file is not UTF-8: the byte 0x{data[error.start]:02x} does not belong here",
+            _place_after(before, shown),
+            "save it as UTF-8",
+        )
+    if (bad := _UNPRINTABLE.search(text)) is not None:
+        return Diagnostic(
+            "control-character",
+            f"a character that YAML does not allow: U+{ord(bad.group()):04X}",
+            _place_after(text[: bad.start()], shown),
+            'remove it; in a text in double quotes it is written as an escape, such as "\\u0007"',
+        )
+    return Source(shown, _one_kind_of_break(text))
+
+
+def _one_kind_of_break(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _place_after(before: str, shown: str) -> Place:
+    lines = _one_kind_of_break(before).split("\n")
+    return Place(shown, len(lines), len(lines[-1]) + 1)
