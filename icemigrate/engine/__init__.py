@@ -1,0 +1,1 @@
+"""Spark: finding Java and Iceberg's jars, starting a session, running what a plan says."""

@@ -1,0 +1,94 @@
+"""From Java's errors to one sentence.
+
+A failed statement arrives as hundreds of lines of stack trace, of which the message of the innermost cause is
+what the user can act on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from icemigrate.errors import EngineError
+
+_COMMIT_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
+_STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One exception of a chain.
+
+    :param kind: its full class name, e.g. ``org.sqlite.SQLiteException``.
+    :param message: its message, or an empty string.
+    """
+
+    kind: str
+    message: str
+
+
+def causes(error: BaseException) -> tuple[Cause, ...]:
+    """The chain of an error, outermost first: Java's where it came from the JVM, else the error itself."""
+    java_error = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    chain: list[Cause] = []
+    while java_error is not None and len(chain) < 20:
+        chain.append(Cause(java_error.getClass().getName(), java_error.getMessage() or ""))
+        java_error = java_error.getCause()
+    if chain:
+        return tuple(chain)
+    return (Cause(f"{type(error).__module__}.{type(error).__qualname__}", str(error)),)
+
+
+def is_commit_conflict(error: BaseException) -> bool:
+    """Whether another writer committed first, so that nothing was written and trying again is safe."""
+    return any(cause.kind == _COMMIT_CONFLICT for cause in causes(error))
+
+
+def is_state_unknown(error: BaseException) -> bool:
+    """Whether a commit may or may not have succeeded, so that the table must be read before anything else."""
+    return any(cause.kind == _STATE_UNKNOWN for cause in causes(error))
+
+
+def explain(error: BaseException) -> EngineError:
+    """The error as one message: the first line of the innermost cause that has something to say."""
+    if isinstance(error, EngineError):
+        return error
+    if type(error).__name__ in ("Py4JNetworkError", "ConnectionRefusedError"):
+        return EngineError("Spark's JVM has ended", "ICEMIGRATE_DEBUG=1 shows what it prints")
+    chain = causes(error)
+    telling = [cause for cause in chain if cause.message.strip()]
+    message = _first_line(telling[-1].message) if telling else chain[-1].kind
+    if is_state_unknown(error):
+        return EngineError(
+            f"the catalog did not say whether a commit succeeded: {message}",
+            "look at the table with `icemigrate status` before anything else",
+        )
+    if is_commit_conflict(error):
+        return EngineError(f"the table was changed by somebody else meanwhile: {message}", "plan again")
+    return EngineError(message)
+
+
+def start_failure(output: str) -> str | None:
+    """Why a JVM ended while it started, read from what it printed; ``None`` where it does not say.
+
+    :param output: all that ``spark-submit`` and the JVM wrote.
+    """
+    # Ivy's report comes before the exception, and names the jar more plainly than that does.
+    for pattern in (
+        r"unresolved dependency: (.+?): not found",
+        r"^Exception in thread .+?: (.+)$",
+        r"^(Error: .+)$",
+        r"^(.*(?:Permission denied|No such file or directory).*)$",
+        r"(?:ERROR|FATAL) \w+: (.+)$",
+    ):
+        found = re.search(pattern, output, re.MULTILINE)
+        if found and "unresolved" in pattern:
+            return f"{found[1].replace('#', ':').replace(';', ':')} could not be fetched"
+        if found:
+            return found[1].strip()
+    return None
+
+
+def _first_line(message: str) -> str:
+    line = message.strip().splitlines()[0].strip()
+    return re.sub(r"\s*SQLSTATE: \w+.*$", "", line)

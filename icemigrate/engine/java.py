@@ -1,0 +1,195 @@
+"""Find a Java that Spark runs on, without asking the user where it is.
+
+Asked in this order: ``JAVA_HOME``, the ``java`` on ``PATH``, then the folders where installers put one.  A
+wrong ``JAVA_HOME`` does not stop the search, since it is often set for something else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from icemigrate.errors import EngineError
+
+# Spark 4 starts its JVM with `--add-modules=jdk.incubator.vector`; a cut-down Java without it ends at once.
+NEEDED_MODULE = "jdk.incubator.vector"
+
+_USUAL_FOLDERS = (
+    "/usr/lib/jvm/*",
+    "/usr/java/*",
+    "/usr/local/openjdk*",
+    "/opt/java*",
+    "/opt/java/*",
+    "/opt/jdk*",
+    "~/.sdkman/candidates/java/*",
+    "~/.jdks/*",
+    "~/.asdf/installs/java/*",
+    "~/.local/share/mise/installs/java/*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+    "~/Library/Java/JavaVirtualMachines/*/Contents/Home",
+    "/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
+    "/usr/local/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
+)
+
+_INSTALL_LINES = (
+    ("apt-get", "sudo apt-get install openjdk-{java}-jre-headless"),
+    ("dnf", "sudo dnf install java-{java}-openjdk-headless"),
+    ("yum", "sudo yum install java-{java}-openjdk-headless"),
+    ("zypper", "sudo zypper install java-{java}-openjdk-headless"),
+    ("apk", "sudo apk add openjdk{java}-jre-headless"),
+    ("pacman", "sudo pacman -S jre{java}-openjdk-headless"),
+    ("brew", "brew install openjdk@{java}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java installation.
+
+    :param home: what ``JAVA_HOME`` shall be: the folder that holds ``bin/java``.
+    :param version: as it names itself, e.g. ``17.0.15`` or ``1.8.0_392``.
+    :param lacks: modules that Spark needs and this Java is known not to have.
+    """
+
+    home: Path
+    version: str
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def major(self) -> int:
+        """``17`` for ``17.0.15``, and ``8`` for ``1.8.0_392``; 0 where the version says nothing."""
+        numbers = [int(n) for n in re.findall(r"\d+", self.version)[:2]]
+        if len(numbers) == 2 and numbers[0] == 1:
+            return numbers[1]
+        return numbers[0] if numbers else 0
+
+    def __str__(self) -> str:
+        lacks = f", without module {', '.join(self.lacks)}" if self.lacks else ""
+        return f"{self.home} (Java {self.version}{lacks})"
+
+
+def find(
+    wanted: tuple[int, ...],
+    environ: Mapping[str, str] | None = None,
+    folders: tuple[str, ...] = _USUAL_FOLDERS,
+) -> Java:
+    """The Java to start Spark with.
+
+    :param wanted: major versions that will do, the preferred one first; the preference decides among the
+        usual folders, while ``JAVA_HOME`` and ``PATH`` are the user's choice and come before it.
+    :param environ: the process environment; ``os.environ`` where left out.
+    :param folders: glob patterns of the usual folders.
+    :raises EngineError: there is none, or none of the right version; the message lists those seen.
+    """
+    environ = os.environ if environ is None else environ
+    seen: dict[Path, Java] = {}
+    for java in _chosen_by_user(environ):
+        if _fits(java, wanted):
+            return java
+        seen.setdefault(java.home, java)
+    installed = list(_installed(folders))
+    for major in wanted:
+        for java in installed:
+            if java.major == major and _fits(java, wanted):
+                return java
+    for java in installed:
+        seen.setdefault(java.home, java)
+    raise EngineError(_none_message(wanted, seen, environ), install_hint(wanted[0]))
+
+
+def inspect(home: Path) -> Java | None:
+    """The Java in a folder, or ``None`` where the folder holds none that answers.
+
+    The ``release`` file is read first, since starting a JVM to ask it costs a good part of a second.
+    """
+    binary = home / "bin" / ("java.exe" if os.name == "nt" else "java")
+    if not binary.is_file():
+        return None
+    facts = _release_file(home / "release")
+    if "JAVA_VERSION" in facts:
+        modules = facts.get("MODULES", "").split()
+        lacks = (NEEDED_MODULE,) if modules and NEEDED_MODULE not in modules else ()
+        return Java(home, facts["JAVA_VERSION"], lacks)
+    return _ask(binary)
+
+
+def install_hint(major: int) -> str:
+    """One line that installs Java with the package manager that this machine has."""
+    lines = _INSTALL_LINES if sys.platform != "darwin" else _INSTALL_LINES[::-1]
+    for command, line in lines:
+        if shutil.which(command):
+            return f"{line.format(java=major)}   (or set JAVA_HOME to one that is installed elsewhere)"
+    return f"install a Java {major} runtime and set JAVA_HOME to its folder"
+
+
+def _fits(java: Java, wanted: tuple[int, ...]) -> bool:
+    return java.major in wanted and not java.lacks
+
+
+def _chosen_by_user(environ: Mapping[str, str]) -> Iterator[Java]:
+    home = environ.get("JAVA_HOME", "").strip()
+    if home and (java := inspect(Path(home).expanduser())):
+        yield java
+    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    if on_path:
+        resolved = Path(on_path).resolve()
+        # A version manager's shim does not lie in a Java home: the JVM itself knows its home.
+        if java := inspect(resolved.parent.parent) or _ask(Path(on_path)):
+            yield java
+
+
+def _installed(folders: tuple[str, ...]) -> Iterator[Java]:
+    visited: set[Path] = set()
+    for pattern in folders:
+        root = Path(pattern).expanduser()
+        anchor = Path(root.anchor)
+        for home in sorted(anchor.glob(str(root.relative_to(anchor)))):
+            real = home.resolve()
+            if real in visited:
+                continue
+            visited.add(real)
+            if java := inspect(home):
+                yield java
+
+
+def _release_file(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.MULTILINE))
+
+
+def _ask(binary: Path) -> Java | None:
+    try:
+        answer = subprocess.run(
+            [str(binary), "-XshowSettings:properties", "-version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    facts = dict(re.findall(r"^\s*(java\.home|java\.version) = (.*?)\s*$", answer.stderr, re.MULTILINE))
+    if answer.returncode != 0 or len(facts) != 2:
+        return None
+    return Java(Path(facts["java.home"]), facts["java.version"])
+
+
+def _none_message(wanted: tuple[int, ...], seen: Mapping[Path, Java], environ: Mapping[str, str]) -> str:
+    versions = " or ".join(str(major) for major in sorted(wanted))
+    home = environ.get("JAVA_HOME", "").strip()
+    note = f"; JAVA_HOME is {home}" if home else ""
+    if not seen:
+        return f"Spark needs Java {versions}, and no Java was found{note}"
+    listed = "".join(f"\n  {java}" for java in seen.values())
+    return f"Spark needs Java {versions}, and only these were found{note}:{listed}"

@@ -1,0 +1,65 @@
+"""One Spark for the whole suite, since its start costs more than most tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """Where the shared catalog keeps what it has, for tests that read it without Spark.
+
+    :param catalog: its name in Spark, which is also ``catalog_name`` in the rows of ``iceberg_tables``.
+    :param database: the SQLite file.
+    :param path: the folder of the tables' files.
+    """
+
+    catalog: str
+    database: Path
+    path: Path
+
+    @property
+    def settings(self) -> SparkSettings:
+        """What a session on this catalog is started with."""
+        return SparkSettings(self.catalog, sqlite_catalog_conf(self.database, self.path))
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A catalog of its own for this run of the suite."""
+    root = tmp_path_factory.mktemp("lake")
+    return Warehouse(catalog="local", database=root / "catalog.db", path=root / "warehouse")
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Warehouse) -> Iterator[SparkSession]:
+    """The suite's session on :func:`warehouse`; ``start`` gives further ones in the same JVM."""
+    session = start(warehouse.settings)
+    yield session
+    stop(session)
+
+
+@pytest.fixture
+def fresh_name() -> str:
+    """A name for a namespace that no other test uses; nothing is made."""
+    return f"ns{next(_numbers)}"
+
+
+@pytest.fixture
+def namespace(spark: SparkSession, warehouse: Warehouse, fresh_name: str) -> str:
+    """The name, without the catalog, of a new and empty namespace."""
+    spark.sql(f"CREATE NAMESPACE `{warehouse.catalog}`.`{fresh_name}`")
+    return fresh_name
