@@ -1,0 +1,35 @@
+"""String literals and lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def string_sql(text: str) -> str:
+    r"""A text as a string literal under Spark's default rules for backslashes.
+
+    Control characters are written as ``\uXXXX``.  So is the ``$`` of ``${``, which Spark would otherwise
+    replace by a setting of that name before it reads the statement (``spark.sql.variable.substitute``).
+    """
+    return "'" + "".join(_escape(text, i) for i in range(len(text))) + "'"
+
+
+def _escape(text: str, at: int) -> str:
+    char = text[at]
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char < " " or char == "\x7f" or text.startswith("${", at):
+        return f"\\u{ord(char):04x}"
+    return char
+
+
+def properties_sql(properties: Mapping[str, str]) -> str:
+    """Properties as ``SET TBLPROPERTIES`` takes them: ``('a' = '1', 'b' = '2')``, in the order given."""
+    return "(" + ", ".join(f"{string_sql(k)} = {string_sql(v)}" for k, v in properties.items()) + ")"
+
+
+def keys_sql(keys: Iterable[str]) -> str:
+    """Keys as ``UNSET TBLPROPERTIES`` takes them: ``('a', 'b')``."""
+    return "(" + ", ".join(string_sql(key) for key in keys) + ")"

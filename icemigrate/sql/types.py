@@ -1,0 +1,61 @@
+"""Iceberg's types in Spark SQL's words."""
+
+from __future__ import annotations
+
+from icemigrate.model.types import Decimal, Field, List, Map, Primitive, Struct, Type
+from icemigrate.sql.literals import string_sql
+from icemigrate.sql.names import quote
+
+_PRIMITIVES = {
+    "boolean": "BOOLEAN",
+    "int": "INT",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date": "DATE",
+    # The other way round from what the names suggest: Spark's TIMESTAMP is the one with a time zone.
+    "timestamp": "TIMESTAMP_NTZ",
+    "timestamptz": "TIMESTAMP",
+    "string": "STRING",
+    "binary": "BINARY",
+    "unknown": "VOID",
+    "variant": "VARIANT",
+}
+
+
+def spark_type(type_: Type) -> str | None:
+    """The type as a statement names it, or ``None`` where Spark SQL has no words for it.
+
+    Without words are ``time``, ``uuid``, ``fixed``, the nanosecond timestamps, geometry and geography; defaults of
+    nested fields; required elements of lists and required values of maps; and everything that holds one of these.
+    Names, nullability and descriptions of a struct's fields are part of the text.
+    """
+    if isinstance(type_, Primitive):
+        return _PRIMITIVES.get(type_.name)
+    if isinstance(type_, Decimal):
+        return f"DECIMAL({type_.precision}, {type_.scale})"
+    if isinstance(type_, List):
+        element = None if type_.element.required else spark_type(type_.element.type)
+        return None if element is None else f"ARRAY<{element}>"
+    if isinstance(type_, Map):
+        key = spark_type(type_.key.type)
+        value = None if type_.value.required else spark_type(type_.value.type)
+        return None if key is None or value is None else f"MAP<{key}, {value}>"
+    if isinstance(type_, Struct):
+        fields = [_nested_field(field) for field in type_.fields]
+        known = [text for text in fields if text is not None]
+        return f"STRUCT<{', '.join(known)}>" if len(known) == len(fields) else None
+    return None
+
+
+def comment_sql(doc: str | None) -> str:
+    """A description as the end of a column's definition; empty for none."""
+    return "" if doc is None else f" COMMENT {string_sql(doc)}"
+
+
+def _nested_field(field: Field) -> str | None:
+    type_ = spark_type(field.type)
+    if type_ is None or field.initial_default is not None or field.write_default is not None:
+        return None
+    required = " NOT NULL" if field.required else ""
+    return f"{quote(field.name)}: {type_}{required}{comment_sql(field.doc)}"
