@@ -1,0 +1,80 @@
+"""What each kind of catalog can do: the one matrix, tried or taken from the vendor's own documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+SPARK_ADDS = frozenset({"owner", "write.parquet.compression-codec"})
+"""Properties that Spark and Iceberg's Java library put on every table they create, whatever the catalog."""
+
+_NAME_MAPPING = "schema.name-mapping.default"
+_MULTI_TABLE_COMMIT = "/transactions/commit"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a kind of catalog can do.
+
+    :param renames_across_namespaces: a table may be renamed into another namespace and back.
+    :param atomic_rename: a rename is one step, so that no commit made meanwhile is lost.
+    :param tags: a tag with retention harms nothing.
+    :param registers: a metadata file can be made a table again.
+    :param drop_keeps_files: a dropped table's metadata files stay, so that it can be registered again.
+    :param compare_and_swap: a commit that asserts its base fails when another came first.
+    :param multi_table_commit: several tables can be committed at once, or not at all.
+    :param format_versions: format versions that it takes.
+    :param nested_namespaces: a namespace may stand in another one.
+    :param lowercases_names: names of tables and namespaces lose their case.
+    :param adds_properties: properties that the *server* sets by itself; see also :data:`SPARK_ADDS`.
+    """
+
+    renames_across_namespaces: bool = True
+    atomic_rename: bool = True
+    tags: bool = True
+    registers: bool = True
+    drop_keeps_files: bool = True
+    compare_and_swap: bool = True
+    multi_table_commit: bool = False
+    format_versions: tuple[int, ...] = (1, 2, 3)
+    nested_namespaces: bool = True
+    lowercases_names: bool = False
+    adds_properties: frozenset[str] = frozenset()
+
+
+_SQL = Capabilities()
+
+MATRIX: dict[str, Capabilities] = {
+    "sqlite": _SQL,
+    "sql": _SQL,
+    # What a server does beyond the protocol differs: assume the careful answer.  SeaweedFS deletes the
+    # metadata files of a dropped table, lets racing renames through, and adds a name mapping.
+    "rest": Capabilities(
+        atomic_rename=False, drop_keeps_files=False, adds_properties=frozenset({_NAME_MAPPING})
+    ),
+    # Glue has no rename: clients read, create and delete (iceberg-go #1338).
+    "glue": Capabilities(atomic_rename=False, nested_namespaces=False, lowercases_names=True),
+    "hive": Capabilities(nested_namespaces=False, lowercases_names=True),
+    # Amazon S3 Tables stops expiring snapshots of a table with a retained reference ("Considerations and
+    # limitations for maintenance jobs"), and a dropped table is gone.
+    "s3tables": Capabilities(
+        tags=False,
+        registers=False,
+        drop_keeps_files=False,
+        nested_namespaces=False,
+        lowercases_names=True,
+        format_versions=(2, 3),
+    ),
+}
+"""By the kind's name; ``s3tables`` is recognised by its address, see :func:`kind_of`."""
+
+
+def kind_of(type_: str, uri: str | None) -> str:
+    """The row of :data:`MATRIX` for a catalog's type and address."""
+    return "s3tables" if type_ == "rest" and "://s3tables." in (uri or "") else type_
+
+
+def with_endpoints(capabilities: Capabilities, endpoints: Iterable[str]) -> Capabilities:
+    """A REST catalog's row, made exact by the endpoints that its server says it has (REST specification, ``/v1/config``)."""
+    multi = any(endpoint.rstrip("/").endswith(_MULTI_TABLE_COMMIT) for endpoint in endpoints)
+    return replace(capabilities, multi_table_commit=multi)

@@ -1,0 +1,116 @@
+"""What icemigrate asks of a catalog, whatever kind it is; reading only.
+
+Everything that changes a catalog goes through Spark (:mod:`icemigrate.engine`), so that there is one writer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+from icemigrate.catalog.capabilities import Capabilities
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+
+_SECRET_KEY = re.compile(r"secret|password|token|credential|access[-.]?key|authorization", re.IGNORECASE)
+_HIDDEN = "***"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSettings:
+    """How to reach one catalog; every ``${NAME}`` is already replaced.
+
+    :param name: the catalog's name; on SQL catalogs it is the key of the rows, so Spark must use the same.
+    :param type: ``sqlite``, ``sql``, ``rest``, ``glue`` or ``hive``.
+    :param uri: for ``sqlite`` a path, ``sqlite:///path`` or ``jdbc:sqlite:path``; else as PyIceberg has it.
+    :param warehouse: root of the tables' locations; for ``rest`` what the server calls a warehouse.
+    :param properties: everything else, under PyIceberg's keys (``s3.endpoint``, ``credential``, …).
+    """
+
+    name: str
+    type: str
+    uri: str | None = None
+    warehouse: str | None = None
+    # Never shown: credentials stand in here.
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def scrub(self, text: str) -> str:
+        """A text that may hold secrets of this catalog (an error of a driver), without them."""
+        secrets = [v for k, v in self.properties.items() if _SECRET_KEY.search(k)]
+        # A credential is `key:secret`, and drivers quote either half.
+        secrets += [part for value in secrets for part in value.split(":")]
+        if self.uri and (password := _password(self.uri)):
+            secrets.append(password)
+        for secret in sorted(filter(None, secrets), key=len, reverse=True):
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+    @property
+    def public_uri(self) -> str:
+        """The URI without user, password and query, which is where secrets stand."""
+        if not self.uri:
+            return ""
+        parts = urlsplit(self.uri)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _password(uri: str) -> str | None:
+    try:
+        return urlsplit(uri).password
+    except ValueError:
+        return None
+
+
+class Catalog(Protocol):
+    """A catalog that can be read.
+
+    Every method may raise :class:`~icemigrate.errors.CatalogError` (not reached, not allowed, not a catalog) or
+    :class:`~icemigrate.errors.MetadataError` (a table's metadata file is missing or damaged).
+    """
+
+    @property
+    def settings(self) -> CatalogSettings:
+        """What it was opened with."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this kind of catalog can do."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Which catalog this is, for a saved plan to be bound to; without secrets, equal on every machine that
+        reaches the same one by the same address."""
+        ...
+
+    def load(self, names: Iterable[TableName]) -> Mapping[TableName, Table | None]:
+        """The tables of these names; ``None`` for a name that no table has.  A view counts as no table."""
+        ...
+
+    def metadata_json(self, name: TableName) -> dict[str, Any] | None:
+        """A table's whole metadata, see :mod:`icemigrate.model.metadata`; ``None`` where there is no such table."""
+        ...
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """Where a table's current metadata file lies; ``None`` where there is no such table."""
+        ...
+
+    def tables(self, namespace: tuple[str, ...] | None = None) -> tuple[TableName, ...]:
+        """The tables right in a namespace, or of the whole catalog; sorted."""
+        ...
+
+    def namespaces(self) -> tuple[tuple[str, ...], ...]:
+        """All namespaces at all depths; sorted."""
+        ...
+
+    def default_location(self, name: TableName) -> str:
+        """Where Spark would put a table of this name that is created without a location."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections; the catalog is not used after it."""
+        ...
