@@ -1,0 +1,41 @@
+# `make demo` and `make test` prepare what they need, on a machine with Python and git; a second run is instant.
+.DEFAULT_GOAL := help
+PYTHON := .venv/bin/python
+
+.PHONY: help setup java demo test lint test-quick coverage bench clean
+
+help: ## What can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+.venv/ready: setup.cfg pyproject.toml scripts/venv.sh
+	@bash scripts/venv.sh
+	@touch $@
+
+setup: .venv/ready ## The environment in .venv, with Spark and the tools
+java: .venv/ready
+	@bash scripts/java.sh
+
+demo: setup java ## The reference project: planned, applied and queried on real Iceberg tables
+	@$(PYTHON) demo/demo.py
+
+test: lint java ## Everything that a change must pass
+	@$(PYTHON) -m pytest
+
+lint: setup ## Style, types and the direction of imports
+	@$(PYTHON) -m ruff check
+	@$(PYTHON) -m ruff format --check
+	@$(PYTHON) -m mypy --strict icemigrate
+	@.venv/bin/lint-imports
+
+test-quick: setup ## The tests that need no Spark
+	@$(PYTHON) -m pytest --ignore=tests/spark
+
+coverage: setup java ## The tests, with the lines and branches that they reach
+	@$(PYTHON) -m pytest --cov --cov-report=term
+
+bench: setup java ## The measurements in bench/, as ratios
+	@set -e; for program in bench/*.py; do echo "== $$program"; $(PYTHON) "$$program"; done
+
+clean: ## Take away all that was made
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,30 @@
+"""Run by CI in an environment that holds the wheel alone: every module imports, and the schemas are there."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sys
+from importlib import resources
+
+import icemigrate
+
+
+def main() -> None:
+    """Exit with a message where something is missing."""
+    for module in pkgutil.walk_packages(icemigrate.__path__, "icemigrate."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    root = resources.files(icemigrate)
+    schemas = [f for f in root.joinpath("schemas").iterdir() if f.name.endswith(".json")]
+    if not schemas:
+        sys.exit("the wheel holds no JSON Schema")
+    for schema in schemas:
+        json.loads(schema.read_text(encoding="utf-8"))
+    if not root.joinpath("py.typed").is_file():
+        sys.exit("the wheel holds no py.typed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# See to it that there is a Java that Spark runs on: icemigrate's own search decides.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+search() {
+    .venv/bin/python - <<'PYTHON'
+from __future__ import annotations
+
+import sys
+
+from icemigrate.engine import java
+from icemigrate.errors import EngineError
+from icemigrate.versions import CURRENT
+
+try:
+    java.find(CURRENT.java)
+except EngineError as error:
+    sys.exit(f"{error.message}\n{error.hint}")
+PYTHON
+}
+
+why=$(search 2>&1) && exit 0
+say "$why"
+if command -v apt-get >/dev/null; then
+    install_package "Java for Spark" openjdk-17-jre-headless openjdk-21-jre-headless || true
+elif command -v dnf >/dev/null && root=$(as_root); then
+    say "Installing Java for Spark with dnf (java-17-openjdk-headless)"
+    $root timeout 900 dnf install -y -q java-17-openjdk-headless </dev/null >&2 || true
+elif command -v brew >/dev/null; then
+    say "Installing Java for Spark with brew (openjdk@17)"
+    timeout 900 brew install --quiet openjdk@17 </dev/null >&2 || true
+fi
+search

@@ -1,0 +1,89 @@
+"""The shape of the house: who imports whom, how large a file may grow, what a quick command may load."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "icemigrate"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+ROOMS = sorted(p.stem for p in PACKAGE.iterdir() if p.suffix == ".py" or (p / "__init__.py").is_file())
+HEAVY = {"pyspark", "py4j", "pyiceberg", "sqlalchemy", "pyarrow", "pandas", "numpy", "duckdb"}
+LONGEST = 400
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def committed_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def test_imports_flow_in_one_direction() -> None:
+    tool = Path(sys.executable).with_name("lint-imports")
+    ran = subprocess.run(
+        [str(tool), "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 kept, 0 broken" in ran.stdout
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_module_grows_without_limit(module: Path) -> None:
+    lines = len(module.read_text(encoding="utf-8").splitlines())
+    assert lines <= LONGEST, f"{lines} lines: find the second thing that this module does, and move it out"
+
+
+def test_the_command_line_is_one_of_the_rooms() -> None:
+    assert "cli" in ROOMS
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_importing_a_room_loads_nothing_heavy(room: str) -> None:
+    name = "icemigrate" if room == "__init__" else f"icemigrate.{room}"
+    ran = run_python(f"import sys, {name}; print(*sorted({HEAVY!r} & set(sys.modules)))")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split() == []
+
+
+def test_help_loads_nothing_heavy() -> None:
+    also = {"rich", "jsonschema", "deepdiff"}
+    ran = run_python(
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print('loaded:', *sorted({HEAVY | also!r} & set(sys.modules))))\n"
+        "sys.argv = ['icemigrate', '--help']\n"
+        "from icemigrate.cli import main\n"
+        "sys.exit(main())\n"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "Usage" in ran.stdout
+    assert ran.stdout.splitlines()[-1].split() == ["loaded:"]
+
+
+def test_no_committed_file_names_a_machine() -> None:
+    # Put together here, so that this file does not name one itself.
+    folders = "|".join(("wo" + "rk", "ro" + "ot", "home/[a-z]+"))
+    pattern = re.compile(rf"(?<![\w.~$}}])/(?:{folders})/")
+    found = []
+    for path in committed_files():
+        if not path.is_file():
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), start=1):
+            if pattern.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert found == []
