@@ -9,21 +9,21 @@ from icemigrate.model.names import Path, TableName
 # Spark would take letters of other scripts bare as well, Iceberg's own part of the grammar does not.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
-RESERVED = frozenset(
-    """
-    all and any array as authorization both call case cast check collate collation column constraint create
-    cross current_date current_time current_timestamp current_user distinct else end escape except execute
-    false fetch filter for foreign from full grant group having in inner intersect into is join lateral leading
-    left natural not null offset on only or order outer overlaps primary recursive references retention right
-    select session_user some sql table then time to trailing union unique unknown use user using when where with
-    within
-    """.split()
-)
+_WORDS = """
+all and any array as authorization both call case cast check collate collation column constraint
+create cross current_date current_time current_timestamp current_user distinct else end escape
+except execute false fetch filter for foreign from full grant group having in inner intersect into
+is join lateral leading left natural not null offset on only or order outer overlaps primary
+recursive references retention right select session_user some sql table then time to trailing union
+unique unknown use user using when where with within
+"""
+
+RESERVED = frozenset(_WORDS.split())
 """What a name may not be called bare, in lower case.
 
-Spark 4.1's words under ``spark.sql.ansi.enforceReservedKeywords`` (``SELECT * FROM sql_keywords()``), since that is
-the user's setting; ``use``, which begins a statement; and ``array`` and ``retention``, which Iceberg's extensions
-of the grammar keep for themselves.
+Spark 4.1's words under ``spark.sql.ansi.enforceReservedKeywords`` (``SELECT * FROM sql_keywords()``), since
+that is the user's setting; ``use``, which begins a statement; and ``array`` and ``retention``, which
+Iceberg's extensions of the grammar keep for themselves.
 """
 
 

@@ -13,7 +13,7 @@ _TIME = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 def transform_sql(transform: Transform, source: Path) -> str:
     """A transform of a field: ``id``, ``days(ts)``, ``bucket(16, id)``, ``truncate(4, data)``.
 
-    A void transform cannot be asked for; one that this version does not know is written as a function of its name.
+    A void transform cannot be asked for; one that is not known here is written as a function of its name.
     """
     assert transform != VOID, "a void field is what is left of a dropped one"
     if transform == IDENTITY:

@@ -26,8 +26,9 @@ _PRIMITIVES = {
 def spark_type(type_: Type) -> str | None:
     """The type as a statement names it, or ``None`` where Spark SQL has no words for it.
 
-    Without words are ``time``, ``uuid``, ``fixed``, the nanosecond timestamps, geometry and geography; defaults of
-    nested fields; required elements of lists and required values of maps; and everything that holds one of these.
+    Without words are ``time``, ``uuid``, ``fixed``, the nanosecond timestamps, geometry and geography;
+    defaults of nested fields; required elements of lists and required values of maps; and everything that
+    holds one of these.
     Names, nullability and descriptions of a struct's fields are part of the text.
     """
     if isinstance(type_, Primitive):
