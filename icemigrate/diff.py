@@ -1,0 +1,81 @@
+"""From a table as it is and as it shall be to changes in running order.
+
+Each kind finds itself (:meth:`Change.detect`); nothing here knows a kind by name.  Detection goes
+phase by phase and every found change is folded over the table at once, so that a later phase sees
+what the earlier ones left, property moves by a rename included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from icemigrate.changes.base import Change, Pair, Phase
+from icemigrate.merge import rebind_by_path, spec_key
+from icemigrate.model.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A change and the table as it is when the change runs."""
+
+    change: Change
+    before: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The changes that lead from one state to another.
+
+    :param after: the table when all have run, ids as Iceberg gives them.
+    :param target: what was asked for, its new fields under the ids they got.
+    """
+
+    found: tuple[Found, ...]
+    after: Table
+    target: Table
+
+
+def difference(before: Table, target: Table, kinds: Iterable[type[Change]]) -> Difference:
+    """The changes of ``kinds`` that lead from ``before`` to ``target``."""
+    kinds = tuple(kinds)
+    current, found = before, list[Found]()
+    if current == target:
+        return Difference((), current, target)
+    detected = _detect(kinds, current, target)
+    for phase in Phase:
+        ran = False
+        for change in (c for c in detected if c.phase == phase):
+            found.append(Found(change, current))
+            current = change.apply(current)
+            ran = True
+        if ran:
+            target = rebind_by_path(target, current)
+            detected = _detect(kinds, current, target)
+    return Difference(tuple(found), current, target)
+
+
+def _detect(kinds: tuple[type[Change], ...], current: Table, target: Table) -> list[Change]:
+    pair = Pair(current, target)
+    return [change for kind in kinds for change in kind.detect(pair)]
+
+
+def unproved(outcome: Difference, kinds: Iterable[type[Change]]) -> tuple[str, ...]:
+    """What still separates the outcome from what was asked for; nothing, unless a kind is wrong.
+
+    This is the proof that a plan is given before it is shown: the fold of its changes gives the
+    target, and detecting once more finds nothing.
+    """
+    left = [c.describe() for c in _detect(tuple(kinds), outcome.after, outcome.target)]
+    after, target = outcome.after, outcome.target
+    for name, same in (
+        ("schema", after.schema.fields == target.schema.fields),
+        ("identifier fields", after.schema.identifier_ids == target.schema.identifier_ids),
+        ("partition spec", spec_key(after.spec) == spec_key(target.spec)),
+        ("sort order", after.sort_order.fields == target.sort_order.fields),
+        ("properties", dict(after.properties) == dict(target.properties)),
+        ("format version", after.format_version == target.format_version),
+    ):
+        if not same:
+            left.append(name)
+    return tuple(left)

@@ -1,0 +1,156 @@
+"""The plan: the only bridge between thinking and doing.
+
+Complete, serialisable and versioned.  The renderer, the checks and the executor read it
+independently of each other; none of them plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from icemigrate.changes.base import Change, Hazard, Problem, Reversal, Reversible, Statement
+from icemigrate.merge import Conflict
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Table
+
+PLAN_FORMAT = 1
+"""Version of the saved form; a plan of another version is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """One ``allow`` of a migration file: a kind of hazard, for everything or for one scope."""
+
+    kind: str
+    scope: str | None = None
+
+    def covers(self, hazard: Hazard) -> bool:
+        """Whether it consents to the hazard; a table's scope covers its columns."""
+        if self.kind != hazard.kind.value:
+            return False
+        return self.scope is None or hazard.scope == self.scope or hazard.scope.startswith(f"{self.scope}.")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """A change with everything a reader wants to know of it before it runs."""
+
+    change: Change
+    text: str
+    hazards: tuple[Hazard, ...]
+    reversal: Reversal
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Changes of one table that are done by the same statements."""
+
+    changes: tuple[PlannedChange, ...]
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What one migration does to one table.
+
+    :param name: the table's name in the catalog when the migration begins.
+    :param declared: the table's declared name, under which the history knows it.
+    :param wanted: the table as declared after the migration, new fields with negative ids; the
+        history records it with the ids that are then read back.  ``None`` where it is dropped.
+    :param formerly: the declared name before, ``None`` for a first mention.
+    :param steps: in running order.
+    :param notes: what was found done already, and other things worth saying.
+    """
+
+    name: TableName
+    declared: TableName
+    wanted: Table | None
+    formerly: TableName | None
+    steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+    def changes(self) -> Iterator[PlannedChange]:
+        """All changes in running order."""
+        for step in self.steps:
+            yield from step.changes
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationPlan:
+    """What one migration does.
+
+    :param checksum: of the file's parsed content.
+    :param create_namespaces: namespaces made before its tables are touched.
+    :param problems: what forbids it.
+    :param unconsented: hazards that the file's ``allow`` does not cover.
+    """
+
+    version: str
+    description: str
+    checksum: str
+    tables: tuple[TablePlan, ...] = ()
+    create_namespaces: tuple[tuple[str, ...], ...] = ()
+    namespaces: frozenset[tuple[str, ...]] = frozenset()
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    unconsented: tuple[Hazard, ...] = ()
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """The conflicts of all its tables."""
+        return tuple(c for t in self.tables for c in t.conflicts)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it may run: no problem, no conflict, every hazard consented to."""
+        return not (self.problems or self.unconsented or self.conflicts)
+
+    def changes(self) -> Iterator[PlannedChange]:
+        """All changes of all tables."""
+        for table in self.tables:
+            yield from table.changes()
+
+    @property
+    def reversal(self) -> Reversible:
+        """The least reversible answer of its changes."""
+        answers = {c.reversal.answer for c in self.changes()}
+        for answer in (Reversible.NO, Reversible.WHILE):
+            if answer in answers:
+                return answer
+        return Reversible.YES
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All pending migrations of a project against one environment.
+
+    :param catalog: what the catalog is, without secrets; a saved plan is bound to it.
+    :param catalog_name: the catalog's name in Spark SQL.
+    :param applied: versions and checksums in the history when the plan was made.
+    :param based_on: the tables as they were, by name in the catalog, ``None`` where absent;
+        snapshots left out, so that appended rows make nothing stale.
+    :param base: the declared state that the history held.
+    """
+
+    project: str
+    environment: str
+    catalog: str
+    catalog_name: str
+    migrations: tuple[MigrationPlan, ...] = ()
+    applied: tuple[tuple[str, str], ...] = ()
+    based_on: Mapping[TableName, Table | None] = field(default_factory=dict)
+    base: State = field(default_factory=State)
+    tool_version: str = ""
+
+    @property
+    def ready(self) -> bool:
+        """Whether every migration may run."""
+        return all(m.ready for m in self.migrations)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to apply."""
+        return not self.migrations

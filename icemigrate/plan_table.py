@@ -1,0 +1,313 @@
+"""What one migration does to one table: create, adopt, rename, drop, or alter what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from icemigrate.changes import KINDS
+from icemigrate.changes.adopt_table import AdoptTable
+from icemigrate.changes.base import Change, MetadataCommit, Problem, Statement
+from icemigrate.changes.create_table import CreateTable
+from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.rename_table import RenameTable
+from icemigrate.diff import Found, difference, unproved
+from icemigrate.merge import Conflict, Merged, merge
+from icemigrate.model import legality
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
+from icemigrate.model.sides import Wanted
+from icemigrate.model.table import Table
+from icemigrate.plan import PlannedChange, Step, TablePlan
+
+CREATED_BY_PROPERTY = "icemigrate.created-by"
+"""On a table that a migration made: ``<project>/<version>``.  A run that died between the creation and
+its record finds its own table by it and goes on, instead of meeting a stranger."""
+TRASH_NAMESPACE = "icemigrate_trash"
+"""Where dropped tables wait until ``maintain`` empties it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What planning has to know of where the tables live.
+
+    :param catalog_name: the catalog's name in Spark SQL.
+    :param physical: a declared table name → the name in this environment's catalog.
+    :param physical_namespace: the same for a namespace.
+    :param namespaces: namespaces that are there, by their name in the catalog.
+    :param default_location: where the catalog puts a table of this name.
+    :param overwrite: facts (``table:subject``) that are set whatever they are now.
+    :param adjust: what the environment adds to a declared table (overrides of properties, location).
+    """
+
+    project: str
+    catalog_name: str
+    physical: Callable[[TableName], TableName] = lambda name: name
+    physical_namespace: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda namespace: namespace
+    namespaces: frozenset[tuple[str, ...]] = frozenset()
+    default_location: Callable[[TableName], str | None] = lambda name: None
+    overwrite: frozenset[str] = frozenset()
+    adjust: Callable[[Table], Table] = lambda table: table
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A table's plan, what forbids it, and the table it leaves (``None`` where it is gone)."""
+
+    plan: TablePlan
+    after: Table | None
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+    def namespaces_needed(self) -> Iterator[TableName]:
+        """Names whose namespaces must exist before the plan runs."""
+        if self.plan.steps and self.after is not None:
+            yield self.after.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """Everything one table's planning looks at."""
+
+    wanted: Wanted
+    base: Table | None
+    name: TableName
+    goal: Table | None
+    version: str
+    surroundings: Surroundings
+
+    def plan(self, name: TableName, found: Sequence[Found] = (), notes: Sequence[str] = ()) -> TablePlan:
+        return TablePlan(
+            name=name,
+            declared=self.wanted.name,
+            wanted=self.wanted.table if self.wanted.table is None else self.declared_goal(),
+            formerly=self.wanted.formerly,
+            steps=tuple(group(found, self.surroundings.catalog_name)),
+            notes=tuple(notes),
+        )
+
+    def declared_goal(self) -> Table:
+        assert self.goal is not None
+        return replace(self.goal, name=self.wanted.name)
+
+
+def plan_table(
+    wanted: Wanted,
+    base: Table | None,
+    actual: Mapping[TableName, Table | None],
+    version: str,
+    former: frozenset[TableName],
+    surroundings: Surroundings,
+) -> Outcome:
+    """Plan one table.
+
+    :param base: the table as the history has it, ``None`` at its first mention.
+    :param actual: the catalog's tables by their name there.
+    :param former: declared names that tables had once.
+    """
+    name = surroundings.physical(wanted.name)
+    goal = None if wanted.table is None else surroundings.adjust(replace(wanted.table, name=name))
+    case = _Case(wanted, base, name, goal, version, surroundings)
+    if goal is None:
+        return _drop(case, actual)
+    if base is None:
+        return _first_mention(case, goal, actual.get(name), wanted.name in former)
+    return _known(case, goal, base, actual)
+
+
+def _first_mention(case: _Case, goal: Table, there: Table | None, reused: bool) -> Outcome:
+    owner = f"{case.surroundings.project}/{case.version}"
+    if there is None:
+        made = replace(goal, properties={**goal.properties, CREATED_BY_PROPERTY: owner})
+        if reused and made.location is None:
+            made = replace(made, location=_own_location(case))
+        blank = Table(case.name, Schema(), format_version=goal.format_version)
+        change = CreateTable(case.name, made)
+        after = change.apply(blank)
+        return _judge(case, case.plan(case.name, [Found(change, blank)]), [Found(change, blank)], after, None)
+    if there.properties.get(CREATED_BY_PROPERTY) == owner:
+        nothing = replace(there, schema=Schema(), properties={})
+        merged = merge(nothing, goal, there, case.wanted.positions, case.surroundings.overwrite)
+        return _alter(case, there, merged, there.name, [], ["created by an earlier run that was cut short"])
+    if not case.wanted.adopt:
+        problem = Problem(
+            "table-exists",
+            case.wanted.name,
+            ("name",),
+            f"table `{case.name}` exists already, and no migration made it",
+            "write `adopt: true` to take it in as it is, or choose another name",
+        )
+        return Outcome(case.plan(case.name), there, (problem,))
+    return _adopt(case, goal, there)
+
+
+def _adopt(case: _Case, goal: Table, there: Table) -> Outcome:
+    merged = merge(None, goal, there, (), case.surroundings.overwrite)
+    conflicts = merged.conflicts + tuple(
+        Conflict(fact, "(unknown to the history)", "as declared", "not so") for fact in merged.open
+    )
+    change = AdoptTable(case.name)
+    plan = case.plan(case.name, [] if conflicts else [Found(change, there)])
+    return Outcome(replace(plan, conflicts=conflicts), there)
+
+
+def _own_location(case: _Case) -> str | None:
+    """A location that no earlier table of this name has used.
+
+    A renamed or trashed table keeps its files where they were; sharing the folder with it would let
+    ``remove_orphan_files`` on the one delete the other's.
+    """
+    default = case.surroundings.default_location(case.name)
+    return None if default is None else f"{default}__{case.version}"
+
+
+def _known(case: _Case, goal: Table, base: Table, actual: Mapping[TableName, Table | None]) -> Outcome:
+    assert case.wanted.formerly is not None
+    old_name = case.surroundings.physical(case.wanted.formerly)
+    there = actual.get(old_name)
+    found: list[Found] = []
+    notes: list[str] = []
+    if old_name != case.name:
+        target = actual.get(case.name)
+        if there is None and target is not None and _same_table(base, target):
+            there = target
+            notes.append(f"renamed already: {old_name} → {case.name}")
+        elif there is not None:
+            if target is not None:
+                return _taken(case, there, old_name)
+            rename = RenameTable(old_name, case.name)
+            found.append(Found(rename, there))
+            there = rename.apply(there)
+    if there is None:
+        return _vanished(case, old_name, goal)
+    if not _same_table(base, there):
+        return _stranger(case, base, there, old_name, f"table {base.uuid}")
+    base = replace(base, name=case.name)
+    merged = merge(base, goal, there, case.wanted.positions, case.surroundings.overwrite)
+    return _alter(case, there, merged, old_name, found, notes)
+
+
+def _same_table(base: Table, there: Table) -> bool:
+    """Whether it is the table that the history means; the uuid tells, where both are known."""
+    return base.uuid is None or there.uuid is None or base.uuid == there.uuid
+
+
+def _stranger(case: _Case, base: Table, there: Table, name: TableName, wanted: str) -> Outcome:
+    """A table that somebody dropped and made anew under the same name."""
+    conflict = Conflict(f"{name}:name", f"table {base.uuid}", wanted, f"another table, {there.uuid}")
+    return Outcome(replace(case.plan(name), conflicts=(conflict,)), there)
+
+
+def _vanished(case: _Case, name: TableName, goal: Table) -> Outcome:
+    conflict = Conflict(f"{name}:name", f"table {name}", f"table {case.name}", "no such table in the catalog")
+    return Outcome(replace(case.plan(name), conflicts=(conflict,)), goal)
+
+
+def _taken(case: _Case, there: Table, old_name: TableName) -> Outcome:
+    problem = Problem(
+        "table-exists",
+        case.wanted.name,
+        ("renamed_from",),
+        f"`{old_name}` cannot be renamed: a table `{case.name}` exists already",
+        "choose another name, or move the other table away first",
+    )
+    return Outcome(case.plan(old_name), there, (problem,))
+
+
+def _drop(case: _Case, actual: Mapping[TableName, Table | None]) -> Outcome:
+    assert case.wanted.formerly is not None
+    old_name = case.surroundings.physical(case.wanted.formerly)
+    there = actual.get(old_name)
+    if there is None:
+        return Outcome(case.plan(old_name, notes=("dropped already",)), None)
+    if case.base is not None and not _same_table(case.base, there):
+        conflict = Conflict(
+            f"{old_name}:name", f"table {case.base.uuid}", "dropped", f"another table, {there.uuid}"
+        )
+        return Outcome(replace(case.plan(old_name), conflicts=(conflict,)), there)
+    trash = TableName((TRASH_NAMESPACE,), "__".join((*old_name.namespace, old_name.name, case.version)))
+    found = [Found(DropTable(old_name, trash), there)]
+    return _judge(case, case.plan(old_name, found), found, None, None)
+
+
+def _alter(
+    case: _Case, there: Table, merged: Merged, name: TableName, found: list[Found], notes: list[str]
+) -> Outcome:
+    outcome = difference(there, merged.target, KINDS)
+    found = [*found, *outcome.found]
+    notes = [*notes, *(f"done already: {fact}" for fact in merged.done)]
+    plan = replace(case.plan(name, found, notes), conflicts=merged.conflicts)
+    judged = _judge(case, plan, found, outcome.after, there)
+    if judged.problems or merged.conflicts:
+        return judged
+    left = unproved(outcome, KINDS)
+    if left:
+        problem = Problem(
+            "unproved",
+            case.wanted.name,
+            (),
+            f"the plan for `{case.name}` does not lead to what is declared; still open: {', '.join(left)}",
+            "split the migration into smaller ones, and report this as a bug",
+        )
+        return replace(judged, problems=(problem,))
+    return judged
+
+
+def _judge(
+    case: _Case, plan: TablePlan, found: Sequence[Found], after: Table | None, before: Table | None
+) -> Outcome:
+    """The plan with what the changes themselves and the resulting table have against it."""
+    problems = [p for f in found for p in f.change.problems(f.before)]
+    warnings: list[Problem] = []
+    if after is not None and (found or before is None):
+        for breach in legality.problems(after, before):
+            problem = Problem(breach.rule, case.wanted.name, breach.subject, breach.message, breach.hint)
+            (warnings if breach.is_warning else problems).append(problem)
+    return Outcome(plan, after, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(warnings)))
+
+
+def group(found: Sequence[Found], catalog: str) -> Iterator[Step]:
+    """Changes as steps: neighbours that one statement or one metadata commit can do stand together."""
+    at = 0
+    while at < len(found):
+        run = _run(found, at)
+        combined = type(run[0].change).combine([f.change for f in run], run[0].before, catalog)
+        if combined is None or len(run) == 1:
+            run = found[at : at + 1]
+            combined = run[0].change.statements(run[0].before, catalog)
+        if _is_commit(combined):
+            run, combined = _widen_commit(found, at, run, combined, catalog)
+        yield Step(tuple(_planned(f) for f in run), combined)
+        at += len(run)
+
+
+def _run(found: Sequence[Found], at: int) -> Sequence[Found]:
+    end = at + 1
+    while end < len(found) and type(found[end].change) is type(found[at].change):
+        end += 1
+    return found[at:end]
+
+
+def _is_commit(statements: tuple[Statement, ...]) -> bool:
+    return len(statements) == 1 and isinstance(statements[0], MetadataCommit)
+
+
+def _widen_commit(
+    found: Sequence[Found], at: int, run: Sequence[Found], first: tuple[Statement, ...], catalog: str
+) -> tuple[Sequence[Found], tuple[Statement, ...]]:
+    """One commit for all neighbouring changes that only a metadata commit can do."""
+    commits = list(first)
+    end = at + len(run)
+    while end < len(found):
+        statements = found[end].change.statements(found[end].before, catalog)
+        if not _is_commit(statements):
+            break
+        commits.extend(statements)
+        end += 1
+    summary = "; ".join(c.summary for c in commits if isinstance(c, MetadataCommit))
+    return found[at:end], (MetadataCommit(summary),)
+
+
+def _planned(f: Found) -> PlannedChange:
+    change: Change = f.change
+    return PlannedChange(change, change.describe(), change.hazards(f.before), change.reversal(f.before))

@@ -1,0 +1,160 @@
+"""From pending migrations and the three sides to a plan; pure.
+
+Each migration is planned on the state that the one before it leaves.  ``check`` plans the same way
+against a catalog that begins empty, so what a pull request is told and what a deployment does come
+from one piece of code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from icemigrate.changes.base import Hazard
+from icemigrate.merge import rebind_by_path
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State, Wanted
+from icemigrate.model.table import Table
+from icemigrate.plan import Consent, MigrationPlan
+from icemigrate.plan_table import Outcome, Surroundings, plan_table
+
+
+class FoldedMigration(Protocol):
+    """What folding a migration over a state gives."""
+
+    @property
+    def wanted(self) -> tuple[Wanted, ...]:
+        """What it makes of each table it mentions."""
+
+    @property
+    def namespaces(self) -> frozenset[tuple[str, ...]]:
+        """All namespaces declared after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A migration that waits to be applied.
+
+    :param fold: folds it over the state that the migration before it leaves.
+    """
+
+    version: str
+    description: str
+    checksum: str
+    consents: tuple[Consent, ...]
+    fold: Callable[[State], FoldedMigration]
+
+
+@dataclass(slots=True)
+class _World:
+    """Base and actual while the migrations pass over them."""
+
+    base: State
+    actual: dict[TableName, Table | None]
+    namespaces: frozenset[tuple[str, ...]]
+    blocked: set[TableName] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plans of all pending migrations, and the declared state they lead to."""
+
+    migrations: tuple[MigrationPlan, ...]
+    state: State
+
+
+def plan_migrations(
+    pending: Iterable[Pending],
+    base: State,
+    actual: Mapping[TableName, Table | None],
+    surroundings: Surroundings,
+) -> Planned:
+    """Plan the migrations in order.
+
+    :param base: what the history recorded when it was last applied.
+    :param actual: the catalog's tables by their name there; a name that is missing is not there.
+    """
+    world = _World(base, dict(actual), surroundings.namespaces)
+    plans = tuple(_plan_migration(p, world, surroundings) for p in pending)
+    return Planned(plans, world.base)
+
+
+def _plan_migration(pending: Pending, world: _World, surroundings: Surroundings) -> MigrationPlan:
+    folded = pending.fold(world.base)
+    outcomes = [_plan_wanted(w, pending.version, world, surroundings) for w in folded.wanted]
+    tables = {name.namespace for o in outcomes for name in o.namespaces_needed()}
+    physical = {surroundings.physical_namespace(n) for n in folded.namespaces}
+    missing = sorted((physical | tables) - world.namespaces)
+    world.base = replace(world.base, namespaces=world.base.namespaces | folded.namespaces)
+    world.namespaces |= frozenset(missing)
+    hazards = [h for o in outcomes for c in o.plan.changes() for h in c.hazards]
+    return MigrationPlan(
+        version=pending.version,
+        description=pending.description,
+        checksum=pending.checksum,
+        tables=tuple(o.plan for o in outcomes),
+        create_namespaces=tuple(missing),
+        namespaces=folded.namespaces,
+        problems=tuple(p for o in outcomes for p in o.problems),
+        warnings=tuple(p for o in outcomes for p in o.warnings),
+        unconsented=tuple(_unconsented(hazards, pending.consents)),
+    )
+
+
+def _unconsented(hazards: Iterable[Hazard], consents: Sequence[Consent]) -> Iterable[Hazard]:
+    return dict.fromkeys(h for h in hazards if not any(c.covers(h) for c in consents))
+
+
+def _plan_wanted(wanted: Wanted, version: str, world: _World, surroundings: Surroundings) -> Outcome:
+    known = world.base.tables.get(wanted.formerly) if wanted.formerly else None
+    outcome = plan_table(wanted, known, world.actual, version, world.base.former, surroundings)
+    blocked = world.blocked & {wanted.name, wanted.formerly}
+    if blocked:
+        note = "not planned: an earlier migration of this table conflicts"
+        outcome = replace(outcome, plan=replace(outcome.plan, steps=(), conflicts=(), notes=(note,)))
+    if blocked or outcome.plan.conflicts:
+        world.blocked.add(wanted.name)
+    _advance(wanted, outcome, world)
+    return outcome
+
+
+def _advance(wanted: Wanted, outcome: Outcome, world: _World) -> None:
+    """Let the world be as the migration leaves it."""
+    tables = dict(world.base.tables)
+    former = world.base.former
+    if wanted.formerly is not None:
+        tables.pop(wanted.formerly, None)
+        if wanted.table is None or wanted.formerly != wanted.name:
+            former |= {wanted.formerly}
+    if wanted.table is not None:
+        tables[wanted.name] = settle(wanted.table, outcome.after)
+    world.base = replace(world.base, tables=tables, former=former)
+    world.actual[outcome.plan.name] = None
+    if outcome.after is not None:
+        world.actual[outcome.after.name] = outcome.after
+
+
+def settle(wanted: Table, after: Table | None) -> Table:
+    """A declared table with the ids that its fields have in the table that came out.
+
+    What is recorded as base: every field id is the catalog's, what nobody declared is left out.
+    """
+    if after is None:
+        return wanted
+    settled = rebind_by_path(wanted, after)
+    ids = {(f.source_ids, str(f.transform), f.name): f.id for f in after.spec.fields}
+    spec = replace(
+        settled.spec,
+        fields=tuple(
+            replace(f, id=ids.get((f.source_ids, str(f.transform), f.name), f.id))
+            for f in settled.spec.fields
+        ),
+    )
+    return replace(
+        settled,
+        spec=spec,
+        uuid=after.uuid or settled.uuid,
+        last_column_id=after.last_column_id,
+        last_partition_id=after.last_partition_id,
+    )
