@@ -1,0 +1,351 @@
+"""Column types as text: read and written.
+
+The words are Iceberg's (specification, "Primitive Types"); those of Spark's that can mean only one
+thing are read as well (``bigint``, ``array<…>``, ``timestamp_ntz``).  In a struct a field is
+``name: [required] type ['description']``; ``not null`` behind the type says the same as ``required``.
+Odd names stand in backticks, a quote inside a description is doubled.  Case matters in names only.
+Text has no defaults and no field ids: every field comes out as
+:data:`~icemigrate.model.types.UNASSIGNED`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from icemigrate.diagnostics import did_you_mean
+from icemigrate.model.json_form import primitive_text
+from icemigrate.model.names import quote_name
+from icemigrate.model.types import (
+    PRIMITIVES,
+    UNASSIGNED,
+    Decimal,
+    Field,
+    Fixed,
+    Geography,
+    Geometry,
+    List,
+    Map,
+    Primitive,
+    Struct,
+    Type,
+)
+
+DEPTH_LIMIT = 64
+"""How deep types may nest: far deeper than a table that anybody can read."""
+
+MAX_PRECISION = 38
+"""Of a decimal (specification, "Primitive Types")."""
+
+_SYNONYMS = {
+    "bigint": "long",
+    "integer": "int",
+    "real": "float",
+    "timestamp_ntz": "timestamp",
+    "timestamp_ltz": "timestamptz",
+    "array": "list",
+    "dec": "decimal",
+    "numeric": "decimal",
+}
+_WITH_ARGUMENTS = ("decimal", "fixed", "geometry", "geography", "struct", "list", "map")
+_KNOWN = (*PRIMITIVES, *_WITH_ARGUMENTS)
+_NARROW = "write `int`: Iceberg has no smaller integer, and Spark turns it into int without a word"
+_FOREIGN = {
+    "varchar": "write `string`: Iceberg has no length limit, and Spark drops it without a word",
+    "char": "write `string`: Iceberg has no length limit, and Spark drops it without a word",
+    "text": "write `string`",
+    "str": "write `string`",
+    "json": "write `variant` (format version 3) or `string`",
+    "bool": "write `boolean`",
+    "byte": _NARROW,
+    "tinyint": _NARROW,
+    "short": _NARROW,
+    "smallint": _NARROW,
+    "int32": "write `int`",
+    "int64": "write `long`",
+    "float32": "write `float`",
+    "float64": "write `double`",
+    "number": "write `decimal(precision, scale)`, `long` or `double`",
+    "datetime": "write `timestamp` (without time zone) or `timestamptz` (with)",
+    "bytes": "write `binary`",
+    "blob": "write `binary`",
+    "void": "write `unknown` (format version 3)",
+    "row": "write `struct<…>`",
+    "record": "write `struct<…>`",
+}
+_SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"\d+")
+_WITH_ZONE = re.compile(r"\s+(with|without)(?:\s+local)?\s+time\s+zone\b", re.IGNORECASE)
+_NOT_NULL = re.compile(r"not\s+null\b", re.IGNORECASE)
+_QUOTED = re.compile(r"'((?:[^']|'')*)'")
+_BACKTICKED = re.compile(r"`((?:[^`]|``)+)`")
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*\s*(?=:)")
+
+
+class TypeSyntaxError(ValueError):
+    """A text that is no type.
+
+    :ivar offset: where in the text, 0-based, in characters.
+    :ivar hint: what to write instead, where that is known.
+    """
+
+    def __init__(self, message: str, offset: int, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.hint = hint
+
+
+@lru_cache(maxsize=2048)
+def parse_type(text: str) -> Type:
+    """Read a type.
+
+    :raises TypeSyntaxError: the text is no type, or nests deeper than :data:`DEPTH_LIMIT`.
+    """
+    reader = _Reader(text)
+    type_ = reader.type_(0)
+    if reader.at < len(text):
+        raise reader.error(f"unexpected `{text[reader.at :]}` behind the type", _trailing_hint(reader))
+    return type_
+
+
+def format_type(type_: Type) -> str:
+    """The type as text; :func:`parse_type` reads it back, but for ids and defaults, which text has not."""
+    if isinstance(type_, Struct):
+        return f"struct<{', '.join(_format_field(f) for f in type_.fields)}>"
+    if isinstance(type_, List):
+        return f"list<{_format_part(type_.element)}>"
+    if isinstance(type_, Map):
+        return f"map<{format_type(type_.key.type)}, {_format_part(type_.value)}>"
+    if isinstance(type_, Decimal):
+        return f"decimal({type_.precision},{type_.scale})"
+    return primitive_text(type_)
+
+
+def _format_part(field: Field) -> str:
+    return ("required " if field.required else "") + format_type(field.type)
+
+
+def _format_field(field: Field) -> str:
+    doc = "" if field.doc is None else " '" + field.doc.replace("'", "''") + "'"
+    return f"{quote_name(field.name)}: {_format_part(field)}{doc}"
+
+
+def _trailing_hint(reader: _Reader) -> str | None:
+    if reader.peek(_NOT_NULL) or reader.peek(re.compile(r"required\b", re.IGNORECASE)):
+        return "a column says `required: true` beside its type"
+    return None
+
+
+class _Reader:
+    """A position in a text, moved forward by what is read; spaces behind each token are skipped."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self._skip()
+
+    def error(self, message: str, hint: str | None = None, at: int | None = None) -> TypeSyntaxError:
+        return TypeSyntaxError(message, self.at if at is None else at, hint)
+
+    def peek(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        return pattern.match(self.text, self.at)
+
+    def type_(self, depth: int) -> Type:
+        start = self.at
+        if depth > DEPTH_LIMIT:
+            raise self.error(f"types nest deeper than {DEPTH_LIMIT} levels")
+        word = self._take(_WORD)
+        if word is None:
+            raise self.error(f"expected a type, found {self._found()}")
+        name = word[0].lower()
+        name = _SYNONYMS.get(name, name)
+        if self._sees("(") and name in PRIMITIVES:
+            raise self.error(f"`{word[0]}` takes no arguments")
+        if name == "timestamp":
+            self._refuse_zone(start)
+        if name in PRIMITIVES:
+            return Primitive(name)
+        readers: dict[str, Callable[[int], Type]] = {
+            "decimal": self._decimal,
+            "fixed": self._fixed,
+            "geometry": self._geometry,
+            "geography": self._geography,
+            "struct": lambda at: self._struct(at, depth),
+            "list": lambda at: self._list(at, depth),
+            "map": lambda at: self._map(at, depth),
+        }
+        if name in readers:
+            return readers[name](start)
+        raise self.error(f"unknown type `{word[0]}`", _FOREIGN.get(name) or did_you_mean(name, _KNOWN), start)
+
+    def _decimal(self, start: int) -> Type:
+        if not self._accept("("):
+            raise self.error(
+                "a decimal needs its precision and its scale", "write for example `decimal(18,6)`", start
+            )
+        precision = self._number("the precision")
+        if not self._accept(","):
+            raise self.error("a decimal needs its scale as well", f"write `decimal({precision},0)`")
+        scale = self._number("the scale")
+        self._expect(")")
+        if not 1 <= precision <= MAX_PRECISION:
+            raise self.error(f"a decimal's precision is 1 to {MAX_PRECISION}, not {precision}", None, start)
+        if scale > precision:
+            raise self.error(
+                f"a decimal's scale ({scale}) is at most its precision ({precision})", None, start
+            )
+        return Decimal(precision, scale)
+
+    def _fixed(self, start: int) -> Type:
+        closing = {"[": "]", "(": ")"}.get(self.text[self.at : self.at + 1])
+        if closing is None:
+            raise self.error("a fixed needs its length in bytes", "write for example `fixed[16]`", start)
+        self._expect(self.text[self.at])
+        length = self._number("the length in bytes")
+        self._expect(closing)
+        if length < 1:
+            raise self.error("a fixed is at least 1 byte long", None, start)
+        return Fixed(length)
+
+    def _geometry(self, start: int) -> Type:
+        arguments = self._arguments()
+        if len(arguments) > 1:
+            raise self.error("a geometry has one argument, its reference system", None, start)
+        return Geometry(*arguments)
+
+    def _geography(self, start: int) -> Type:
+        arguments = self._arguments()
+        if len(arguments) > 2:
+            raise self.error("a geography has a reference system and an algorithm, no more", None, start)
+        return Geography(*arguments)
+
+    def _arguments(self) -> list[str]:
+        if not self._accept("("):
+            return []
+        end = self.text.find(")", self.at)
+        if end < 0:
+            raise self.error(f"expected `)`, found {self._found(len(self.text))}", at=len(self.text))
+        arguments = [a.strip() for a in self.text[self.at : end].split(",")]
+        if not all(arguments):
+            raise self.error("an empty argument")
+        self.at = end
+        self._expect(")")
+        return arguments
+
+    def _list(self, start: int, depth: int) -> Type:
+        self._open(start, "list<string>")
+        required, type_ = self._part(depth)
+        self._expect(">")
+        return List(Field(UNASSIGNED, "element", type_, required))
+
+    def _map(self, start: int, depth: int) -> Type:
+        self._open(start, "map<string, long>")
+        _, key = self._part(depth)
+        self._expect(",")
+        required, value = self._part(depth)
+        self._expect(">")
+        return Map(Field(UNASSIGNED, "key", key, True), Field(UNASSIGNED, "value", value, required))
+
+    def _struct(self, start: int, depth: int) -> Type:
+        self._open(start, "struct<a: int, b: string>")
+        fields: dict[str, Field] = {}
+        while not self._sees(">"):
+            if fields:
+                self._expect(",")
+            at = self.at
+            field = self._field(depth)
+            if field.name in fields:
+                raise self.error(f"the field `{field.name}` stands twice in one struct", None, at)
+            fields[field.name] = field
+        self._expect(">")
+        return Struct(tuple(fields.values()))
+
+    def _field(self, depth: int) -> Field:
+        name = self._name()
+        self._expect(":")
+        required, type_ = self._part(depth)
+        self._keyword("comment")
+        doc = self._take(_QUOTED)
+        return Field(
+            UNASSIGNED, name, type_, required, doc=None if doc is None else doc[1].replace("''", "'")
+        )
+
+    def _part(self, depth: int) -> tuple[bool, Type]:
+        required = self._keyword("required")
+        type_ = self.type_(depth + 1)
+        return (self._take(_NOT_NULL) is not None) or required, type_
+
+    def _name(self) -> str:
+        if quoted := self._take(_BACKTICKED):
+            return quoted[1].replace("``", "`")
+        if plain := self._take(_PLAIN_NAME):
+            return plain[0].rstrip()
+        odd = re.compile(r"[^:<>`']+(?=:)").match(self.text, self.at)
+        if odd:
+            name = odd[0].strip()
+            raise self.error(f"`{name}` is no plain name", f"put it in backticks: {quote_name(name)}")
+        raise self.error(f"expected a field's name and `:`, found {self._found()}")
+
+    def _refuse_zone(self, start: int) -> None:
+        end = self.at
+        self.at = start + len("timestamp")
+        if match := self.peek(_WITH_ZONE):
+            right = "timestamptz" if match[1].lower() == "with" else "timestamp"
+            raise self.error(f"unknown type `{self.text[start : match.end()]}`", f"write `{right}`", start)
+        self.at = end
+
+    def _number(self, what: str) -> int:
+        match = self._take(_NUMBER)
+        if match is None:
+            raise self.error(f"expected {what}, found {self._found()}")
+        return int(match[0][:10])
+
+    def _open(self, start: int, example: str) -> None:
+        if not self._accept("<"):
+            raise self.error(
+                f"`{self.text[start : self.at].strip()}` needs to say of what",
+                f"write for example `{example}`",
+                start,
+            )
+
+    def _keyword(self, word: str) -> bool:
+        match = self.peek(re.compile(rf"{word}\b\s*", re.IGNORECASE))
+        if match is None:
+            return False
+        self.at = match.end()
+        return True
+
+    def _sees(self, char: str) -> bool:
+        return self.text.startswith(char, self.at)
+
+    def _accept(self, char: str) -> bool:
+        if not self._sees(char):
+            return False
+        self.at += len(char)
+        self._skip()
+        return True
+
+    def _expect(self, char: str) -> None:
+        if not self._accept(char):
+            raise self.error(f"expected `{char}`, found {self._found()}")
+
+    def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = self.peek(pattern)
+        if match:
+            self.at = match.end()
+            self._skip()
+        return match
+
+    def _skip(self) -> None:
+        match = _SPACE.match(self.text, self.at)
+        assert match is not None
+        self.at = match.end()
+
+    def _found(self, at: int | None = None) -> str:
+        rest = self.text[self.at if at is None else at :]
+        if not rest:
+            return "the end"
+        word = _WORD.match(rest)
+        return f"`{word[0] if word else rest[0]}`"

@@ -1,0 +1,180 @@
+"""Types as text: what is read, what is refused and with which hint."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icemigrate.model.type_text import DEPTH_LIMIT, TypeSyntaxError, format_type, parse_type
+from icemigrate.model.types import (
+    PRIMITIVES,
+    UNASSIGNED,
+    Decimal,
+    Field,
+    Fixed,
+    Geography,
+    Geometry,
+    List,
+    Map,
+    Primitive,
+    Struct,
+    Type,
+    walk,
+)
+
+
+def field(name: str, type_: Type, required: bool = False, doc: str | None = None) -> Field:
+    return Field(UNASSIGNED, name, type_, required, doc)
+
+
+INT, LONG, STRING = Primitive("int"), Primitive("long"), Primitive("string")
+
+
+@pytest.mark.parametrize("name", sorted(PRIMITIVES))
+def test_every_primitive_is_read_and_written_under_its_own_name(name: str) -> None:
+    assert parse_type(name) == Primitive(name)
+    assert format_type(Primitive(name)) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("  long  ", LONG),
+        ("LONG", LONG),
+        ("bigint", LONG),
+        ("integer", INT),
+        ("real", Primitive("float")),
+        ("timestamp_ntz", Primitive("timestamp")),
+        ("timestamp_ltz", Primitive("timestamptz")),
+        ("decimal(18,6)", Decimal(18, 6)),
+        ("decimal ( 18 , 6 )", Decimal(18, 6)),
+        ("numeric(1,0)", Decimal(1, 0)),
+        ("fixed[16]", Fixed(16)),
+        ("fixed( 16 )", Fixed(16)),
+        ("geometry", Geometry()),
+        ("geometry(OGC:CRS84)", Geometry("OGC:CRS84")),
+        ("geography(srid:4326, karney)", Geography("srid:4326", "karney")),
+        ("geography", Geography()),
+        ("list<string>", List(field("element", STRING))),
+        ("array<required string>", List(field("element", STRING, True))),
+        ("list<string not null>", List(field("element", STRING, True))),
+        (
+            "map<string, required long>",
+            Map(field("key", STRING, True), field("value", LONG, True)),
+        ),
+        ("map<required string, long>", Map(field("key", STRING, True), field("value", LONG))),
+        ("struct<>", Struct(())),
+        (
+            "struct<a: required int 'it''s', `b.``c`: list<int>, required: long not null comment 'd'>",
+            Struct(
+                (
+                    field("a", INT, True, "it's"),
+                    field("b.`c", List(field("element", INT))),
+                    field("required", LONG, True, "d"),
+                )
+            ),
+        ),
+        ("struct<café: int ''>", Struct((field("café", INT, doc=""),))),
+    ],
+)
+def test_what_is_read(text: str, type_: Type) -> None:
+    assert parse_type(text) == type_
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "message", "hint"),
+    [
+        ("", 0, "expected a type, found the end", None),
+        ("strng", 0, "unknown type `strng`", "did you mean `string`?"),
+        ("list<strng>", 5, "unknown type `strng`", "did you mean `string`?"),
+        ("varchar(10)", 0, "unknown type `varchar`", "write `string`"),
+        ("tinyint", 0, "unknown type `tinyint`", "write `int`"),
+        ("short", 0, "unknown type `short`", "write `int`"),
+        ("timestamp with time zone", 0, "timestamp with time zone", "write `timestamptz`"),
+        ("timestamp with local time zone", 0, "timestamp with local time zone", "write `timestamptz`"),
+        ("list<timestamp without time zone>", 5, "timestamp without time zone", "write `timestamp`"),
+        ("decimal", 0, "needs its precision", "decimal(18,6)"),
+        ("decimal(9)", 9, "needs its scale", "decimal(9,0)"),
+        ("decimal(9,)", 10, "expected the scale, found `)`", None),
+        ("decimal(39,1)", 0, "1 to 38, not 39", None),
+        ("decimal(0,0)", 0, "1 to 38, not 0", None),
+        ("decimal(4,5)", 0, "at most its precision", None),
+        ("decimal(4,2", 11, "expected `)`, found the end", None),
+        ("fixed", 0, "needs its length", "fixed[16]"),
+        ("fixed[0]", 0, "at least 1 byte", None),
+        ("fixed[16)", 8, "expected `]`, found `)`", None),
+        ("int(11)", 3, "takes no arguments", None),
+        ("geometry(a, b)", 0, "one argument", None),
+        ("geography(a, b, c)", 0, "no more", None),
+        ("geometry(", 9, "expected `)`", None),
+        ("geometry()", 9, "an empty argument", None),
+        ("list", 0, "needs to say of what", "list<string>"),
+        ("map<string>", 10, "expected `,`, found `>`", None),
+        ("struct", 0, "needs to say of what", "struct<a: int, b: string>"),
+        ("struct<a int>", 7, "expected a field's name", None),
+        ("struct<a: int,>", 14, "expected a field's name", None),
+        ("struct<a: int b: int>", 14, "expected `,`, found `b`", None),
+        ("struct<zip-code: int>", 7, "no plain name", "`zip-code`"),
+        ("struct<a: int, a: long>", 15, "stands twice", None),
+        ("long required", 5, "unexpected `required`", "`required: true`"),
+        ("long not null", 5, "unexpected `not null`", "`required: true`"),
+        ("long, int", 4, "unexpected `, int`", None),
+        ("list<" * 70 + "int" + ">" * 70, 325, f"deeper than {DEPTH_LIMIT}", None),
+    ],
+)
+def test_what_is_refused(text: str, offset: int, message: str, hint: str | None) -> None:
+    with pytest.raises(TypeSyntaxError) as caught:
+        parse_type(text)
+    assert message in str(caught.value)
+    assert caught.value.offset == offset
+    assert caught.value.hint is None if hint is None else hint in (caught.value.hint or "")
+
+
+def test_the_deepest_type_is_read() -> None:
+    text = "list<" * DEPTH_LIMIT + "int" + ">" * DEPTH_LIMIT
+    assert sum(1 for _ in walk(parse_type(text))) == DEPTH_LIMIT
+
+
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
+docs = st.none() | st.text(st.characters(codec="utf-8"), max_size=8)
+primitives = st.one_of(
+    st.sampled_from(sorted(PRIMITIVES)).map(Primitive),
+    st.tuples(st.integers(1, 38), st.integers(0, 38)).map(lambda p: Decimal(p[0], min(p))),
+    st.integers(1, 10**6).map(Fixed),
+    st.sampled_from([Geometry(), Geometry("a:1"), Geography(), Geography("x"), Geography("x", "vincenty")]),
+)
+
+
+def structs(types: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
+    fields = st.builds(field, names, types, st.booleans(), docs)
+    return st.lists(fields, max_size=4, unique_by=lambda f: f.name).map(lambda fs: Struct(tuple(fs)))
+
+
+def nested(types: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
+    return st.one_of(
+        structs(types),
+        st.builds(lambda t, r: List(field("element", t, r)), types, st.booleans()),
+        st.builds(
+            lambda k, v, r: Map(field("key", k, True), field("value", v, r)), types, types, st.booleans()
+        ),
+    )
+
+
+@given(st.recursive(primitives, nested, max_leaves=12))
+def test_text_reads_back_as_the_same_type(type_: Type) -> None:
+    assert parse_type(format_type(type_)) == type_
+
+
+@given(st.text(st.sampled_from("listmapruc<>(),: '`10dn"), max_size=40))
+def test_any_text_is_read_or_refused_with_a_place_inside_it(text: str) -> None:
+    assert 0 <= offset_of_mistake(text) <= len(text)
+
+
+def offset_of_mistake(text: str) -> int:
+    try:
+        type_ = parse_type(text)
+    except TypeSyntaxError as mistake:
+        return mistake.offset
+    assert parse_type(format_type(type_)) == type_
+    return 0
