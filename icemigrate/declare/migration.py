@@ -57,7 +57,7 @@ class Default:
 
     :param value: what YAML makes of it (a date or a time is a string here); ``None`` takes a default away.
     :param text: the characters of a scalar as written, without quotes, so that ``1.10`` keeps its zero;
-        empty for a list or a mapping.
+        JSON for a list or a mapping.
     """
 
     value: Data = field(compare=False)
@@ -214,8 +214,8 @@ class MigrationFile:
     """One migration file without mistakes of its own.
 
     :param path: as shown to the user, relative to the working directory where possible.
+    :param name: the file name's part after the version, without the extension: ``rename_volume``.
     :param allow_place: where a missing ``allow`` is to be told: of ``allow``, else of the first key.
-    :param checksum: SHA-256 in hex over the content that counts (:mod:`icemigrate.declare.checksum`).
     """
 
     version: Version
@@ -228,5 +228,11 @@ class MigrationFile:
     namespaces: tuple[NamespaceEntry, ...] = ()
     tables: tuple[TableEntry, ...] = ()
     replaces: Replaces | None = None
-    checksum: str = field(default="", compare=False)
     allow_place: Place | None = field(default=None, compare=False)
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 in hex over the content that counts; computed at every call, since ``check`` needs none."""
+        from icemigrate.declare.checksum import checksum
+
+        return checksum(self)

@@ -1,0 +1,66 @@
+"""The checksum of a migration: over what it says, not over how it is written.
+
+Comments, layout, the order of keys, quoting, anchors, byte order marks and line breaks do not count, nor do
+the file's name and its ``description`` and ``because``.  A value that is left at its default does not
+count either, so that ``drop_columns: [a]`` equals ``[{name: a, purge: false}]`` and a key that a later
+icemigrate knows changes no checksum of today's files.  ``for_each`` counts as what it stands for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from icemigrate.declare.migration import MigrationFile
+from icemigrate.declare.version import Version
+
+_NOT_COUNTED = frozenset({"version", "path", "name", "description", "because"})
+SHORT_LENGTH = 12
+
+
+def checksum(migration: MigrationFile) -> str:
+    """SHA-256 in hex."""
+    content = {
+        field.name: _plain(getattr(migration, field.name))
+        for field in dataclasses.fields(migration)
+        if field.compare and field.name not in _NOT_COUNTED
+    }
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def short(checksum_hex: str) -> str:
+    """A checksum for people."""
+    return checksum_hex[:SHORT_LENGTH]
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, tuple):
+        # ``renames`` is a mapping whose order does not matter; it is the only tuple of pairs.
+        pairs = bool(value) and all(isinstance(one, tuple) for one in value)
+        return [_plain(one) for one in (sorted(value) if pairs else value)]
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, timedelta):
+        return f"{value.days * 86400 + value.seconds}s"
+    if isinstance(value, Version):
+        return value.number
+    return {name: _plain(one) for name, default in _counted(type(value)) if (one := getattr(value, name)) != default}
+
+
+@functools.cache
+def _counted(kind: type) -> tuple[tuple[str, Any], ...]:
+    """The fields of a value that count, each with its default."""
+    found = []
+    for field in dataclasses.fields(kind):
+        if field.compare:
+            has_factory = field.default_factory is not dataclasses.MISSING
+            found.append((field.name, field.default_factory() if has_factory else field.default))
+    return tuple(found)

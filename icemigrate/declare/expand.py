@@ -1,0 +1,114 @@
+"""``for_each``: one written table entry → one entry for each value, or for each combination of values."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
+from icemigrate.declare.validate import shorten
+from icemigrate.declare.values import entries, items, text
+from icemigrate.diagnostics import Diagnostic, did_you_mean
+
+COPY_LIMIT = 10_000
+"""How many tables one entry may stand for."""
+
+_VARIABLE = re.compile(r"\$(\$)?\{([^}]*)\}")
+
+Lists = Dict[str, tuple[str, ...]]
+"""The lists of the project file, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A table entry without ``for_each``, and what was put in for the variables."""
+
+    node: Mapping
+    variables: Dict[str, str]
+
+
+def expand(entry: Mapping, lists: Lists) -> tuple[tuple[Copy, ...], tuple[Diagnostic, ...]]:
+    """Repeat an entry whose ``for_each`` fits the schema; one without it is its own only copy."""
+    for_each = entry.get("for_each")
+    if for_each is None:
+        return (Copy(entry, {}),), _names_without_values(entry)
+    diagnostics: list[Diagnostic] = []
+    values: dict[str, tuple[str, ...]] = {}
+    for variable, given in entries(for_each):
+        if isinstance(given, Sequence):
+            values[variable.text] = _without_doubles(given, variable, diagnostics)
+        elif (named := lists.get(text(given))) is not None:
+            values[variable.text] = named
+        else:
+            hint = did_you_mean(text(given), lists) or "write the list here, or under `lists` in the project file"
+            message = f"there is no list {shorten(text(given))} in the project file"
+            diagnostics.append(Diagnostic("unknown-list", message, given.place, hint))
+    count = 1
+    for one in values.values():
+        count *= len(one)
+    if count > COPY_LIMIT:
+        message = f"this stands for {count:,} tables, more than {COPY_LIMIT:,}"
+        diagnostics.append(Diagnostic("too-many-tables", message, for_each.place))
+    if diagnostics:
+        return (), tuple(diagnostics)
+    plain = Mapping(tuple(pair for pair in entry.entries if pair[0].text != "for_each"), entry.place)
+    unknown: dict[Diagnostic, None] = {}
+    copies = []
+    for chosen in itertools.product(*values.values()):
+        variables = dict(zip(values, chosen, strict=True))
+        node = _substitute(plain, variables, unknown)
+        assert isinstance(node, Mapping)
+        copies.append(Copy(node, variables))
+    return (() if unknown else tuple(copies)), tuple(unknown)
+
+
+def _without_doubles(given: Sequence, variable: Scalar, diagnostics: list[Diagnostic]) -> tuple[str, ...]:
+    seen: dict[str, None] = {}
+    for item in items(given):
+        if text(item) in seen:
+            message = f"{shorten(text(item))} stands twice in the values of `{variable.text}`"
+            diagnostics.append(Diagnostic("listed-twice", message, item.place))
+        seen[text(item)] = None
+    return tuple(seen)
+
+
+def _names_without_values(entry: Mapping) -> tuple[Diagnostic, ...]:
+    name = entry.get("name")
+    if not isinstance(name, Scalar) or not (found := _VARIABLE.search(name.text)) or found.group(1):
+        return ()
+    message = f"nothing says what `{found.group(0)}` stands for"
+    variable = found.group(2) or "variable"
+    return (Diagnostic("unknown-variable", message, name.place, f"add `for_each: {{{variable}: […]}}` to this table"),)
+
+
+def _substitute(node: Node, variables: Dict[str, str], unknown: dict[Diagnostic, None]) -> Node:
+    """Put values in for variables in every text, keys included. ``$${x}`` stays as ``${x}``."""
+    if isinstance(node, Scalar):
+        if not isinstance(node.value, str) or "${" not in node.value:
+            return node
+        put = _put(node, variables, unknown)
+        return Scalar(put, put, node.place)
+    if isinstance(node, Sequence):
+        return Sequence(tuple(_substitute(item, variables, unknown) for item in node.items), node.place)
+    pairs = []
+    for key, value in node.entries:
+        new_key = _substitute(key, variables, unknown)
+        assert isinstance(new_key, Scalar)
+        pairs.append((new_key, _substitute(value, variables, unknown)))
+    return Mapping(tuple(pairs), node.place)
+
+
+def _put(node: Scalar, variables: Dict[str, str], unknown: dict[Diagnostic, None]) -> str:
+    def value_of(found: re.Match[str]) -> str:
+        if found.group(1):
+            return found.group(0)[1:]
+        name = found.group(2)
+        if name not in variables:
+            hint = did_you_mean(name, variables) or "known here: " + ", ".join(variables)
+            unknown[Diagnostic("unknown-variable", f"`${{{name}}}` is not a variable", node.place, hint)] = None
+            return found.group(0)
+        return variables[name]
+
+    return _VARIABLE.sub(value_of, node.text)

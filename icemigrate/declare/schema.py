@@ -1,0 +1,169 @@
+"""The JSON Schemas of the user's files, compiled for checking nodes.
+
+Only the part of JSON Schema (draft 2020-12) that ``schemas/`` uses is known here; a keyword beyond it is
+a bug and an assertion.  Importing the ``jsonschema`` library costs more than reading two hundred files
+does, and it knows no places; a test holds this reading to the library's verdict.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_ANNOTATIONS = frozenset(
+    {"$schema", "$id", "$defs", "title", "description", "examples", "default", "writeOnly", "patternErrorMessage"}
+)
+_CONSTRAINTS = frozenset(
+    {
+        *("type", "enum", "pattern", "minLength", "minimum", "maximum", "minItems", "minProperties", "required"),
+        *("properties", "additionalProperties", "propertyNames", "items", "anyOf", "oneOf", "$ref"),
+    }
+)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Rule:
+    """One schema. Filled while compiling, since schemas are recursive; never changed afterwards.
+
+    :param title: what a value of it is called, without an article: ``table``.
+    :param types: JSON types that are allowed; ``None`` allows all.
+    :param closed: whether keys beyond ``properties`` are mistakes.
+    :param others: the rule of keys beyond ``properties``.
+    :param names: the rule of the keys themselves.
+    :param one_of: exactly one of these sets of keys must be given.
+    :param secret: whether a value must never be shown.
+    """
+
+    title: str = "value"
+    types: frozenset[str] | None = None
+    enum: tuple[Any, ...] | None = None
+    pattern: re.Pattern[str] | None = None
+    pattern_message: str | None = None
+    examples: tuple[str, ...] = ()
+    min_length: int = 0
+    minimum: int | None = None
+    maximum: int | None = None
+    min_items: int = 0
+    min_properties: int = 0
+    required: tuple[str, ...] = ()
+    properties: dict[str, Rule] = field(default_factory=dict)
+    closed: bool = False
+    others: Rule | None = None
+    names: Rule | None = None
+    items: Rule | None = None
+    any_of: tuple[Rule, ...] = ()
+    one_of: tuple[tuple[str, ...], ...] = ()
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A compiled schema.
+
+    :param definitions: the rules under ``$defs``.
+    :param homes: for each key that is known anywhere, what it is a key of: ``{"columns": ("table",)}``.
+    """
+
+    root: Rule
+    definitions: dict[str, Rule]
+    homes: dict[str, tuple[str, ...]]
+
+
+def schema_folder() -> Path:
+    """Where the JSON Schemas are: beside the modules in a wheel, at the top of the source tree."""
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "schemas"
+    return inside if inside.is_dir() else package.parent / "schemas"
+
+
+def schema_text(name: str) -> str:
+    """The text of a schema: ``schema_text("migration")``."""
+    return (schema_folder() / f"{name}.schema.json").read_text(encoding="utf-8")
+
+
+@functools.cache
+def load_schema(name: str) -> Schema:
+    """Read and compile ``schemas/<name>.schema.json``."""
+    return compile_schema(json.loads(schema_text(name)))
+
+
+def compile_schema(document: dict[str, Any]) -> Schema:
+    """Compile a schema document.
+
+    :raises AssertionError: for a keyword that is not known here.
+    """
+    definitions: dict[str, Rule] = {name: Rule() for name in document.get("$defs", {})}
+    for name, body in document.get("$defs", {}).items():
+        _fill(definitions[name], body, definitions)
+    root = _rule(document, definitions)
+    for rule in _all_rules(root):
+        _assert_told_apart(rule)
+    homes: dict[str, list[str]] = {}
+    for rule in _all_rules(root):
+        for key in rule.properties:
+            titles = homes.setdefault(key, [])
+            if rule.title not in titles:
+                titles.append(rule.title)
+    return Schema(root, definitions, {key: tuple(titles) for key, titles in homes.items()})
+
+
+def _rule(body: dict[str, Any], definitions: dict[str, Rule]) -> Rule:
+    if "$ref" in body:
+        assert body.keys() - _ANNOTATIONS == {"$ref"}, "a constraint beside $ref"
+        return definitions[body["$ref"].removeprefix("#/$defs/")]
+    rule = Rule()
+    _fill(rule, body, definitions)
+    return rule
+
+
+def _fill(rule: Rule, body: dict[str, Any], definitions: dict[str, Rule]) -> None:
+    unknown = body.keys() - _ANNOTATIONS - _CONSTRAINTS
+    assert not unknown, f"keywords that are not understood: {unknown}"
+    rule.title = body.get("title", "value").lower()
+    types = body.get("type")
+    rule.types = None if types is None else frozenset([types] if isinstance(types, str) else types)
+    rule.enum = tuple(body["enum"]) if "enum" in body else None
+    rule.pattern = re.compile(body["pattern"]) if "pattern" in body else None
+    rule.pattern_message = body.get("patternErrorMessage")
+    rule.examples = tuple(body.get("examples", ()))
+    rule.min_length = body.get("minLength", 0)
+    rule.minimum = body.get("minimum")
+    rule.maximum = body.get("maximum")
+    rule.min_items = body.get("minItems", 0)
+    rule.min_properties = body.get("minProperties", 0)
+    rule.required = tuple(body.get("required", ()))
+    rule.properties = {key: _rule(value, definitions) for key, value in body.get("properties", {}).items()}
+    others = body.get("additionalProperties")
+    rule.closed = others is False
+    rule.others = _rule(others, definitions) if isinstance(others, dict) else None
+    rule.names = _rule(body["propertyNames"], definitions) if "propertyNames" in body else None
+    rule.items = _rule(body["items"], definitions) if "items" in body else None
+    rule.any_of = tuple(_rule(one, definitions) for one in body.get("anyOf", ()))
+    rule.one_of = tuple(tuple(one["required"]) for one in body.get("oneOf", ()))
+    rule.secret = body.get("writeOnly", False)
+
+
+def _assert_told_apart(rule: Rule) -> None:
+    """A value's type must choose among alternatives: that is what makes their mistakes tellable."""
+    types = [one.types or frozenset() for one in rule.any_of]
+    assert all(types), "an alternative without a type"
+    assert len(frozenset().union(*types)) == sum(map(len, types)), "alternatives of one type"
+
+
+def _all_rules(root: Rule) -> Iterator[Rule]:
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        rule = waiting.pop()
+        if id(rule) in seen:
+            continue
+        seen.add(id(rule))
+        yield rule
+        waiting.extend(rule.properties.values())
+        waiting.extend(rule.any_of)
+        waiting.extend(one for one in (rule.others, rule.items) if one is not None)

@@ -1,0 +1,262 @@
+"""Nodes against a schema: every mistake, at its very key or value, in plain words."""
+
+from __future__ import annotations
+
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
+from icemigrate.declare.schema import Rule, Schema
+from icemigrate.diagnostics import Diagnostic, Place, did_you_mean
+
+_TYPE_WORDS = {
+    "string": "text",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "null",
+}
+_TRUE_WORDS = frozenset({"yes", "on", "y", "1"})
+_FALSE_WORDS = frozenset({"no", "off", "n", "0"})
+_SHOWN_LENGTH = 40
+
+
+def validate(
+    node: Node, schema: Schema, rule: Rule | None = None, name: str = "", *, is_item: bool = False
+) -> tuple[Diagnostic, ...]:
+    """Every place where a node is not what the schema (or one rule of it) says, in the order of the file.
+
+    :param rule: of the schema; its root when omitted.
+    :param name: the key that the node is the value of, or whose list it is an item of; for the messages.
+    """
+    check = _Check(schema)
+    check.node(node, rule or schema.root, name, is_item)
+    return tuple(check.found)
+
+
+def with_article(noun: str) -> str:
+    """``table`` → ``a table``; ``environment`` → ``an environment``."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
+def shorten(text: str) -> str:
+    """A text for a message: one line, not too long, in backticks."""
+    flat = " ".join(text.split())
+    return f"`{flat if len(flat) <= _SHOWN_LENGTH else flat[: _SHOWN_LENGTH - 1] + '…'}`"
+
+
+def _json_type(node: Node) -> str:
+    if type(node) is Mapping:
+        return "object"
+    if type(node) is Sequence:
+        return "array"
+    assert isinstance(node, Scalar)
+    value = node.value
+    if isinstance(value, str):
+        return "string"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return "integer" if isinstance(value, int) or value.is_integer() else "number"
+
+
+def _fits(json_type: str, types: frozenset[str] | None) -> bool:
+    return types is None or json_type in types or (json_type == "integer" and "number" in types)
+
+
+class _Check:
+    """One walk over one document."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.found: list[Diagnostic] = []
+
+    def node(self, node: Node, rule: Rule, name: str, is_item: bool) -> None:
+        """Check one node.
+
+        :param name: the key that the node is the value of, or that its list is the value of.
+        """
+        json_type = _json_type(node)
+        if rule.any_of:
+            self._alternatives(node, json_type, rule, name, is_item)
+            return
+        if rule.types is not None and not _fits(json_type, rule.types):
+            self._wrong_type(node, rule.types, rule, name, is_item)
+        elif type(node) is Mapping:
+            self._mapping(node, rule)
+        elif type(node) is Sequence:
+            self._sequence(node, rule, name)
+        elif type(node) is Scalar:
+            self._scalar(node, rule, name, is_item)
+
+    def _alternatives(self, node: Node, json_type: str, rule: Rule, name: str, is_item: bool) -> None:
+        for one in rule.any_of:
+            if _fits(json_type, one.types):
+                self.node(node, one, name, is_item)
+                return
+        types = frozenset(t for one in rule.any_of for t in one.types or ())
+        self._wrong_type(node, types, rule, name, is_item)
+
+    def _mapping(self, node: Mapping, rule: Rule) -> None:
+        properties = rule.properties
+        given = set()
+        before: Node | None = None
+        for key, value in node.entries:
+            given.add(key.text)
+            inner = properties.get(key.text)
+            if inner is not None:
+                self.node(value, inner, key.text, False)
+            elif rule.closed:
+                self._unknown_key(key, value, before, rule)
+            elif rule.others is not None:
+                self.node(value, rule.others, key.text, False)
+            if rule.names is not None:
+                self._key(key, rule.names)
+            before = value
+        for needed in rule.required:
+            if needed not in given:
+                self._add("missing-key", f"`{needed}` is missing: {with_article(rule.title)} needs it", node.place)
+        if len(node.entries) < rule.min_properties:
+            known = ", ".join(f"`{key}`" for key in properties)
+            hint = f"one or more of {known}" if known else None
+            self._add("empty-value", f"{with_article(rule.title)} says nothing here", node.place, hint)
+        if rule.one_of:
+            self._one_of(node, rule, given)
+
+    def _sequence(self, node: Sequence, rule: Rule, name: str) -> None:
+        if rule.items is not None:
+            items = rule.items
+            for item in node.items:
+                self.node(item, items, name, True)
+        if len(node.items) < rule.min_items:
+            self._add("empty-value", f"`{name}` needs at least {rule.min_items} value", node.place)
+
+    def _scalar(self, node: Scalar, rule: Rule, name: str, is_item: bool) -> None:
+        value = node.value
+        what = _subject(name, is_item)
+        if rule.enum is not None and not any(type(value) is type(one) and value == one for one in rule.enum):
+            if not (isinstance(value, float) and value in rule.enum):
+                self._not_listed(node, rule, what)
+                return
+        if isinstance(value, str):
+            self._text(node, value, rule, what)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            if rule.minimum is not None and value < rule.minimum:
+                self._add("out-of-range", f"{what} must be at least {rule.minimum}, not {node.text}", node.place)
+            if rule.maximum is not None and value > rule.maximum:
+                self._add("out-of-range", f"{what} must be at most {rule.maximum}, not {node.text}", node.place)
+
+    def _text(self, node: Scalar, value: str, rule: Rule, what: str) -> None:
+        if len(value) < rule.min_length:
+            self._add("empty-value", f"{what} is empty", node.place)
+        elif rule.pattern is not None and not rule.pattern.search(value):
+            self._add(
+                "bad-format",
+                f"{self._shown(node, rule)} is not {with_article(rule.title)}: {rule.pattern_message}",
+                node.place,
+                _example(value, rule),
+            )
+
+    def _key(self, key: Scalar, names: Rule) -> None:
+        if len(key.text) < names.min_length:
+            self._add("empty-value", "a key is empty", key.place)
+        elif names.pattern is not None and not names.pattern.search(key.text):
+            self._add("bad-format", f"{shorten(key.text)} does not fit: {names.pattern_message}", key.place)
+
+    def _not_listed(self, node: Scalar, rule: Rule, what: str) -> None:
+        known = [str(one) for one in rule.enum or ()]
+        message = f"{what} must be {_either([f'`{one}`' for one in known])}, not {self._shown(node, rule)}"
+        self._add("bad-value", message, node.place, did_you_mean(node.text, known))
+
+    def _unknown_key(self, key: Scalar, value: Node, before: Node | None, rule: Rule) -> None:
+        if (whole := split_by_comma(before, key)) is not None:
+            self._add(
+                "split-value",
+                f"the comma before {shorten(key.text)} ends the value",
+                key.place,
+                f'put the whole value in quotes: "{whole}"',
+            )
+            return
+        hint = did_you_mean(key.text, rule.properties)
+        if hint is None and key.text in self.schema.homes:
+            homes = _either([with_article(home) for home in self.schema.homes[key.text]])
+            hint = f"`{key.text}` is a key of {homes}; is it indented as it should be?"
+        if hint is None:
+            hint = "known here: " + ", ".join(rule.properties)
+        self._add("unknown-key", f"{shorten(key.text)} is not a key of {with_article(rule.title)}", key.place, hint)
+
+    def _one_of(self, node: Mapping, rule: Rule, given: set[str]) -> None:
+        met = [keys for keys in rule.one_of if given.issuperset(keys)]
+        names = [" and ".join(f"`{key}`" for key in keys) for keys in rule.one_of]
+        if not met:
+            self._add("missing-key", f"{with_article(rule.title)} needs {_either(names)}", node.place)
+        elif len(met) > 1:
+            place = node.key_place(met[1][0])
+            self._add("conflicting-keys", f"{with_article(rule.title)} has only one of {_either(names)}", place)
+
+    def _wrong_type(self, node: Node, types: frozenset[str], rule: Rule, name: str, is_item: bool) -> None:
+        what = _subject(name, is_item)
+        wanted = _either([word for key, word in _TYPE_WORDS.items() if key in types])
+        if isinstance(node, Scalar) and node.value is None:
+            message = f"{what} is empty; it must be {wanted}"
+        else:
+            message = f"{what} must be {wanted}, not {self._shown(node, rule)}"
+        self._add("wrong-type", message, node.place, None if rule.secret else _type_hint(node, types))
+
+    def _shown(self, node: Node, rule: Rule) -> str:
+        if isinstance(node, Scalar):
+            return "what stands here" if rule.secret else shorten(node.text)
+        return "a list" if isinstance(node, Sequence) else "a mapping"
+
+    def _add(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+        self.found.append(Diagnostic(code, message, place, hint))
+
+
+def _subject(name: str, is_item: bool) -> str:
+    if is_item:
+        return f"an item of `{name}`"
+    return f"`{name}`" if name else "the file"
+
+
+def _either(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+
+
+def _example(value: str, rule: Rule) -> str | None:
+    if not rule.examples:
+        return None
+    words = value.split()
+    near = did_you_mean(words[0], [one for one in rule.examples if " " not in one]) if words else None
+    return near or f"for example `{rule.examples[0]}`"
+
+
+def _type_hint(node: Node, types: frozenset[str]) -> str | None:
+    if isinstance(node, Mapping):
+        return "begin every item with `- `" if types == {"array"} else None
+    if isinstance(node, Sequence):
+        return "write `key: value` lines without dashes" if types == {"object"} else None
+    if node.value is None:
+        return None
+    if "boolean" in types and node.text.lower() in _TRUE_WORDS | _FALSE_WORDS:
+        return f"write `{'true' if node.text.lower() in _TRUE_WORDS else 'false'}`"
+    if "integer" in types and any(character.isdigit() for character in node.text):
+        return "write it in plain decimal digits, without quotes"
+    if "string" in types and not isinstance(node.value, str):
+        return f'put it in quotes: "{node.text}"'
+    if types == {"array"}:
+        return f"write a list: [{node.text}]" if len(node.text) <= _SHOWN_LENGTH else "write a list"
+    return None
+
+
+def split_by_comma(before: Node | None, rest: Node) -> str | None:
+    """The whole value, when an unquoted comma inside ``{ }`` or ``[ ]`` cut it in two.
+
+    ``{type: decimal(18, 6)}`` is, to YAML, the value ``decimal(18`` and a key ``6)`` without a value.
+    """
+    if not isinstance(before, Scalar) or not isinstance(rest, Scalar):
+        return None
+    for opening, closing in ("()", "<>"):
+        opened = before.text.count(opening) > before.text.count(closing)
+        if opened and rest.text.count(closing) > rest.text.count(opening):
+            return f"{before.text}, {rest.text}"
+    return None
