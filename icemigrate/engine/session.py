@@ -69,12 +69,13 @@ def sqlite_catalog_conf(database: Path, warehouse: Path) -> dict[str, str]:
     :param database: the SQLite file; its folder must exist.
     :param warehouse: the folder for the tables' files.
     """
+    # The warehouse is a plain path: Hadoop does not decode a URI's `%20`, and every reader knows paths.
     # SQLite's own answer to a lock is an error at once; a minute of patience lets short writers pass.
     return {
         "type": "jdbc",
         "uri": f"jdbc:sqlite:{database.absolute()}?busy_timeout=60000",
         "jdbc.schema-version": "V1",
-        "warehouse": warehouse.absolute().as_uri(),
+        "warehouse": str(warehouse.absolute()),
     }
 
 
@@ -172,7 +173,7 @@ def _conf(settings: SparkSettings, located: jars.Jars) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.catalogImplementation": "in-memory",
-            "spark.sql.warehouse.dir": _scratch_folder().as_uri(),
+            "spark.sql.warehouse.dir": str(_scratch_folder()),
             "spark.sql.shuffle.partitions": "4",
         }
     # Where driver and executor are one process, the class path spares the copying that `spark.jars` does.

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from icemigrate.engine.explain import Cause, causes, explain, is_commit_conflict, start_failure
+from icemigrate.errors import EngineError
+
+NOT_FOUND = """\
+:: resolving dependencies :: org.apache.spark#spark-submit-parent-1;1.0
+\t\t::::::::::::::::::::::::::::::::::::::::::::::
+\t\t::          UNRESOLVED DEPENDENCIES         ::
+\t\t:: org.x#nothing;1.0: not found
+:::: ERRORS
+Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: org.x#nothing;1.0: not found]
+\tat org.apache.spark.util.MavenUtils$.resolveMavenCoordinates(MavenUtils.scala:546)
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("", None),
+        ("26/11/27 WARN Utils: Your hostname resolves to a loopback address\n", None),
+        (NOT_FOUND, "org.x:nothing:1.0 could not be fetched"),
+        (
+            'Exception in thread "main" org.apache.spark.SparkException: Could not parse it\n\tat x\n',
+            "Could not parse it",
+        ),
+        ("Error: Unable to initialize main class\n", "Error: Unable to initialize main class"),
+        ("class: line 71: /j/java: Permission denied\n", "class: line 71: /j/java: Permission denied"),
+        ("26/11/27 23:51:06 ERROR SparkContext: Cannot bind\n", "Cannot bind"),
+    ],
+)
+def test_why_spark_did_not_start(output: str, why: str | None) -> None:
+    assert start_failure(output) == why
+
+
+def test_a_python_error_is_its_own_only_cause() -> None:
+    assert causes(ValueError("no")) == (Cause("builtins.ValueError", "no"),)
+    assert explain(ValueError("no\nsecond line")).message == "no"
+    assert explain(ValueError()).message == "builtins.ValueError"
+    assert not is_commit_conflict(ValueError("no"))
+
+
+def test_what_is_explained_already_stays_as_it_is() -> None:
+    error = EngineError("said", "do this")
+    assert explain(error) is error
