@@ -52,15 +52,19 @@ def _plain(value: Any) -> Any:
         return f"{value.days * 86400 + value.seconds}s"
     if isinstance(value, Version):
         return value.number
-    return {name: _plain(one) for name, default in _counted(type(value)) if (one := getattr(value, name)) != default}
+    return {
+        name: _plain(one)
+        for name, default in _counted(type(value))
+        if (one := getattr(value, name)) != default
+    }
 
 
 @functools.cache
-def _counted(kind: type) -> tuple[tuple[str, Any], ...]:
+def _counted(kind: Any) -> tuple[tuple[str, Any], ...]:
     """The fields of a value that count, each with its default."""
     found = []
     for field in dataclasses.fields(kind):
         if field.compare:
-            has_factory = field.default_factory is not dataclasses.MISSING
-            found.append((field.name, field.default_factory() if has_factory else field.default))
+            factory: Any = field.default_factory
+            found.append((field.name, field.default if factory is dataclasses.MISSING else factory()))
     return tuple(found)

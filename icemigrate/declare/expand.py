@@ -42,7 +42,10 @@ def expand(entry: Mapping, lists: Lists) -> tuple[tuple[Copy, ...], tuple[Diagno
         elif (named := lists.get(text(given))) is not None:
             values[variable.text] = named
         else:
-            hint = did_you_mean(text(given), lists) or "write the list here, or under `lists` in the project file"
+            hint = (
+                did_you_mean(text(given), lists)
+                or "write the list here, or under `lists` in the project file"
+            )
             message = f"there is no list {shorten(text(given))} in the project file"
             diagnostics.append(Diagnostic("unknown-list", message, given.place, hint))
     count = 1
@@ -80,7 +83,11 @@ def _names_without_values(entry: Mapping) -> tuple[Diagnostic, ...]:
         return ()
     message = f"nothing says what `{found.group(0)}` stands for"
     variable = found.group(2) or "variable"
-    return (Diagnostic("unknown-variable", message, name.place, f"add `for_each: {{{variable}: […]}}` to this table"),)
+    return (
+        Diagnostic(
+            "unknown-variable", message, name.place, f"add `for_each: {{{variable}: […]}}` to this table"
+        ),
+    )
 
 
 def _substitute(node: Node, variables: Dict[str, str], unknown: dict[Diagnostic, None]) -> Node:
@@ -107,7 +114,9 @@ def _put(node: Scalar, variables: Dict[str, str], unknown: dict[Diagnostic, None
         name = found.group(2)
         if name not in variables:
             hint = did_you_mean(name, variables) or "known here: " + ", ".join(variables)
-            unknown[Diagnostic("unknown-variable", f"`${{{name}}}` is not a variable", node.place, hint)] = None
+            unknown[Diagnostic("unknown-variable", f"`${{{name}}}` is not a variable", node.place, hint)] = (
+                None
+            )
             return found.group(0)
         return variables[name]
 

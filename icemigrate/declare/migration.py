@@ -94,7 +94,9 @@ class ColumnEntry:
     @property
     def is_nested(self) -> bool:
         """Whether the type is written in YAML (``fields``, ``element``, ``key``/``value``)."""
-        return not (self.fields is UNSET and self.element is UNSET and self.key is UNSET and self.value is UNSET)
+        return not (
+            self.fields is UNSET and self.element is UNSET and self.key is UNSET and self.value is UNSET
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,13 +256,19 @@ class _Composer:
     def _alias(self, event: Any) -> None:
         place = self._place(event)
         if event.anchor not in self._anchors:
-            raise _Stop("unknown-alias", f"`*{event.anchor}` names an anchor that is not written above", place)
+            raise _Stop(
+                "unknown-alias", f"`*{event.anchor}` names an anchor that is not written above", place
+            )
         target = self._anchors[event.anchor]
         if target is None:
             raise _Stop("recursive-alias", f"`*{event.anchor}` stands inside its own anchor", place)
         self._from_aliases += target.size
         if self._from_aliases > ALIAS_LIMIT:
-            raise _Stop("too-many-nodes", f"the aliases of this file stand for more than {ALIAS_LIMIT:,} values", place)
+            raise _Stop(
+                "too-many-nodes",
+                f"the aliases of this file stand for more than {ALIAS_LIMIT:,} values",
+                place,
+            )
         if len(self._stack) + target.height >= DEPTH_LIMIT:
             raise _Stop("too-deep", f"values are nested more than {DEPTH_LIMIT} deep here", place)
         self._grow(target.size, place)
@@ -271,7 +277,9 @@ class _Composer:
     def _grow(self, by: int, place: Place) -> None:
         self._count += by
         if self._count > NODE_LIMIT:
-            raise _Stop("too-many-nodes", f"the file holds more than {NODE_LIMIT:,} values", place, "split it")
+            raise _Stop(
+                "too-many-nodes", f"the file holds more than {NODE_LIMIT:,} values", place, "split it"
+            )
 
     def _add(self, node: Node, height: int) -> None:
         if not self._stack:
@@ -284,7 +292,9 @@ class _Composer:
 
     def _unknown_tag(self, tag: str, place: Place) -> None:
         shown = "!!" + tag[len(_PREFIX) :] if tag.startswith(_PREFIX) else tag
-        self._mistake("unknown-tag", f"the tag `{shown}` has no meaning here", place, "write the value without a tag")
+        self._mistake(
+            "unknown-tag", f"the tag `{shown}` has no meaning here", place, "write the value without a tag"
+        )
 
     def _entries(self, children: list[Node]) -> tuple[tuple[Scalar, Node], ...]:
         """Pair keys with values; later doubles are mistakes and left out, merged keys come first."""

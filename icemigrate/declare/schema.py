@@ -16,11 +16,31 @@ from pathlib import Path
 from typing import Any
 
 _ANNOTATIONS = frozenset(
-    {"$schema", "$id", "$defs", "title", "description", "examples", "default", "writeOnly", "patternErrorMessage"}
+    {
+        "$schema",
+        "$id",
+        "$defs",
+        "title",
+        "description",
+        "examples",
+        "default",
+        "writeOnly",
+        "patternErrorMessage",
+    }
 )
 _CONSTRAINTS = frozenset(
     {
-        *("type", "enum", "pattern", "minLength", "minimum", "maximum", "minItems", "minProperties", "required"),
+        *(
+            "type",
+            "enum",
+            "pattern",
+            "minLength",
+            "minimum",
+            "maximum",
+            "minItems",
+            "minProperties",
+            "required",
+        ),
         *("properties", "additionalProperties", "propertyNames", "items", "anyOf", "oneOf", "$ref"),
     }
 )

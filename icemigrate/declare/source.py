@@ -55,7 +55,9 @@ def decode(data: bytes, shown: str) -> Source | Diagnostic:
     """Turn bytes into a :class:`Source`: UTF-8, with or without a byte order mark, any line breaks."""
     if len(data) > SIZE_LIMIT:
         limit = f"{SIZE_LIMIT // (1024 * 1024)} MiB"
-        return Diagnostic("too-large", f"the file is larger than {limit}", Place(shown), "split it into several files")
+        return Diagnostic(
+            "too-large", f"the file is larger than {limit}", Place(shown), "split it into several files"
+        )
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return Diagnostic("not-utf8", "the file is UTF-16, not UTF-8", Place(shown), "save it as UTF-8")
     try:

@@ -56,7 +56,9 @@ def _tab(fault: _Fault, source: Source) -> Diagnostic | None:
     if "\t" not in indentation:
         return None
     place = Place(source.path, fault.place.line, indentation.index("\t") + 1)
-    return Diagnostic("tab-indentation", "a tab is used to indent this line", place, "YAML indents with spaces only")
+    return Diagnostic(
+        "tab-indentation", "a tab is used to indent this line", place, "YAML indents with spaces only"
+    )
 
 
 def _nesting(fault: _Fault) -> Diagnostic | None:
@@ -123,7 +125,9 @@ def _forbidden_start(fault: _Fault, source: Source) -> Diagnostic | None:
 
 def _indentation(fault: _Fault, source: Source) -> Diagnostic | None:
     if "sequence entries are not allowed" in fault.problem:
-        return Diagnostic("yaml-syntax", "a list item does not fit here", fault.place, "begin the list on its own line")
+        return Diagnostic(
+            "yaml-syntax", "a list item does not fit here", fault.place, "begin the list on its own line"
+        )
     if fault.context not in ("while parsing a block mapping", "while parsing a block collection"):
         return None
     line = source.line(fault.place.line)

@@ -115,7 +115,9 @@ class _Check:
             before = value
         for needed in rule.required:
             if needed not in given:
-                self._add("missing-key", f"`{needed}` is missing: {with_article(rule.title)} needs it", node.place)
+                self._add(
+                    "missing-key", f"`{needed}` is missing: {with_article(rule.title)} needs it", node.place
+                )
         if len(node.entries) < rule.min_properties:
             known = ", ".join(f"`{key}`" for key in properties)
             hint = f"one or more of {known}" if known else None
@@ -142,9 +144,13 @@ class _Check:
             self._text(node, value, rule, what)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             if rule.minimum is not None and value < rule.minimum:
-                self._add("out-of-range", f"{what} must be at least {rule.minimum}, not {node.text}", node.place)
+                self._add(
+                    "out-of-range", f"{what} must be at least {rule.minimum}, not {node.text}", node.place
+                )
             if rule.maximum is not None and value > rule.maximum:
-                self._add("out-of-range", f"{what} must be at most {rule.maximum}, not {node.text}", node.place)
+                self._add(
+                    "out-of-range", f"{what} must be at most {rule.maximum}, not {node.text}", node.place
+                )
 
     def _text(self, node: Scalar, value: str, rule: Rule, what: str) -> None:
         if len(value) < rule.min_length:
@@ -183,7 +189,9 @@ class _Check:
             hint = f"`{key.text}` is a key of {homes}; is it indented as it should be?"
         if hint is None:
             hint = "known here: " + ", ".join(rule.properties)
-        self._add("unknown-key", f"{shorten(key.text)} is not a key of {with_article(rule.title)}", key.place, hint)
+        self._add(
+            "unknown-key", f"{shorten(key.text)} is not a key of {with_article(rule.title)}", key.place, hint
+        )
 
     def _one_of(self, node: Mapping, rule: Rule, given: set[str]) -> None:
         met = [keys for keys in rule.one_of if given.issuperset(keys)]
@@ -192,7 +200,9 @@ class _Check:
             self._add("missing-key", f"{with_article(rule.title)} needs {_either(names)}", node.place)
         elif len(met) > 1:
             place = node.key_place(met[1][0])
-            self._add("conflicting-keys", f"{with_article(rule.title)} has only one of {_either(names)}", place)
+            self._add(
+                "conflicting-keys", f"{with_article(rule.title)} has only one of {_either(names)}", place
+            )
 
     def _wrong_type(self, node: Node, types: frozenset[str], rule: Rule, name: str, is_item: bool) -> None:
         what = _subject(name, is_item)

@@ -135,4 +135,6 @@ def reference(node: Node) -> Reference | None:
     if inner is None:
         return Reference()
     max_age = mapping(inner).get("max_age")
-    return Reference(UNSET if max_age is None else duration(max_age), _snapshots(mapping(inner).get("snapshots")))
+    return Reference(
+        UNSET if max_age is None else duration(max_age), _snapshots(mapping(inner).get("snapshots"))
+    )

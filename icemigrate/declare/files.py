@@ -1,0 +1,174 @@
+"""The folder of migrations: which files count, in which order, and which are named wrongly."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from icemigrate.declare.expand import Lists
+from icemigrate.declare.migration import MigrationFile
+from icemigrate.declare.reading import read_migration
+from icemigrate.declare.source import Source, read_source, shown_path
+from icemigrate.declare.version import MAX_DIGITS, Version
+from icemigrate.diagnostics import Diagnostic, Place, Severity, sort_key
+from icemigrate.errors import IcemigrateError
+
+_NAME = re.compile(r"([0-9]+)_([^/]+)\.(yaml|yml)", re.DOTALL)
+_EXTENSIONS = frozenset({".yaml", ".yml"})
+_NEAR = re.compile(r"[vV]?([0-9]{1,18})[-_. ]*(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that is a migration by its name."""
+
+    version: Version
+    name: str
+    path: Path
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a folder in the order of their versions; the first of doubles is kept."""
+
+    files: tuple[FoundFile, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Every migration that has no mistake of its own, in order.
+
+    :param broken: the versions whose files have mistakes. Folding stops being telling at the first of them.
+    """
+
+    migrations: tuple[MigrationFile, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    broken: tuple[Version, ...] = ()
+
+
+def load_migrations(folder: Path, lists: Lists | None = None) -> Loaded:
+    """Read every file of a folder, the others too when some are broken.
+
+    :param lists: the project's lists, which ``for_each`` may name.
+    :raises IcemigrateError: when the folder itself is missing or cannot be read.
+    """
+    listing = list_migrations(folder)
+    diagnostics = list(listing.diagnostics)
+    migrations: list[MigrationFile] = []
+    broken: list[Version] = []
+    with _collector_at_rest():
+        for file in listing.files:
+            source = read_source(file.path, file.shown)
+            if isinstance(source, Source):
+                read = read_migration(source, file.version, file.name, lists)
+                diagnostics.extend(read.diagnostics)
+                migration = read.migration
+            else:
+                diagnostics.append(source)
+                migration = None
+            if migration is None:
+                broken.append(file.version)
+            else:
+                migrations.append(migration)
+    return Loaded(tuple(migrations), tuple(sorted(diagnostics, key=sort_key)), tuple(broken))
+
+
+@contextlib.contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Without the cycle collector: a hundred thousand frozen nodes hold no cycle, and it costs a third."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def list_migrations(folder: Path) -> Listing:
+    """Find the files without reading them.
+
+    :raises IcemigrateError: when the folder itself is missing or cannot be read.
+    """
+    shown = shown_path(folder)
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except FileNotFoundError as error:
+        hint = "`icemigrate init` makes one, or name another under `migrations` in the project file"
+        raise IcemigrateError(f"the migrations folder `{shown}` does not exist", hint) from error
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise IcemigrateError(f"the migrations folder `{shown}` cannot be read: {why}") from error
+    files: list[FoundFile] = []
+    diagnostics: list[Diagnostic] = []
+    for name in names:
+        path = folder / name
+        if not name.startswith((".", "__")) and not name.endswith("~"):
+            found = _classify(path, shown_path(path))
+            if isinstance(found, FoundFile):
+                files.append(found)
+            elif found is not None:
+                diagnostics.append(found)
+    files.sort(key=lambda file: (file.version, file.shown))
+    kept = _without_doubles(files, diagnostics)
+    if not files and not diagnostics:
+        message = f"there is no migration in `{shown}`"
+        hint = '`icemigrate new "create trades"` writes the first one'
+        diagnostics.append(Diagnostic("no-migrations", message, Place(shown), hint, Severity.WARNING))
+    return Listing(kept, tuple(diagnostics))
+
+
+def _without_doubles(files: list[FoundFile], diagnostics: list[Diagnostic]) -> tuple[FoundFile, ...]:
+    kept: dict[Version, FoundFile] = {}
+    for file in files:
+        first = kept.setdefault(file.version, file)
+        if first is not file:
+            message = f"version {file.version} is taken already, by `{first.path.name}`"
+            hint = "`icemigrate rebase` renumbers a file that came late"
+            diagnostics.append(Diagnostic("duplicate-version", message, Place(file.shown), hint))
+    return tuple(kept.values())
+
+
+def _classify(path: Path, shown: str) -> FoundFile | Diagnostic | None:
+    """A migration, a file that was meant to be one, or nothing of ours."""
+    if path.is_dir():
+        return _folder(path, shown)
+    found = _NAME.fullmatch(path.name)
+    if found is not None and found.group(2).strip():
+        digits = found.group(1)
+        if len(digits) > MAX_DIGITS:
+            return _misnamed(shown, f"the version has {len(digits)} digits, more than {MAX_DIGITS}", None)
+        return FoundFile(Version.parse(digits), found.group(2), path, shown)
+    suffix = path.suffix.lower()
+    near = _NEAR.fullmatch(path.stem)
+    if suffix in _EXTENSIONS:
+        return _misnamed(shown, "a migration is named `<digits>_<name>.yaml`", near)
+    if near is not None:
+        message = f"the file is not read: a migration ends in `.yaml`, not in `{path.suffix}`"
+        return Diagnostic("wrong-extension", message, Place(shown), None, Severity.WARNING)
+    return None
+
+
+def _folder(path: Path, shown: str) -> Diagnostic | None:
+    try:
+        holds = any(child.suffix.lower() in _EXTENSIONS for child in path.iterdir())
+    except OSError:
+        holds = False
+    if not holds and path.suffix.lower() not in _EXTENSIONS:
+        return None
+    message = "a folder inside the migrations folder is not read, but this one looks like migrations"
+    return Diagnostic("folder-not-read", message, Place(shown), "move its files up")
+
+
+def _misnamed(shown: str, message: str, near: re.Match[str] | None) -> Diagnostic:
+    hint = "give it the next version"
+    if near is not None:
+        words = re.sub(r"[^A-Za-z0-9]+", "_", near.group(2)).strip("_").lower() or "name"
+        hint = f"for example `{near.group(1).zfill(4)}_{words}.yaml`"
+    return Diagnostic("misnamed-file", message, Place(shown), hint)

@@ -1,0 +1,170 @@
+"""A migration's text → :class:`MigrationFile`, or every mistake in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+from icemigrate.declare.expand import Lists, expand
+from icemigrate.declare.migration import (
+    Allow,
+    AllowKind,
+    MigrationFile,
+    NamespaceEntry,
+    Replaces,
+    TableEntry,
+)
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, parse
+from icemigrate.declare.schema import load_schema
+from icemigrate.declare.source import Source
+from icemigrate.declare.tables import read_table
+from icemigrate.declare.validate import validate
+from icemigrate.declare.values import flag, items, mapping, properties, text
+from icemigrate.declare.version import Version
+from icemigrate.diagnostics import Diagnostic, Place, sort_key
+
+SMALLEST = "tables: [{name: market_data.trades, columns: [{name: symbol, type: string}]}]"
+"""The smallest migration that does something; shown where a file is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What became of a file; ``migration`` is ``None`` exactly when the diagnostics hold an error."""
+
+    migration: MigrationFile | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def read_migration(source: Source, version: Version, name: str, lists: Lists | None = None) -> Read:
+    """Read one file.
+
+    :param name: of the migration, from the file's name.
+    :param lists: the project's lists, which ``for_each`` may name.
+    """
+    parsed = parse(source)
+    if parsed.node is None:
+        empty = Diagnostic(
+            "empty-file", "the file is empty", Place(source.path), f"the smallest migration: {SMALLEST}"
+        )
+        return Read(None, (*parsed.diagnostics, *((empty,) if parsed.readable else ())))
+    reader = _Reader(lists or {})
+    migration = reader.read(parsed.node, version, name, source.path)
+    diagnostics = tuple(sorted((*parsed.diagnostics, *reader.diagnostics), key=sort_key))
+    return Read(None if diagnostics else migration, diagnostics)
+
+
+class _Reader:
+    """One document. Table entries are checked one by one, so that a broken one hides no mistake of another."""
+
+    def __init__(self, lists: Lists) -> None:
+        self.lists = lists
+        self.diagnostics: list[Diagnostic] = []
+        self.schema = load_schema("migration")
+
+    def read(self, root: Node, version: Version, name: str, path: str) -> MigrationFile | None:
+        self.diagnostics.extend(validate(_without_tables(root), self.schema))
+        if not isinstance(root, Mapping):
+            return None
+        sound = not self.diagnostics
+        listed = root.get("tables")
+        tables = self._tables(listed) if isinstance(listed, Sequence) else ()
+        if not sound:
+            return None
+        namespaces = tuple(_namespace(item) for item in items(root.get("namespaces")))
+        self._named_twice("duplicate-namespace", "namespace", [(one.name, one.place) for one in namespaces])
+        description, because = root.get("description"), root.get("because")
+        return MigrationFile(
+            version,
+            path,
+            name,
+            root.place,
+            description=None if description is None else text(description),
+            allow=_allow(root.get("allow")),
+            because=None if because is None else text(because),
+            namespaces=namespaces,
+            tables=tables,
+            replaces=self._replaces(root.get("replaces")),
+            allow_place=root.key_place("allow"),
+        )
+
+    def _tables(self, listed: Sequence) -> tuple[TableEntry, ...]:
+        rule = self.schema.definitions["table"]
+        found: list[TableEntry] = []
+        told: dict[Diagnostic, None] = {}
+        for item in listed.items:
+            if not isinstance(item, Mapping):
+                told.update(dict.fromkeys(validate(item, self.schema, rule, "tables", is_item=True)))
+                continue
+            for_each = item.get("for_each")
+            if for_each is not None:
+                wrong = validate(for_each, self.schema, rule.properties["for_each"], "for_each")
+                told.update(dict.fromkeys(wrong))
+                if wrong:
+                    continue
+            copies, mistakes = expand(item, self.lists)
+            told.update(dict.fromkeys(mistakes))
+            for copy in copies:
+                wrong = validate(copy.node, self.schema, rule, "tables", is_item=True)
+                if not wrong:
+                    entry, wrong = read_table(copy.node, copy.variables)
+                    found.append(entry)
+                told.update(dict.fromkeys(wrong))
+        self.diagnostics.extend(told)
+        self._named_twice("duplicate-table", "table", [(one.name, one.place) for one in found if one.name])
+        return tuple(found)
+
+    def _named_twice(self, code: str, what: str, named: list[tuple[str, Place]]) -> None:
+        """A table or a namespace stands at most once in a file (fold, rule 7)."""
+        seen: dict[str, Place] = {}
+        told: dict[tuple[str, Place], None] = {}
+        for name, place in named:
+            first = seen.setdefault(name, place)
+            if first is not place:
+                told[(name, place)] = None
+        for name, place in told:
+            if seen[name] == place:
+                hint = "use the variable of `for_each` in the name"
+                message = f"every value of `for_each` names the same {what}, `{name}`"
+            else:
+                hint = "write everything about it in one entry"
+                message = f"the {what} `{name}` stands twice in this file, first on line {seen[name].line}"
+            self.diagnostics.append(Diagnostic(code, message, place, hint))
+
+    def _replaces(self, node: Node | None) -> Replaces | None:
+        if node is None:
+            return None
+        entry = mapping(node)
+        first, last = (Version.parse(text(entry.get(key)).strip()) for key in ("from", "to"))
+        if last < first:
+            message = f"the range ends at {last}, before it begins at {first}"
+            self.diagnostics.append(Diagnostic("bad-value", message, entry.key_place("to")))
+        return Replaces(first, last, text(entry.get("digest")), node.place)
+
+
+def _without_tables(root: Node) -> Node:
+    """The document with an empty list of tables: they are checked one by one."""
+    if not isinstance(root, Mapping) or not isinstance(root.get("tables"), Sequence):
+        return root
+    pairs = (
+        (key, replace(value, items=()) if key.text == "tables" else value) for key, value in root.entries
+    )
+    return replace(root, entries=tuple(cast("list[tuple[Scalar, Node]]", list(pairs))))
+
+
+def _allow(node: Node | None) -> tuple[Allow, ...]:
+    given = (node,) if isinstance(node, Scalar) else items(node)
+    found = []
+    for one in given:
+        kind, _, scope = text(one).strip().partition(" ")
+        found.append(Allow(cast(AllowKind, kind), scope.strip() or None, one.place))
+    return tuple(found)
+
+
+def _namespace(node: Node) -> NamespaceEntry:
+    if isinstance(node, Scalar):
+        return NamespaceEntry(node.text, node.place)
+    name = mapping(node).get("name")
+    assert name is not None
+    return NamespaceEntry(
+        text(name), name.place, properties(mapping(node).get("properties")), flag(mapping(node).get("drop"))
+    )
