@@ -7,6 +7,8 @@ import os
 import pytest
 from hypothesis import settings
 
+from icemigrate.engine.jars import JARS_VARIABLE
+
 # Nothing is judged by time, and a failure that CI saw can be seen again.
 settings.register_profile("house", deadline=None, print_blob=True)
 settings.register_profile("ci", parent=settings.get_profile("house"), derandomize=True)
@@ -20,7 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A developer's own settings do not decide what a test sees."""
+    """A developer's own settings do not decide what a test sees, except for where the jars are."""
     for name in list(os.environ):
-        if name.startswith("ICEMIGRATE_") or name in ("NO_COLOR", "FORCE_COLOR"):
+        own = name.startswith("ICEMIGRATE_") and name != JARS_VARIABLE
+        if own or name in ("NO_COLOR", "FORCE_COLOR"):
             monkeypatch.delenv(name)

@@ -108,7 +108,7 @@ def start(settings: SparkSettings) -> SparkSession:
     if located.packages:
         names = ", ".join(package.split(":")[1] for package in located.packages)
         sys.stderr.write(f"Spark fetches {names} (once, into its cache) …\n")
-    conf = _conf(settings, located)
+    conf = spark_conf(settings, located)
     _hush_pyspark()
     with _jvm_output() as output:
         try:
@@ -116,14 +116,20 @@ def start(settings: SparkSettings) -> SparkSession:
             return _session(SparkSession, conf, gateway)
         except (Py4JError, PySparkException) as error:
             cause = start_failure(_text(output)) or explain(error).message
+            _end_jvm()
             raise EngineError(f"Spark did not start: {cause}", _start_hint(bool(located.packages))) from error
 
 
 def stop(session: SparkSession) -> None:
     """Stop Spark and its JVM, so that the next :func:`start` may choose its own class path."""
+    session.stop()
+    _end_jvm()
+
+
+def _end_jvm() -> None:
+    """PySpark would keep the JVM for the next context, with the class path of the last one."""
     from pyspark import SparkContext
 
-    session.stop()
     gateway = SparkContext._gateway
     if gateway is None:
         return
@@ -155,7 +161,7 @@ def _catalog_conf(settings: SparkSettings) -> dict[str, str]:
     return {prefix: _CATALOG_CLASS, **{f"{prefix}.{key}": value for key, value in values.items()}}
 
 
-def _conf(settings: SparkSettings, located: jars.Jars) -> dict[str, str]:
+def spark_conf(settings: SparkSettings, located: jars.Jars) -> dict[str, str]:
     """The whole of Spark's settings: ours, then the catalog's, then the user's."""
     conf = {
         "spark.app.name": "icemigrate",
@@ -220,10 +226,10 @@ def _session(session_class: type[SparkSession], conf: Mapping[str, str], gateway
     from pyspark import SparkConf, SparkContext
 
     SparkContext._ensure_initialized(gateway=gateway)
-    spark_conf = SparkConf()
+    whole = SparkConf()
     for key, value in conf.items():
-        spark_conf.set(key, value)
-    return session_class(SparkContext(conf=spark_conf))
+        whole.set(key, value)
+    return session_class(SparkContext(conf=whole))
 
 
 @contextmanager

@@ -178,3 +178,37 @@ def test_a_lost_race_is_told_from_other_failures(
     fault = explain(caught.value)
     assert fault.message.startswith("the table was changed by somebody else meanwhile: ")
     assert len(fault.message.splitlines()) == 1
+
+
+FAILS_THEN_STARTS = """
+import sys
+from pathlib import Path
+from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
+from icemigrate.errors import EngineError
+
+root = Path(sys.argv[1])
+conf = sqlite_catalog_conf(root / "c.db", root / "wh")
+try:
+    start(SparkSettings("lake", conf, conf={"spark.driver.port": "not a number"}))
+except EngineError as error:
+    print("fault:", error.message)
+for _ in range(2):
+    spark = start(SparkSettings("lake", conf))
+    print(spark.sql("SHOW NAMESPACES IN lake").count())
+    stop(spark)
+"""
+
+
+def test_after_a_failed_start_and_after_a_stop_another_may_follow(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", FAILS_THEN_STARTS, str(tmp_path)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    fault, *counts = ran.stdout.splitlines()
+    assert fault.startswith("fault: Spark did not start: ")
+    assert counts == ["0", "0"]
