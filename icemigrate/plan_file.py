@@ -1,0 +1,140 @@
+"""A plan as a file: written whole, read back whole, and held against the world before it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from icemigrate.changes import kind_named
+from icemigrate.changes.base import Change, MetadataCommit, Sql, Statement
+from icemigrate.errors import IcemigrateError, StalePlan
+from icemigrate.model.codec import BadJson, Codec, Form
+from icemigrate.model.table import Table
+from icemigrate.model.table_json import table_to_json
+from icemigrate.plan import PLAN_FORMAT, Plan
+
+_REMAKE = "make it anew and have it reviewed: icemigrate plan --out FILE"
+
+
+def _dump_change(change: Change) -> dict[str, Any]:
+    return {"kind": change.kind, **_CODEC.encode_fields(change)}
+
+
+def _load_change(saved: Mapping[str, Any]) -> Any:
+    values = {k: v for k, v in saved.items() if k != "kind"}
+    return _CODEC.decode_fields(kind_named(saved["kind"]), values, saved["kind"])
+
+
+def _dump_statement(statement: Statement) -> dict[str, str]:
+    if isinstance(statement, Sql):
+        return {"sql": statement.text}
+    return {"metadata_commit": statement.summary}
+
+
+def _load_statement(saved: Mapping[str, str]) -> Statement:
+    return Sql(saved["sql"]) if "sql" in saved else MetadataCommit(saved["metadata_commit"])
+
+
+_CODEC = Codec(
+    (
+        Form(Change, _dump_change, _load_change),
+        Form(Statement, _dump_statement, _load_statement),
+    )
+)
+
+
+def dump(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON (``schemas/plan.schema.json``); :func:`load` gives an equal plan back."""
+    return {"plan_format": PLAN_FORMAT, **_CODEC.encode(plan)}
+
+
+def dumps(plan: Plan) -> str:
+    """The plan as the text of a file."""
+    return json.dumps(dump(plan), indent=1, ensure_ascii=False) + "\n"
+
+
+def load(saved: Mapping[str, Any]) -> Plan:
+    """Read what :func:`dump` gave.
+
+    :raises IcemigrateError: the plan's format is another one.
+    :raises ValueError: it is no plan; the message says where.
+    """
+    if not isinstance(saved, Mapping) or "plan_format" not in saved:
+        raise BadJson("it has no `plan_format`")
+    if saved["plan_format"] != PLAN_FORMAT:
+        raise IcemigrateError(
+            f"the plan is of format {saved['plan_format']}, this icemigrate reads format {PLAN_FORMAT}",
+            "make it anew with this version: icemigrate plan --out FILE",
+        )
+    plan: Plan = _CODEC.decode(Plan, {k: v for k, v in saved.items() if k != "plan_format"}, "plan")
+    return plan
+
+
+def loads(text: str, source: str) -> Plan:
+    """Read the text of a saved plan.
+
+    :param source: the file's name, for messages.
+    :raises IcemigrateError: it is no plan, or of another icemigrate's format.
+    """
+    try:
+        return load(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise IcemigrateError(f"{source} is not a saved plan: {error}", _REMAKE) from error
+
+
+def require_fresh(saved: Plan, now: Plan) -> None:
+    """Refuse a saved plan that does not fit the world any more.
+
+    ``now`` is the plan made of the same files and the catalog as it is.  Rows that were appended
+    meanwhile make nothing stale: snapshots are not compared.
+
+    :raises StalePlan: with the difference, as DeepDiff sees it.
+    """
+    made_for = (saved.project, saved.environment, saved.catalog)
+    if made_for != (now.project, now.environment, now.catalog):
+        raise StalePlan(
+            f"the plan was made for project `{saved.project}` in environment `{saved.environment}` "
+            f"({saved.catalog}), not for `{now.project}` in `{now.environment}` ({now.catalog})",
+            _REMAKE,
+        )
+    difference = _differences(_comparable(saved), _comparable(now))
+    if difference:
+        raise StalePlan(f"the plan is stale; since it was made, this changed:\n{difference}", _REMAKE)
+
+
+def _comparable(plan: Plan) -> dict[str, Any]:
+    """The values that a plan depends on: history, files, tables without their snapshots; and what it does."""
+    return {
+        "history": dict(plan.applied),
+        "files": {m.version: m.checksum for m in plan.migrations},
+        "tables": {str(n): None if t is None else structure(t) for n, t in plan.based_on.items()},
+        "statements": [
+            _dump_statement(statement)
+            for migration in plan.migrations
+            for table in migration.tables
+            for step in table.steps
+            for statement in step.statements
+        ],
+    }
+
+
+def structure(table: Table) -> dict[str, Any]:
+    """A table as JSON without what every append moves: its snapshots and where references point."""
+    values = table_to_json(replace(table, snapshot=None))
+    values["refs"] = {
+        name: {key: value for key, value in ref.items() if key != "snapshot-id"}
+        for name, ref in values["refs"].items()
+        if name != "main"
+    }
+    return values
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
+    if old == new:
+        return ""
+    from deepdiff import DeepDiff
+
+    text: str = DeepDiff(old, new, verbose_level=2).pretty()
+    return "\n".join(f"  {line.replace('root', '', 1)}" for line in text.splitlines())
