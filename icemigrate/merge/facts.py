@@ -1,0 +1,76 @@
+"""Facts, and what the comparison of their three values comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from icemigrate.changes.base import Subject
+from icemigrate.model.names import TableName
+
+ABSENT = "(absent)"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A value that is compared by its key and shown by its text."""
+
+    key: Any
+    text: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that can be as it was, as it shall be, or something else.
+
+    :param subject: keys as in a table entry, e.g. ``("columns", "price", "type")``.
+    """
+
+    table: TableName
+    subject: Subject
+
+    def __str__(self) -> str:
+        return f"{self.table}:{'.'.join(self.subject)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A fact that is neither as it was nor as it shall be; the three values as text."""
+
+    fact: str
+    base: str
+    wanted: str
+    actual: str
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """Collects what the comparison of each fact comes to."""
+
+    table: TableName
+    overwrite: frozenset[str]
+    done: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+
+    def decide(self, subject: Subject, base: Any, wanted: Any, actual: Any) -> bool:
+        """Whether the target takes ``wanted``; notes what was done already and what conflicts."""
+        if wanted == base:
+            return False
+        fact = str(Fact(self.table, subject))
+        if actual == wanted:
+            self.done.append(fact)
+            return False
+        if actual == base or fact in self.overwrite:
+            self.open.append(fact)
+            return True
+        self.conflicts.append(Conflict(fact, show(base), show(wanted), show(actual)))
+        return False
+
+
+def show(value: Any) -> str:
+    """A value of a fact in words."""
+    return "none" if value is None else str(value)

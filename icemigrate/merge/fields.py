@@ -1,0 +1,176 @@
+"""The facts of a schema: which fields there are, and each aspect of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from icemigrate.merge.facts import ABSENT, Fact, Shown, Verdicts
+from icemigrate.model.json_form import primitive_text
+from icemigrate.model.names import format_path
+from icemigrate.model.schema import Entry, Schema, edit_field, edit_siblings, index, place_field
+from icemigrate.model.types import Field, Type, children, is_nested, walk
+
+
+def passing_name(field_id: int) -> str:
+    """The third name over which a swap or a case-only rename goes; a table that has it is half-way."""
+    return f"__icemigrate_{field_id}"
+
+
+def align(known: Mapping[int, Entry], wanted: Schema, actual: Schema) -> dict[int, int]:
+    """Which new field of ``wanted`` is there already under the same name, by nobody known to base."""
+    by_id = index(actual)
+    found: dict[int, int] = {}
+
+    def visit(wanted_type: Type, actual_type: Type) -> None:
+        names = {f.name: f for f in children(actual_type)}
+        for want in children(wanted_type):
+            there: Field | None
+            if want.id < 0:
+                there = names.get(want.name)
+                if there is None or there.id in known:
+                    continue
+                found[want.id] = there.id
+            else:
+                entry = by_id.get(want.id)
+                if entry is None:
+                    continue
+                there = entry.field
+            if type(want.type) is type(there.type):
+                visit(want.type, there.type)
+
+    visit(wanted.root, actual.root)
+    return found
+
+
+def merge_schema(verdicts: Verdicts, known: Mapping[int, Entry], wanted: Schema, actual: Schema) -> Schema:
+    want, have = index(wanted), index(actual)
+    schema = _drop_fields(verdicts, known, want, have, actual)
+    for field_id, entry in want.items():
+        base = known.get(field_id)
+        there = have.get(field_id)
+        if there is not None:
+            schema = _merge_aspects(verdicts, base, entry, there, schema)
+        elif base is not None:
+            _note_vanished(verdicts, base, entry)
+        elif _is_top(entry, want, have):
+            schema = _add_field(verdicts, entry, schema)
+    return schema
+
+
+def _is_top(entry: Entry, want: Mapping[int, Entry], have: Mapping[int, Entry]) -> bool:
+    """Whether an added field's parent is there already (what is below a new one comes with it)."""
+    if entry.parent is None:
+        return True
+    parent = have.get(entry.parent)
+    return parent is not None and type(parent.field.type) is type(want[entry.parent].field.type)
+
+
+def _drop_fields(
+    verdicts: Verdicts,
+    known: Mapping[int, Entry],
+    want: Mapping[int, Entry],
+    have: Mapping[int, Entry],
+    schema: Schema,
+) -> Schema:
+    for field_id, entry in known.items():
+        if field_id in want or (entry.parent is not None and entry.parent not in want):
+            continue
+        if entry.parent is not None and _kind(want[entry.parent].field.type) != _kind(
+            known[entry.parent].field.type
+        ):
+            continue
+        subject = ("columns", format_path(entry.path))
+        there = have.get(field_id)
+        foreign = [] if there is None else [f for _, f in walk(there.field.type) if f.id not in known]
+        actual: Any = ABSENT if there is None else _shown(entry.field)
+        if foreign and str(Fact(verdicts.table, subject)) not in verdicts.overwrite:
+            actual = f"with fields that no file declared: {', '.join(f.name for f in foreign)}"
+        if verdicts.decide(subject, _shown(entry.field), ABSENT, actual) and there is not None:
+            schema = _remove(schema, field_id)
+    return schema
+
+
+def _remove(schema: Schema, field_id: int) -> Schema:
+    path = schema.path_of(field_id)
+    assert path is not None
+    return edit_siblings(schema, path[:-1], lambda fields: tuple(f for f in fields if f.id != field_id))
+
+
+def _add_field(verdicts: Verdicts, entry: Entry, schema: Schema) -> Schema:
+    verdicts.open.append(str(Fact(verdicts.table, ("columns", format_path(entry.path)))))
+    parent = () if entry.parent is None else schema.path_of(entry.parent)
+    assert parent is not None
+    return edit_siblings(schema, parent, lambda fields: (*fields, entry.field))
+
+
+def _note_vanished(verdicts: Verdicts, base: Entry, want: Entry) -> None:
+    """A field that somebody else dropped: a conflict only where the migration wants something of it."""
+    if _aspects(base.field) != _aspects(want.field):
+        subject = ("columns", format_path(base.path))
+        verdicts.decide(subject, _shown(base.field), _shown(want.field), ABSENT)
+
+
+def _shown(f: Field) -> Shown:
+    required = "required " if f.required else ""
+    return Shown(f, f"{required}{_kind(f.type).lower()}")
+
+
+def _kind(type_: Type) -> str:
+    return type(type_).__name__ if is_nested(type_) else primitive_text(type_)
+
+
+def _aspects(f: Field) -> dict[str, Any]:
+    return {
+        "name": f.name,
+        "type": _kind(f.type),
+        "required": f.required,
+        "description": f.doc,
+        "initial_default": f.initial_default,
+        "default": f.write_default,
+    }
+
+
+def _merge_aspects(
+    verdicts: Verdicts, base: Entry | None, want: Entry, there: Entry, schema: Schema
+) -> Schema:
+    wanted, actual = _aspects(want.field), _aspects(there.field)
+    before = _aspects(base.field) if base else dict.fromkeys(wanted, ABSENT)
+    if actual["name"] == passing_name(want.field.id):
+        actual["name"] = before["name"]
+    label = format_path(want.path)
+    taken = {
+        aspect
+        for aspect, value in wanted.items()
+        if verdicts.decide(("columns", label, aspect), before[aspect], value, actual[aspect])
+    }
+    if not taken:
+        return schema
+    path = schema.path_of(there.field.id)
+    assert path is not None
+    return edit_field(schema, path, lambda f: _take(f, want.field, taken))
+
+
+def _take(f: Field, want: Field, taken: set[str]) -> Field:
+    return replace(
+        f,
+        name=want.name if "name" in taken else f.name,
+        type=want.type if "type" in taken else f.type,
+        required=want.required if "required" in taken else f.required,
+        doc=want.doc if "description" in taken else f.doc,
+        initial_default=want.initial_default if "initial_default" in taken else f.initial_default,
+        write_default=want.write_default if "default" in taken else f.write_default,
+    )
+
+
+def assert_position(schema: Schema, field_id: int, after: int | None, ids: Mapping[int, int]) -> Schema:
+    path = schema.path_of(field_id)
+    behind = None if after is None else schema.path_of(ids.get(after, after))
+    if path is None or (after is not None and behind is None):
+        return schema  # the field, or the one it shall follow, is a conflict of its own already
+    return edit_siblings(
+        schema,
+        path[:-1],
+        lambda fields: place_field(fields, path[-1], None if behind is None else behind[-1]),
+    )

@@ -1,0 +1,50 @@
+"""Field ids replaced everywhere in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from icemigrate.model.table import Table
+from icemigrate.model.types import Struct, map_fields
+
+
+def rebind(table: Table, ids: Mapping[int, int]) -> Table:
+    """The table with field ids replaced everywhere: schema, identifier, spec and order."""
+    if not ids:
+        return table
+
+    def new(old: int) -> int:
+        return ids.get(old, old)
+
+    root = map_fields(table.schema.root, lambda f: replace(f, id=new(f.id)))
+    assert isinstance(root, Struct)
+    return replace(
+        table,
+        schema=replace(
+            table.schema,
+            fields=root.fields,
+            identifier_ids=frozenset(new(i) for i in table.schema.identifier_ids),
+        ),
+        spec=replace(
+            table.spec,
+            fields=tuple(
+                replace(f, source_ids=tuple(new(i) for i in f.source_ids)) for f in table.spec.fields
+            ),
+        ),
+        sort_order=replace(
+            table.sort_order,
+            fields=tuple(
+                replace(f, source_ids=tuple(new(i) for i in f.source_ids)) for f in table.sort_order.fields
+            ),
+        ),
+        dropped=tuple(replace(d, parent=None if d.parent is None else new(d.parent)) for d in table.dropped),
+    )
+
+
+def rebind_by_path(table: Table, onto: Table) -> Table:
+    """The table with its negative field ids replaced by those of the fields at the same paths of ``onto``."""
+    here = {f.id for _, f in table.schema.walk()}
+    there = {path: f.id for path, f in onto.schema.walk() if f.id not in here}
+    ids = {f.id: there[path] for path, f in table.schema.walk() if f.id < 0 and path in there}
+    return rebind(table, ids)

@@ -1,0 +1,176 @@
+"""The three sides of a table made into one target, as ``git merge`` does it.
+
+For each *fact* (one aspect of one field, the spec, the order, the identifier, one property, …)
+where wanted differs from base:
+
+=================  ==================================================
+actual is          then
+=================  ==================================================
+as in base         the target takes what is wanted
+as wanted          done already; a note says so
+something else     a conflict with the three values
+=================  ==================================================
+
+Facts outside that difference stay as they are, whatever base says of them.  What is compared are
+field ids and definitions, never schema, spec or order ids: those belong to the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from icemigrate.merge.facts import ABSENT, Conflict, Shown, Verdicts
+from icemigrate.merge.fields import align, assert_position, merge_schema
+from icemigrate.merge.rebind import rebind
+from icemigrate.model.names import format_path
+from icemigrate.model.partitioning import PartitionField, PartitionSpec
+from icemigrate.model.schema import index
+from icemigrate.model.sides import Position
+from icemigrate.model.sorting import SortOrder
+from icemigrate.model.table import Ref, Table
+
+CURRENT_SNAPSHOT = -1
+"""Snapshot id of a declared reference: the current one when the reference is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The outcome of a merge.
+
+    :param target: what the table shall become; new fields keep the negative ids of ``wanted``.
+    :param done: facts that were found as wanted already.
+    :param open: facts that the target changes.
+    """
+
+    target: Table
+    done: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def merge(
+    base: Table | None,
+    wanted: Table,
+    actual: Table,
+    positions: Iterable[Position] = (),
+    overwrite: frozenset[str] = frozenset(),
+) -> Merged:
+    """Merge the three sides of a table that exists.
+
+    :param base: what the history recorded; ``None`` where it does not know the table.
+    :param wanted: what the files say, new fields with negative ids.
+    :param positions: positions that the files assert, by field ids of ``wanted``.
+    :param overwrite: facts (as text) that are set to what is wanted whatever they are now.
+    """
+    verdicts = Verdicts(actual.name, overwrite)
+    known = index(base.schema) if base else {}
+    ids = align(known, wanted.schema, actual.schema)
+    wanted = rebind(wanted, ids)
+    schema = merge_schema(verdicts, known, wanted.schema, actual.schema)
+    for position in positions:
+        schema = assert_position(schema, ids.get(position.field_id, position.field_id), position.after, ids)
+    target = replace(actual, schema=schema)
+    for merge_fact in (_identifier, _spec, _order, _properties, _format, _refs):
+        target = merge_fact(verdicts, base, wanted, target)
+    return Merged(target, tuple(verdicts.done), tuple(verdicts.open), tuple(verdicts.conflicts))
+
+
+def _names(table: Table, ids: Iterable[int]) -> str:
+    """The fields of these ids as paths; an id that is no field any more is shown as such."""
+    fields = index(table.schema)
+    return ", ".join(format_path(fields[i].path) if i in fields else f"field {i}" for i in ids)
+
+
+def _shown_identifier(table: Table) -> Shown:
+    ids = table.schema.identifier_ids
+    return Shown(ids, _names(table, sorted(ids)) or "none")
+
+
+def _shown_spec(table: Table) -> Shown:
+    terms = [f"{f.transform}({_names(table, f.source_ids)}) as {f.name}" for f in table.spec.live]
+    return Shown(spec_key(table.spec), ", ".join(terms) or "unpartitioned")
+
+
+def _shown_order(table: Table) -> Shown:
+    order: SortOrder = table.sort_order
+    terms = [
+        f"{f.transform}({_names(table, f.source_ids)}) {f.direction} {f.null_order}" for f in order.fields
+    ]
+    return Shown(order.fields, ", ".join(terms) or "unsorted")
+
+
+def _identifier(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
+    before = _shown_identifier(base) if base else Shown(frozenset(), "none")
+    if not verdicts.decide(("identifier",), before, _shown_identifier(wanted), _shown_identifier(target)):
+        return target
+    return replace(target, schema=replace(target.schema, identifier_ids=wanted.schema.identifier_ids))
+
+
+def spec_key(spec: PartitionSpec) -> frozenset[tuple[tuple[int, ...], str, str]]:
+    """What a spec says, without its ids and its order (kept fields stay in place, new ones go last)."""
+    return frozenset(_part_key(f) for f in spec.live)
+
+
+def _part_key(f: PartitionField) -> tuple[tuple[int, ...], str, str]:
+    return (f.source_ids, str(f.transform), f.name)
+
+
+def _spec(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
+    before = _shown_spec(base) if base else ABSENT
+    if not verdicts.decide(("partition_by",), before, _shown_spec(wanted), _shown_spec(target)):
+        return target
+    keep = spec_key(wanted.spec)
+    kept = tuple(f for f in target.spec.live if _part_key(f) in keep)
+    there = {_part_key(f) for f in kept}
+    new = tuple(f for f in wanted.spec.live if _part_key(f) not in there)
+    return replace(target, spec=replace(target.spec, fields=(*kept, *new)))
+
+
+def _order(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
+    before = _shown_order(base) if base else ABSENT
+    if not verdicts.decide(("sort_by",), before, _shown_order(wanted), _shown_order(target)):
+        return target
+    return replace(target, sort_order=replace(target.sort_order, fields=wanted.sort_order.fields))
+
+
+def _properties(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
+    before = base.properties if base else {}
+    properties = dict(target.properties)
+    for key in sorted({*before, *wanted.properties}):
+        new = wanted.properties.get(key, ABSENT)
+        if verdicts.decide(
+            ("properties", key), before.get(key, ABSENT), new, target.properties.get(key, ABSENT)
+        ):
+            properties.pop(key, None)
+            if key in wanted.properties:
+                properties[key] = wanted.properties[key]
+    return replace(target, properties=properties)
+
+
+def _format(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
+    before = base.format_version if base else ABSENT
+    if verdicts.decide(("format_version",), before, wanted.format_version, target.format_version):
+        return replace(target, format_version=wanted.format_version)
+    return target
+
+
+def _refs(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
+    before = base.refs if base else {}
+    refs = dict(target.refs)
+    for name in sorted({*before, *wanted.refs}):
+        want = wanted.refs.get(name)
+        key = "tags" if (want or before[name]).kind == "tag" else "branches"
+        if verdicts.decide(
+            (key, name), _ref_key(before.get(name)), _ref_key(want), _ref_key(target.refs.get(name))
+        ):
+            old = refs.pop(name, None)
+            if want is not None:
+                refs[name] = replace(want, snapshot_id=old.snapshot_id) if old else want
+    return replace(target, refs=refs)
+
+
+def _ref_key(ref: Ref | None) -> Any:
+    """What is declared of a reference: its retention, not the snapshot it points at."""
+    return ABSENT if ref is None else replace(ref, snapshot_id=CURRENT_SNAPSHOT)
