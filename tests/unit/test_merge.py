@@ -1,0 +1,250 @@
+"""Three sides made into one: what is done, what was done already, what conflicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from icemigrate.merge import merge, passing_name
+from icemigrate.model.sides import Position
+from icemigrate.model.table import Ref, Table
+from tests.build import field_at, ids, spec_of, table, with_columns
+
+BASE = table("id: required long, name: string, price: int, at: timestamp, s: struct<a: int, b: string>")
+
+
+def names(t: Table) -> list[str]:
+    return [f.name for f in t.schema.fields]
+
+
+def test_nothing_wanted_leaves_hand_changes_alone() -> None:
+    actual = with_columns(BASE, "id: required long, nom: string, extra: int", {"nom": "name"})
+    merged = merge(BASE, BASE, actual)
+    assert merged.target == actual
+    assert (merged.conflicts, merged.open, merged.done) == ((), (), ())
+
+
+def test_a_new_column_goes_behind_columns_that_others_added() -> None:
+    wanted = with_columns(
+        BASE,
+        "id: required long, name: string, price: int, at: timestamp, "
+        "s: struct<a: int, b: string>, note: string",
+    )
+    actual = with_columns(
+        BASE,
+        "id: required long, name: string, price: int, at: timestamp, "
+        "s: struct<a: int, b: string>, theirs: int",
+        by_hand=True,
+    )
+    merged = merge(BASE, wanted, actual)
+    assert names(merged.target)[-2:] == ["theirs", "note"]
+    assert merged.open == ("db.t:columns.note",)
+
+
+def test_a_column_added_by_hand_as_wanted_is_done_already_and_keeps_its_id() -> None:
+    wanted = with_columns(
+        BASE,
+        "id: required long, name: string, price: int, at: timestamp, "
+        "s: struct<a: int, b: string>, note: string",
+    )
+    actual = table("id: required long, name: string, price: int, at: timestamp, s: struct<a: int, b: string>")
+    note = replace(field_at(wanted.schema, "note"), id=42)
+    actual = replace(actual, schema=replace(actual.schema, fields=(*actual.schema.fields, note)))
+    merged = merge(BASE, wanted, actual)
+    assert merged.target == actual
+    assert not merged.conflicts
+    assert "db.t:columns.note.type" in merged.done
+
+
+def test_a_column_added_by_hand_with_another_type_conflicts() -> None:
+    columns = (
+        "id: required long, name: string, price: int, at: timestamp, s: struct<a: int, b: string>, note: "
+    )
+    wanted = with_columns(BASE, columns + "string")
+    actual = table(columns + "long")
+    actual = replace(
+        actual,
+        schema=replace(
+            actual.schema,
+            fields=(*BASE.schema.fields, replace(actual.schema.fields[-1], id=42)),
+        ),
+    )
+    (conflict,) = merge(BASE, wanted, actual).conflicts
+    assert (conflict.fact, conflict.base, conflict.wanted, conflict.actual) == (
+        "db.t:columns.note.type",
+        "(absent)",
+        "string",
+        "long",
+    )
+
+
+RENAMED = "id: required long, title: string, price: int, at: timestamp, s: struct<a: int, b: string>"
+
+
+@pytest.mark.parametrize(
+    ("hand", "done", "conflicts"),
+    [
+        ("name", [], []),
+        ("title", ["db.t:columns.title.name"], []),
+        (passing_name(2), [], []),
+        ("label", [], ["db.t:columns.title.name"]),
+    ],
+)
+def test_a_rename_meets_each_state_of_the_table(hand: str, done: list[str], conflicts: list[str]) -> None:
+    wanted = with_columns(BASE, RENAMED, {"title": "name"})
+    actual = with_columns(BASE, RENAMED.replace("title", hand), {hand: "name"})
+    merged = merge(BASE, wanted, actual)
+    assert list(merged.done) == done
+    assert [c.fact for c in merged.conflicts] == conflicts
+    if not conflicts:
+        assert names(merged.target) == names(wanted)
+
+
+def test_overwriting_a_fact_sets_it_whatever_it_is() -> None:
+    wanted = with_columns(BASE, RENAMED, {"title": "name"})
+    actual = with_columns(BASE, RENAMED.replace("title", "label"), {"label": "name"})
+    merged = merge(BASE, wanted, actual, overwrite=frozenset({"db.t:columns.title.name"}))
+    assert not merged.conflicts
+    assert names(merged.target) == names(wanted)
+
+
+def test_a_dropped_column_that_is_gone_already_is_done() -> None:
+    without = with_columns(BASE, "id: required long, price: int, at: timestamp, s: struct<a: int, b: string>")
+    assert merge(BASE, without, without).done == ("db.t:columns.name",)
+    assert merge(BASE, without, BASE).target == without
+
+
+def test_dropping_a_struct_with_somebody_elses_field_in_it_conflicts() -> None:
+    without = with_columns(BASE, "id: required long, name: string, price: int, at: timestamp")
+    actual = with_columns(
+        BASE,
+        "id: required long, name: string, price: int, at: timestamp, s: struct<a: int, b: string, c: int>",
+    )
+    (conflict,) = merge(BASE, without, actual).conflicts
+    assert conflict.actual == "with fields that no file declared: c"
+    assert not merge(BASE, without, actual, overwrite=frozenset({conflict.fact})).conflicts
+
+
+def test_changing_a_column_that_somebody_dropped_conflicts() -> None:
+    wanted = with_columns(BASE, RENAMED, {"title": "name"})
+    actual = with_columns(BASE, "id: required long, price: int, at: timestamp, s: struct<a: int, b: string>")
+    (conflict,) = merge(BASE, wanted, actual).conflicts
+    assert conflict.fact == "db.t:columns.name"
+    assert conflict.actual == "(absent)"
+
+
+def test_a_restored_column_comes_back_under_its_own_id() -> None:
+    base = with_columns(BASE, "id: required long, price: int, at: timestamp, s: struct<a: int, b: string>")
+    merged = merge(base, BASE, base)
+    assert merged.target.schema.find(("name",)) == BASE.schema.find(("name",))
+
+
+def test_a_new_field_goes_into_a_struct_and_brings_what_is_below_it() -> None:
+    wanted = with_columns(
+        BASE,
+        "id: required long, name: string, price: int, at: timestamp, "
+        "s: struct<a: int, b: string, c: struct<d: int>>",
+    )
+    merged = merge(BASE, wanted, BASE)
+    assert merged.open == ("db.t:columns.s.c",)
+    assert merged.target.schema.find(("s", "c", "d")) is not None
+
+
+def test_only_asserted_positions_are_set() -> None:
+    wanted = with_columns(
+        BASE, "id: required long, name: string, at: timestamp, s: struct<a: int, b: string>, price: int"
+    )
+    (at,) = ids(BASE.schema, "at")
+    unasserted = merge(BASE, wanted, BASE)
+    assert names(unasserted.target) == names(BASE)
+    (price,) = ids(BASE.schema, "price")
+    asserted = merge(BASE, wanted, BASE, [Position(price, at)])
+    assert names(asserted.target) == ["id", "name", "at", "price", "s"]
+    first = merge(BASE, wanted, BASE, [Position(price, None)])
+    assert names(first.target)[0] == "price"
+
+
+def test_a_position_behind_a_column_that_somebody_dropped_is_left_alone() -> None:
+    actual = with_columns(BASE, "id: required long, name: string, price: int, s: struct<a: int, b: string>")
+    (at,) = ids(BASE.schema, "at")
+    (price,) = ids(BASE.schema, "price")
+    assert names(merge(BASE, BASE, actual, [Position(price, at)]).target) == names(actual)
+
+
+def test_a_spec_replaced_keeps_common_fields_in_place() -> None:
+    base = replace(BASE, spec=spec_of(BASE.schema, "day(at), name"))
+    wanted = replace(base, spec=spec_of(BASE.schema, "month(at), name", -2))
+    merged = merge(base, wanted, base)
+    assert [f.name for f in merged.target.spec.fields] == ["name", "at_month"]
+
+
+def test_a_spec_changed_by_hand_conflicts_in_names() -> None:
+    base = replace(BASE, spec=spec_of(BASE.schema, "day(at)"))
+    wanted = replace(base, spec=spec_of(BASE.schema, "hour(at)", -1))
+    actual = replace(base, spec=spec_of(BASE.schema, "month(at)"))
+    (conflict,) = merge(base, wanted, actual).conflicts
+    assert conflict.base == "day(at) as at_day"
+    assert conflict.wanted == "hour(at) as at_hour"
+    assert conflict.actual == "month(at) as at_month"
+
+
+def test_order_identifier_format_and_properties_are_facts_of_their_own() -> None:
+    wanted = table(
+        "id: required long, name: string, price: int, at: timestamp, s: struct<a: int, b: string>",
+        sort="at",
+        identifier="id",
+        properties={"write.format.default": "parquet"},
+        format_version=3,
+    )
+    merged = merge(BASE, wanted, replace(BASE, properties={"theirs": "1"}))
+    assert merged.target.sort_order.fields == wanted.sort_order.fields
+    assert merged.target.schema.identifier_ids == wanted.schema.identifier_ids
+    assert merged.target.format_version == 3
+    assert merged.target.properties == {"theirs": "1", "write.format.default": "parquet"}
+    assert set(merged.open) == {
+        "db.t:sort_by",
+        "db.t:identifier",
+        "db.t:format_version",
+        "db.t:properties.write.format.default",
+    }
+
+
+def test_an_unset_property_goes_and_one_set_by_hand_conflicts() -> None:
+    base = replace(BASE, properties={"a": "1", "b": "1"})
+    wanted = replace(BASE, properties={"b": "2"})
+    assert merge(base, wanted, base).target.properties == {"b": "2"}
+    (conflict,) = merge(base, wanted, replace(base, properties={"a": "1", "b": "3"})).conflicts
+    assert (conflict.fact, conflict.base, conflict.wanted, conflict.actual) == (
+        "db.t:properties.b",
+        "1",
+        "2",
+        "3",
+    )
+
+
+def test_a_reference_is_compared_by_its_retention_not_by_where_it_points() -> None:
+    tag, moved = Ref("tag", -1, 1000), Ref("tag", 77, 1000)
+    wanted = replace(BASE, refs={"eod": tag})
+    assert merge(BASE, wanted, BASE).target.refs == {"eod": tag}
+    assert merge(BASE, wanted, replace(BASE, refs={"eod": moved})).done == ("db.t:tags.eod",)
+    longer = replace(BASE, refs={"eod": replace(tag, max_ref_age_ms=5)})
+    target = merge(wanted, longer, replace(BASE, refs={"eod": moved})).target
+    assert target.refs == {"eod": Ref("tag", 77, 5)}
+    assert merge(wanted, BASE, replace(BASE, refs={"eod": moved})).target.refs == {}
+
+
+def test_a_change_of_kind_takes_the_new_type_whole() -> None:
+    wanted = with_columns(
+        BASE, "id: required long, name: list<string>, price: int, at: timestamp, s: struct<a: int, b: string>"
+    )
+    merged = merge(BASE, wanted, BASE)
+    assert merged.open == ("db.t:columns.name.type",)
+    assert merged.target.schema.find(("name", "element")) is not None
+
+
+def test_without_a_base_everything_that_differs_conflicts_or_is_open() -> None:
+    actual = table("id: required long, name: string", partition="name")
+    fresh = table("id: required long, name: string")
+    assert [c.fact for c in merge(None, fresh, fresh).conflicts] == []
+    assert [c.fact for c in merge(None, fresh, actual).conflicts] == ["db.t:partition_by"]
