@@ -75,6 +75,6 @@ def kind_of(type_: str, uri: str | None) -> str:
 
 
 def with_endpoints(capabilities: Capabilities, endpoints: Iterable[str]) -> Capabilities:
-    """A REST catalog's row, made exact by the endpoints that its server says it has (REST specification, ``/v1/config``)."""
+    """A REST catalog's row, made exact by the endpoints that its server lists in ``/v1/config``."""
     multi = any(endpoint.rstrip("/").endswith(_MULTI_TABLE_COMMIT) for endpoint in endpoints)
     return replace(capabilities, multi_table_commit=multi)

@@ -67,8 +67,8 @@ def _password(uri: str) -> str | None:
 class Catalog(Protocol):
     """A catalog that can be read.
 
-    Every method may raise :class:`~icemigrate.errors.CatalogError` (not reached, not allowed, not a catalog) or
-    :class:`~icemigrate.errors.MetadataError` (a table's metadata file is missing or damaged).
+    Every method may raise :class:`~icemigrate.errors.CatalogError` (not reached, not allowed, not a catalog)
+    or :class:`~icemigrate.errors.MetadataError` (a table's metadata file is missing or damaged).
     """
 
     @property
@@ -83,8 +83,8 @@ class Catalog(Protocol):
 
     @property
     def identity(self) -> str:
-        """Which catalog this is, for a saved plan to be bound to; without secrets, equal on every machine that
-        reaches the same one by the same address."""
+        """Which catalog this is, for a saved plan to be bound to: without secrets, and equal on every machine
+        that reaches the same one by the same address."""
         ...
 
     def load(self, names: Iterable[TableName]) -> Mapping[TableName, Table | None]:
@@ -92,7 +92,7 @@ class Catalog(Protocol):
         ...
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:
-        """A table's whole metadata, see :mod:`icemigrate.model.metadata`; ``None`` where there is no such table."""
+        """A table's whole metadata file as JSON; ``None`` where there is no such table."""
         ...
 
     def metadata_location(self, name: TableName) -> str | None:

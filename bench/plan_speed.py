@@ -1,0 +1,95 @@
+"""How long whole processes take to read all tables of a lake: icemigrate's reader and PyIceberg's, in turn.
+
+``python -m bench.plan_speed`` prints one line per size of lake; the ratio counts, since machines are noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import lake
+
+_OURS = """
+import sys
+from icemigrate.catalog import CatalogSettings, open_catalog
+catalog = open_catalog(CatalogSettings(sys.argv[2], "sqlite", "sqlite:///" + sys.argv[1]))
+names = catalog.tables()
+assert len([t for t in catalog.load(names).values() if t.snapshot]) == int(sys.argv[3])
+"""
+
+_THEIRS = """
+import sys
+from pyiceberg.catalog.sql import SqlCatalog
+catalog = SqlCatalog(sys.argv[2], uri="sqlite:///" + sys.argv[1])
+names = [t for n in catalog.list_namespaces() for t in catalog.list_tables(n)]
+assert len([t for t in map(catalog.load_table, names) if t.current_snapshot()]) == int(sys.argv[3])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One process: wall time in seconds, highest memory in megabytes."""
+
+    seconds: float
+    megabytes: float
+
+
+def measure(program: str, database: Path, tables: int) -> Run:
+    """Run one process and wait for it."""
+    before = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(database), lake.CATALOG_NAME, str(tables)],
+        cwd=Path(__file__).parent.parent,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - before
+    # `Popen` is told, since the process was waited for behind its back.
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"the process ended with {process.returncode}")
+    return Run(seconds, usage.ru_maxrss / 1024)
+
+
+def compare(tables: int, rounds: int) -> str:
+    """One line of the result."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = lake.make(Path(folder), tables)
+        pairs = [
+            (measure(_OURS, database, tables), measure(_THEIRS, database, tables)) for _ in range(rounds)
+        ]
+    ours, theirs = ([pair[side] for pair in pairs] for side in (0, 1))
+    mine, other = _middle(ours), _middle(theirs)
+    return (
+        f"{tables:5} tables: icemigrate {mine:6.2f} s, {_peak(ours):4.0f} MB; "
+        f"PyIceberg {other:6.2f} s, {_peak(theirs):4.0f} MB; ratio {mine / other:.2f}"
+    )
+
+
+def _peak(runs: list[Run]) -> float:
+    return max(run.megabytes for run in runs)
+
+
+def _middle(runs: list[Run]) -> float:
+    return statistics.median(run.seconds for run in runs)
+
+
+def main() -> None:
+    """Print the lines."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", type=int, default=[1, 1000], help="sizes of lakes")
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    for tables in arguments.tables:
+        print(compare(tables, arguments.rounds), flush=True)
+
+
+if __name__ == "__main__":
+    main()

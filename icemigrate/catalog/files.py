@@ -1,0 +1,97 @@
+"""Metadata files: bytes → JSON, from this machine's file system or by whoever can read elsewhere."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from icemigrate.errors import MetadataError
+from icemigrate.model.json_form import BadMetadata
+from icemigrate.model.names import TableName
+
+ReadBytes = Callable[[str], bytes]
+"""Location → content.  Raises :class:`FileNotFoundError` or another :class:`OSError`."""
+
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+
+
+def local_path(location: str) -> Path | None:
+    """The path of a location on this machine (``/a/b``, ``file:/a/b``, ``file:///a/b``); ``None`` for others.
+
+    Hadoop writes a blank in a path as it is, others as ``%20``: the file that exists is meant.
+    """
+    if not location.startswith("file:"):
+        return None if ":/" in location else Path(location)
+    text = location.removeprefix("file:")
+    if text.startswith("//"):
+        # A host (`file://localhost/a`) means nothing on one machine.
+        text = "/" + text[2:].partition("/")[2]
+    path = Path(text)
+    return path if "%" not in text or path.exists() else Path(unquote(text))
+
+
+def read_local(location: str) -> bytes:
+    """The content of a file on this machine.
+
+    :raises OSError: as opening it does.
+    """
+    path = local_path(location)
+    assert path is not None, f"{location} is not on this machine"
+    return path.read_bytes()
+
+
+def decode(content: bytes) -> Any:
+    """The JSON in a metadata file's content, plain or compressed by gzip, whatever the file's name says.
+
+    :raises BadMetadata: it is neither.
+    """
+    if content.startswith(_GZIP):
+        try:
+            content = zlib.decompress(content, _GZIP_WINDOW)
+        except zlib.error as error:
+            raise BadMetadata("the gzip stream is damaged") from error
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise BadMetadata("the JSON is nested too deeply") from error
+    except ValueError as error:
+        raise BadMetadata(f"it is no JSON: {error}" if content else "the file is empty") from error
+
+
+def read_metadata(name: TableName, location: str, read: ReadBytes = read_local) -> Any:
+    """The JSON of a table's metadata file.
+
+    :raises MetadataError: the file is missing, may not be read, or holds no JSON.
+    """
+    try:
+        return decode(read(location))
+    except FileNotFoundError as error:
+        raise MetadataError(
+            f"table `{name}`: its metadata file {location} is missing",
+            "the catalog still names it: restore the file, or drop the table from the catalog",
+        ) from error
+    except PermissionError as error:
+        raise MetadataError(
+            f"table `{name}`: not allowed to read its metadata file {location}",
+            "planning needs the right to read metadata files",
+        ) from error
+    except OSError as error:
+        raise MetadataError(
+            f"table `{name}`: its metadata file {location} cannot be read: {error.strerror or error}"
+        ) from error
+    except BadMetadata as error:
+        raise damaged(name, error, location) from error
+
+
+def damaged(name: TableName, error: BadMetadata, location: str | None) -> MetadataError:
+    """The fault of a metadata file that is not what the specification says."""
+    file = f" file {location}" if location else ""
+    return MetadataError(
+        f"table `{name}`: its metadata{file} is damaged: {error}",
+        "point the catalog at an earlier metadata file of the table, or restore this one",
+    )

@@ -1,0 +1,165 @@
+"""The embedded catalog: a SQLite file read by Python's own library, so that planning starts at once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from icemigrate.catalog.capabilities import MATRIX, Capabilities
+from icemigrate.catalog.files import ReadBytes, local_path, read_local, read_metadata
+from icemigrate.catalog.port import CatalogSettings
+from icemigrate.catalog.reading import joined_location, many_objects, to_table
+from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
+from icemigrate.errors import CatalogError
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+
+BUSY_SECONDS = 10.0
+"""How long to wait for a writer; a commit takes milliseconds."""
+
+
+class SqliteCatalog:
+    """A SQL catalog in one SQLite file, and metadata files on this machine (elsewhere: through PyIceberg).
+
+    Every call reads the database anew, within one short transaction; nothing is kept open or kept at all.
+
+    :param busy_seconds: how long a locked database is waited for.
+    """
+
+    def __init__(self, settings: CatalogSettings, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.settings = settings
+        self._path = database_path(settings)
+        self._busy_seconds = busy_seconds
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a SQLite catalog can do."""
+        return MATRIX["sqlite"]
+
+    @property
+    def identity(self) -> str:
+        """File and name: the name is the key of the rows."""
+        return f"sqlite:{self._path.resolve()}#{self.settings.name}"
+
+    def load(self, names: Iterable[TableName]) -> Mapping[TableName, Table | None]:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        locations = self._rows().tables
+        tables: dict[TableName, Table | None] = {}
+        with many_objects():
+            for name in names:
+                location = locations.get(name)
+                # One metadata file at a time is in memory.
+                tables[name] = (
+                    None if location is None else to_table(name, self._read(name, location), location)
+                )
+        return tables
+
+    def metadata_json(self, name: TableName) -> dict[str, Any] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        location = self._rows().tables.get(name)
+        return None if location is None else self._read(name, location)
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        return self._rows().tables.get(name)
+
+    def tables(self, namespace: tuple[str, ...] | None = None) -> tuple[TableName, ...]:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        return tuple(sorted(t for t in self._rows().tables if namespace is None or t.namespace == namespace))
+
+    def namespaces(self) -> tuple[tuple[str, ...], ...]:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        return self._rows().namespaces
+
+    def default_location(self, name: TableName) -> str:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        return joined_location(self.settings.warehouse, name)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _read(self, name: TableName, location: str) -> Any:
+        return read_metadata(name, location, self._reader(location))
+
+    def _reader(self, location: str) -> ReadBytes:
+        if local_path(location) is not None:
+            return read_local
+        from icemigrate.catalog.pyiceberg import read_by_file_io
+
+        return read_by_file_io(self.settings)
+
+    def _rows(self) -> Rows:
+        # Before the first apply there is no database: that is an empty catalog.
+        with _faults(self._path):
+            if not self._path.exists():
+                return NO_ROWS
+            connection = sqlite3.connect(
+                f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=self._busy_seconds
+            )
+            try:
+                connection.execute("BEGIN")
+                return read_rows(
+                    connection.execute,
+                    lambda table: frozenset(
+                        row[0]
+                        for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+                    ),
+                    self.settings,
+                )
+            finally:
+                connection.close()
+
+
+def database_path(settings: CatalogSettings) -> Path:
+    """The SQLite file of a catalog's URI: ``path``, ``sqlite:///path`` or ``jdbc:sqlite:path``.
+
+    Options behind ``?`` are for other clients and dropped.
+
+    :raises CatalogError: there is no URI, or it names no file.
+    """
+    text = (settings.uri or "").removeprefix("jdbc:")
+    for prefix in ("sqlite:///", "sqlite:", "file:"):
+        text = text.removeprefix(prefix)
+    path = text.partition("?")[0]
+    if not path or path == ":memory:" or "://" in path:
+        raise CatalogError(
+            f"catalog `{settings.name}`: `{settings.public_uri}` names no SQLite file",
+            "write `uri: sqlite:///path/to/catalog.db`",
+        )
+    return Path(path)
+
+
+@contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    """What can be wrong with a database file, in one sentence each."""
+    try:
+        yield
+    except PermissionError as error:
+        raise _not_allowed(path) from error
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            raise CatalogError(
+                f"the catalog {path} is locked by another process",
+                "wait for it to finish; `fuser` on the file finds out which one it is",
+            ) from error
+        if path.is_dir():
+            raise CatalogError(f"the catalog {path} is a folder, not a SQLite file") from error
+        if "not a database" in text:
+            raise CatalogError(
+                f"the catalog {path} is not a SQLite file", "check the `uri` of the environment's catalog"
+            ) from error
+        if "unable to open" in text or "readonly" in text:
+            raise _not_allowed(path) from error
+        raise CatalogError(
+            f"the catalog {path} cannot be read: {text}", "`sqlite3 FILE 'PRAGMA integrity_check'` tells more"
+        ) from error
+
+
+def _not_allowed(path: Path) -> CatalogError:
+    return CatalogError(
+        f"not allowed to read the catalog {path}", "planning needs the right to read the file and its folder"
+    )

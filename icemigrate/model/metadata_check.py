@@ -1,0 +1,197 @@
+"""What a metadata file must hold to be one, said with the name of the part that does not.
+
+Iceberg's Java library checks the same when it reads a file (``TableMetadataParser`` and the constructor of
+``TableMetadata``); a file that it refuses is refused here too, before a plan is made on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from icemigrate.model.json_form import BadMetadata, field_from_json, schema_from_json
+from icemigrate.model.schema import Schema
+from icemigrate.model.types import Field, children, is_nested
+
+Json = Mapping[str, Any]
+T = TypeVar("T")
+
+LATEST_FORMAT_VERSION = 3
+NO_SNAPSHOT = -1
+"""How Iceberg's Java library writes a table without a current snapshot."""
+
+_NEVER = LATEST_FORMAT_VERSION + 1
+_TOP: tuple[tuple[str, type, int], ...] = (
+    ("table-uuid", str, 2),
+    ("location", str, 1),
+    ("last-sequence-number", int, 2),
+    ("last-updated-ms", int, 1),
+    ("last-column-id", int, 1),
+    ("schemas", list, 2),
+    ("schema", dict, _NEVER),
+    ("current-schema-id", int, 2),
+    ("partition-specs", list, 2),
+    ("partition-spec", list, _NEVER),
+    ("default-spec-id", int, 2),
+    ("last-partition-id", int, 2),
+    ("properties", dict, _NEVER),
+    ("current-snapshot-id", int, _NEVER),
+    ("snapshots", list, _NEVER),
+    ("snapshot-log", list, _NEVER),
+    ("metadata-log", list, _NEVER),
+    ("sort-orders", list, 2),
+    ("default-sort-order-id", int, 2),
+    ("refs", dict, _NEVER),
+    ("statistics", list, _NEVER),
+    ("partition-statistics", list, _NEVER),
+    ("next-row-id", int, 3),
+    ("encryption-keys", list, _NEVER),
+)
+"""Key, type, and the first format version that must have it (specification, "Table Metadata Fields")."""
+
+_WORDS = {str: "a string", int: "a whole number", list: "a list", dict: "an object", bool: "true or false"}
+
+
+def check_top(json: Any) -> int:
+    """Check the keys of the file itself.
+
+    :returns: the format version.
+    :raises BadMetadata: the file is none, or of a version that is not known here.
+    """
+    if not isinstance(json, dict):
+        raise BadMetadata(f"the file holds {_short(json)}, not an object")
+    version: int = _need(json, "format-version", int)
+    if not 1 <= version <= LATEST_FORMAT_VERSION:
+        raise BadMetadata(f"`format-version` is {version}; known are 1 to {LATEST_FORMAT_VERSION}")
+    for key, type_, since in _TOP:
+        value = json.get(key)
+        if type(value) is type_ or (value is None and since > version):
+            continue
+        _need(json, key, type_)
+    if version == 1:
+        _check_version_1(json)
+    for name, value in (json.get("properties") or {}).items():
+        if type(value) is not str:
+            raise BadMetadata(f"property `{name}` is {_short(value)}, not a string")
+    return version
+
+
+def _check_version_1(json: Json) -> None:
+    for several, one, current in (
+        ("schemas", "schema", "current-schema-id"),
+        ("partition-specs", "partition-spec", "default-spec-id"),
+    ):
+        if json.get(several) is not None:
+            _need(json, current, int)
+        elif json.get(one) is None:
+            raise BadMetadata(f"neither `{several}` nor `{one}` is there")
+
+
+def _need(json: Json, key: str, type_: type) -> Any:
+    if key not in json:
+        raise BadMetadata(f"`{key}` is missing")
+    value = json[key]
+    if type(value) is not type_:
+        raise BadMetadata(f"`{key}` is {_short(value)}, not {_WORDS[type_]}")
+    return value
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "…"
+
+
+def read_part(part: str, read: Callable[[Any], T], json: Any) -> T:
+    """Read one part of a file, with its name in whatever goes wrong."""
+    try:
+        return read(json)
+    except BadMetadata as error:
+        raise BadMetadata(f"{part}: {error}") from error
+    except KeyError as error:
+        raise BadMetadata(f"{part}: `{error.args[0]}` is missing") from error
+    except RecursionError as error:
+        raise BadMetadata(f"{part} is nested too deeply") from error
+    except (TypeError, AttributeError, ValueError) as error:
+        raise BadMetadata(f"{part} is not in the form that the specification describes") from error
+
+
+def read_parts(part: str, read: Callable[[Any], T], jsons: Sequence[Any]) -> tuple[T, ...]:
+    """Read a list of parts."""
+    return tuple(read_part(f"{part}[{i}]", read, json) for i, json in enumerate(jsons))
+
+
+def read_schema(part: str, json: Any) -> Schema:
+    """Read a schema and check its fields: ids and names unique and of the right types, identifiers there."""
+    try:
+        schema = read_part(part, schema_from_json, json)
+    except BadMetadata:
+        _blame_field(part, json)
+        raise
+    ids: set[int] = set()
+    _check_fields(part, schema.fields, ids)
+    if not schema.identifier_ids <= ids:
+        missing = min(schema.identifier_ids - ids)
+        raise BadMetadata(f"{part}: identifier field {missing} is no field of it")
+    check_id(part, schema.id)
+    return schema
+
+
+def _blame_field(part: str, json: Any) -> None:
+    """Say which column cannot be read, where it is one of them."""
+    fields = json.get("fields") if isinstance(json, dict) else None
+    for i, field in enumerate(fields if isinstance(fields, list) else ()):
+        name = field.get("name") if isinstance(field, dict) else None
+        read_part(f"{part}.fields[{i}] ({name})", field_from_json, field)
+
+
+def _check_fields(part: str, fields: Iterable[Field], ids: set[int]) -> None:
+    names = set()
+    for field in fields:
+        if type(field.id) is not int or type(field.name) is not str or type(field.required) is not bool:
+            raise BadMetadata(
+                f"{part}: field {field.name!r} ({field.id!r}) has an id, name or `required` of a wrong type"
+            )
+        if field.doc is not None and type(field.doc) is not str:
+            raise BadMetadata(f"{part}: the description of field {field.name!r} is not a string")
+        if field.id in ids:
+            raise BadMetadata(f"{part}: field id {field.id} is there twice")
+        if field.name in names:
+            raise BadMetadata(f"{part}: field {field.name!r} is there twice")
+        ids.add(field.id)
+        names.add(field.name)
+        if is_nested(field.type):
+            _check_fields(part, children(field.type), ids)
+
+
+def check_id(part: str, id_: Any) -> None:
+    """An id of a schema, spec or order is a whole number."""
+    if type(id_) is not int:
+        raise BadMetadata(f"{part}: its id is {_short(id_)}, not a whole number")
+
+
+def check_chosen(key: str, wanted: int, part: str, ids: Sequence[int]) -> None:
+    """``key`` names exactly one of the parts, and no id is there twice."""
+    if len(set(ids)) != len(ids):
+        twice = next(i for i in ids if ids.count(i) > 1)
+        raise BadMetadata(f"`{part}` has the id {twice} twice")
+    if wanted not in ids:
+        raise BadMetadata(f"`{key}` is {wanted}, which none of `{part}` has")
+
+
+def snapshot_ids(json: Json) -> set[int]:
+    """The ids in the snapshot list."""
+    snapshots = json.get("snapshots") or ()
+    ids = {read_part("snapshots", lambda s: s["snapshot-id"], snapshot) for snapshot in snapshots}
+    if len(ids) != len(snapshots):
+        raise BadMetadata("`snapshots` has a snapshot id twice")
+    return ids
+
+
+def current_snapshot_id(json: Json, ids: set[int]) -> int | None:
+    """The current snapshot; ``None`` where there is none."""
+    current: int | None = json.get("current-snapshot-id")
+    if current is None or current == NO_SNAPSHOT:
+        return None
+    if current not in ids:
+        raise BadMetadata(f"`current-snapshot-id` is {current}, which none of `snapshots` has")
+    return current

@@ -1,0 +1,187 @@
+"""The parts of a metadata file, each read by itself, so that those who need few of them read few."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from icemigrate.model.json_form import BadMetadata, order_from_json, spec_fields_from_json, spec_from_json
+from icemigrate.model.metadata_check import (
+    check_chosen,
+    check_id,
+    current_snapshot_id,
+    read_part,
+    read_parts,
+    read_schema,
+)
+from icemigrate.model.partitioning import FIRST_FIELD_ID, PartitionSpec
+from icemigrate.model.schema import Schema
+from icemigrate.model.sorting import UNSORTED, SortOrder
+from icemigrate.model.table import Ref, Snapshot
+from icemigrate.model.table_json import ref_from_json
+
+Json = Mapping[str, Any]
+
+RESERVED_PROPERTIES = frozenset(
+    {
+        "format-version",
+        "uuid",
+        "snapshot-count",
+        "current-snapshot-id",
+        "current-snapshot-summary",
+        "current-snapshot-timestamp-ms",
+        "current-schema",
+        "default-partition-spec",
+        "default-sort-order",
+    }
+)
+"""Names that Iceberg answers itself where properties are shown (``TableProperties.RESERVED_PROPERTIES``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotEntry:
+    """One snapshot of the list (specification, "Snapshots").
+
+    :param timestamp_ms: when it was made, in milliseconds since 1970.
+    :param schema_id: the schema it was written under; version 1 writers may not say.
+    :param manifest_list: absent only in version 1, whose snapshots may name their manifests one by one.
+    """
+
+    id: int
+    timestamp_ms: int
+    parent_id: int | None = None
+    sequence_number: int = 0
+    schema_id: int | None = None
+    summary: Mapping[str, str] = field(default_factory=dict)
+    manifest_list: str | None = None
+
+
+def schema_jsons(json: Json) -> Sequence[Any]:
+    """The schemas' JSON; version 1 may have only the one."""
+    schemas = json.get("schemas")
+    return [json["schema"]] if schemas is None else schemas
+
+
+def current_schema_id(json: Json) -> int:
+    """The id of the current schema."""
+    if json.get("schemas") is None:
+        id_: int = json["schema"].get("schema-id", 0)
+        return id_
+    current: int = json["current-schema-id"]
+    return current
+
+
+def current_schema(json: Json) -> Schema:
+    """The current schema, the others left unread."""
+    current = current_schema_id(json)
+    jsons = schema_jsons(json)
+    ids = [read_part(f"schemas[{i}]", lambda s: s.get("schema-id", 0), s) for i, s in enumerate(jsons)]
+    check_chosen("current-schema-id", current, "schemas", ids)
+    at = ids.index(current)
+    return read_schema(f"schemas[{at}]", jsons[at])
+
+
+def read_specs(json: Json) -> tuple[PartitionSpec, ...]:
+    """All partition specs; the default one is among them."""
+    jsons = json.get("partition-specs")
+    if jsons is None:
+        return (PartitionSpec(read_part("partition-spec", spec_fields_from_json, json["partition-spec"])),)
+    specs = read_parts("partition-specs", spec_from_json, jsons)
+    for i, spec in enumerate(specs):
+        check_id(f"partition-specs[{i}]", spec.id)
+        for partition in spec.fields:
+            check_id(f"partition-specs[{i}], field {partition.name!r}", partition.id)
+    check_chosen("default-spec-id", json["default-spec-id"], "partition-specs", [s.id for s in specs])
+    return specs
+
+
+def default_spec_id(json: Json) -> int:
+    """The id of the default spec."""
+    spec_id: int = json.get("default-spec-id", 0) if json.get("partition-specs") is not None else 0
+    return spec_id
+
+
+def read_orders(json: Json) -> tuple[SortOrder, ...]:
+    """All sort orders; the default one is among them."""
+    jsons = json.get("sort-orders")
+    if jsons is None:
+        return (UNSORTED,)
+    orders = read_parts("sort-orders", order_from_json, jsons)
+    for i, order in enumerate(orders):
+        check_id(f"sort-orders[{i}]", order.id)
+    check_chosen("default-sort-order-id", default_order_id(json), "sort-orders", [o.id for o in orders])
+    return orders
+
+
+def default_order_id(json: Json) -> int:
+    """The id of the default sort order."""
+    order_id: int = json.get("default-sort-order-id", UNSORTED.id)
+    return order_id
+
+
+def last_partition_id(json: Json, specs: Sequence[PartitionSpec]) -> int:
+    """Version 1 may not say; the library then takes the highest one there is."""
+    last: int | None = json.get("last-partition-id")
+    if last is not None:
+        return last
+    return max((f.id for spec in specs for f in spec.fields), default=FIRST_FIELD_ID - 1)
+
+
+def read_refs(json: Json, ids: set[int]) -> dict[str, Ref]:
+    """Branches and tags by name; each points to a snapshot of the list."""
+    refs = {}
+    for name, ref_json in (json.get("refs") or {}).items():
+        ref = refs[name] = read_part(f"refs.{name}", ref_from_json, ref_json)
+        if ref.snapshot_id not in ids:
+            raise BadMetadata(f"refs.{name}: none of `snapshots` has the id {ref.snapshot_id}")
+    return refs
+
+
+def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties without reserved ones."""
+    return {key: value for key, value in properties.items() if key not in RESERVED_PROPERTIES}
+
+
+def current_snapshot(json: Json, ids: set[int]) -> Snapshot | None:
+    """The summary of the current snapshot, the others left unread."""
+    current = current_snapshot_id(json, ids)
+    if current is None:
+        return None
+    # The current one stands last in nearly every file.
+    found = next(s for s in reversed(json["snapshots"]) if s["snapshot-id"] == current)
+    return snapshot_summary(read_part("the current snapshot", snapshot_from_json, found))
+
+
+def snapshot_summary(entry: SnapshotEntry) -> Snapshot:
+    """What a plan needs of a snapshot."""
+    total = entry.summary.get("total-records")
+    known = isinstance(total, str) and total.isascii() and total.isdigit()
+    return Snapshot(entry.id, entry.timestamp_ms, int(total) if known else None)  # type: ignore[arg-type]
+
+
+def snapshot_from_json(json: Json) -> SnapshotEntry:
+    """Read a snapshot."""
+    return SnapshotEntry(
+        id=json["snapshot-id"],
+        timestamp_ms=json["timestamp-ms"],
+        parent_id=json.get("parent-snapshot-id"),
+        sequence_number=json.get("sequence-number", 0),
+        schema_id=json.get("schema-id"),
+        summary=dict(json.get("summary") or {}),
+        manifest_list=json.get("manifest-list"),
+    )
+
+
+def snapshot_to_json(snapshot: SnapshotEntry) -> dict[str, Any]:
+    """A snapshot as JSON, absent parts left out."""
+    out = {
+        "snapshot-id": snapshot.id,
+        "parent-snapshot-id": snapshot.parent_id,
+        "sequence-number": snapshot.sequence_number,
+        "timestamp-ms": snapshot.timestamp_ms,
+        "summary": dict(snapshot.summary),
+        "manifest-list": snapshot.manifest_list,
+        "schema-id": snapshot.schema_id,
+    }
+    return {key: value for key, value in out.items() if value is not None}
