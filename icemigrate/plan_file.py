@@ -15,6 +15,8 @@ from icemigrate.model.table import Table
 from icemigrate.model.table_json import table_to_json
 from icemigrate.plan import PLAN_FORMAT, Plan
 
+# Beside the plan itself; what `plan --format json` adds of these, `apply` passes over.
+_FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics"})
 _REMAKE = "make it anew and have it reviewed: icemigrate plan --out FILE"
 
 
@@ -68,7 +70,7 @@ def load(saved: Mapping[str, Any]) -> Plan:
             f"the plan is of format {saved['plan_format']}, this icemigrate reads format {PLAN_FORMAT}",
             "make it anew with this version: icemigrate plan --out FILE",
         )
-    plan: Plan = _CODEC.decode(Plan, {k: v for k, v in saved.items() if k != "plan_format"}, "plan")
+    plan: Plan = _CODEC.decode(Plan, {k: v for k, v in saved.items() if k not in _FOR_READERS}, "plan")
     return plan
 
 

@@ -1,0 +1,83 @@
+"""The output formats: each one entry of :data:`FORMATS`, which says how it shows each kind of result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from icemigrate.render import documents as doc
+from icemigrate.render.findings_text import check_text, failure_text
+from icemigrate.render.plan_markdown import check_markdown, plan_markdown
+from icemigrate.render.plan_text import plan_text
+from icemigrate.render.status_text import apply_text, history_text, status_text
+from icemigrate.render.style import PLAIN, Style
+from icemigrate.results import ApplyResult, CheckResult, Failure, HistoryResult, PlanResult, Status
+
+Renderer: TypeAlias = Callable[[Any, Style], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """An output format.
+
+    :param name: as ``--format`` takes it.
+    :param renderers: type of a result → its text.  A type that is missing has no such output.
+    :param for_programs: standard output holds nothing else, and failures go there in this format too.
+    """
+
+    name: str
+    renderers: Mapping[type, Renderer]
+    for_programs: bool = False
+
+
+def _json(document: Callable[[Any], doc.Document]) -> Renderer:
+    return lambda value, _style: json.dumps(document(value), indent=2, ensure_ascii=False) + "\n"
+
+
+def _plain(render: Callable[[Any], str]) -> Renderer:
+    return lambda value, _style: render(value)
+
+
+FORMATS: tuple[Format, ...] = (
+    Format(
+        "text",
+        {
+            PlanResult: plan_text,
+            CheckResult: check_text,
+            Status: status_text,
+            HistoryResult: history_text,
+            ApplyResult: apply_text,
+            Failure: failure_text,
+        },
+    ),
+    Format(
+        "json",
+        {
+            PlanResult: _json(doc.plan_document),
+            CheckResult: _json(doc.check_document),
+            Status: _json(doc.status_document),
+            HistoryResult: _json(doc.history_document),
+            ApplyResult: _json(doc.apply_document),
+            Failure: _json(doc.failure_document),
+        },
+        for_programs=True,
+    ),
+    Format("markdown", {PlanResult: _plain(plan_markdown), CheckResult: _plain(check_markdown)}),
+)
+
+
+def names_for(kind: type) -> tuple[str, ...]:
+    """The formats that can show a kind of result, the default first."""
+    return tuple(f.name for f in FORMATS if kind in f.renderers)
+
+
+def format_named(name: str) -> Format:
+    """The format of a name that :func:`names_for` gave."""
+    return next(f for f in FORMATS if f.name == name)
+
+
+def render(value: object, name: str = "text", style: Style = PLAIN) -> str:
+    """A result in a format; ends with a line break."""
+    return format_named(name).renderers[type(value)](value, style)

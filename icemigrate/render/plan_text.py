@@ -1,0 +1,79 @@
+"""A plan for people: a tree by migration and table, each change with its cost and its way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from icemigrate.changes.base import Hazard, Reversible
+from icemigrate.merge import Conflict
+from icemigrate.plan import MigrationPlan, PlannedChange, Step, TablePlan
+from icemigrate.render import words
+from icemigrate.render.findings_text import diagnostics_lines
+from icemigrate.render.style import Style
+from icemigrate.results import PlanResult
+
+_INDENT = "  "
+
+
+def plan_text(result: PlanResult, style: Style) -> str:
+    """The whole plan."""
+    plan = result.plan
+    lines = [style.dim(f"{plan.project} → {plan.environment} ({words.visible(plan.catalog)})"), ""]
+    for migration in plan.migrations:
+        lines += [*_migration(migration, style), ""]
+    found = list(diagnostics_lines(result.diagnostics, style))
+    if found:
+        lines += [*found, ""]
+    lines.append(style.bold(words.summary_line(plan)))
+    obstacles = words.obstacles_line(plan)
+    if obstacles:
+        lines.append(style.bad(obstacles))
+    return "\n".join(lines) + "\n"
+
+
+def _migration(migration: MigrationPlan, style: Style) -> Iterator[str]:
+    yield style.bold(words.migration_title(migration))
+    for namespace in migration.create_namespaces:
+        yield f"{_INDENT}{style.symbol('+')} create namespace {words.one_line('.'.join(namespace))}"
+    for table in migration.tables:
+        yield from (f"{_INDENT}{line}" for line in _table(table, migration.unconsented, style))
+    if not migration.tables and not migration.create_namespaces:
+        yield f"{_INDENT}{style.dim('nothing to do')}"
+
+
+def _table(table: TablePlan, unconsented: tuple[Hazard, ...], style: Style) -> Iterator[str]:
+    yield f"{style.symbol(words.table_symbol(table))} {style.bold(words.one_line(words.table_label(table)))}"
+    for step in table.steps:
+        yield from (f"{_INDENT * 2}{line}" for line in _step(step, unconsented, style))
+    for note in table.notes:
+        yield f"{_INDENT * 2}{style.dim(f'note: {words.one_line(note)}')}"
+    for conflict in table.conflicts:
+        yield from (f"{_INDENT * 2}{line}" for line in _conflict(conflict, style))
+    if not (table.steps or table.notes or table.conflicts):
+        yield f"{_INDENT * 2}{style.dim('nothing to do')}"
+
+
+def _step(step: Step, unconsented: tuple[Hazard, ...], style: Style) -> Iterator[str]:
+    for change in step.changes:
+        yield from _change(change, unconsented, style)
+    for statement in step.statements:
+        for line in words.visible(words.statement_text(statement)).splitlines():
+            yield f"{_INDENT * 2}{style.dim(line)}"
+
+
+def _change(change: PlannedChange, unconsented: tuple[Hazard, ...], style: Style) -> Iterator[str]:
+    yield f"{style.symbol(change.change.symbol)} {words.change_text(change)}"
+    for hazard in change.hazards:
+        paint = style.bad if hazard in unconsented else style.changed
+        yield f"{_INDENT}{paint(words.one_line(words.hazard_text(hazard, unconsented)))}"
+    paint = style.dim if change.reversal.answer is Reversible.YES else style.changed
+    yield f"{_INDENT}{paint(words.one_line(words.reversal_text(change.reversal)))}"
+
+
+def _conflict(conflict: Conflict, style: Style) -> Iterator[str]:
+    yield style.bad(f"! conflict: {words.one_line(conflict.fact)}")
+    for label, value in (("base", conflict.base), ("wanted", conflict.wanted), ("actual", conflict.actual)):
+        yield f"{_INDENT * 2}{label:<7} {words.one_line(value)}"
+    first, second = words.ways_out(conflict)
+    yield f"{_INDENT * 2}either  {first}"
+    yield f"{_INDENT * 2}or      {words.one_line(second)}"

@@ -1,0 +1,116 @@
+"""Status, history and the outcome of ``apply`` for people."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from icemigrate.render import words
+from icemigrate.render.style import Style
+from icemigrate.results import ApplyResult, HistoryResult, Status
+
+_GAP = "  "
+
+
+def status_text(status: Status, style: Style) -> str:
+    """Migrations, then tables."""
+    lines = [style.dim(f"{status.project} → {status.environment} ({words.visible(status.catalog)})"), ""]
+    lines += _columns(
+        [
+            (m.version, _state(m.state, style), words.moment(m.applied_at), words.one_line(m.description))
+            for m in status.migrations
+        ],
+        ("version", "state", "applied at", "description"),
+        style,
+    )
+    if status.tables:
+        lines.append("")
+    lines += _columns(
+        [
+            (
+                words.one_line(t.table if t.table == t.name else f"{t.table} (in the catalog: {t.name})"),
+                t.version or "–",
+                _presence(t.exists, t.version is not None, style),
+                ", ".join(t.pending) or "–",
+            )
+            for t in status.tables
+        ],
+        ("table", "at", "catalog", "pending"),
+        style,
+    )
+    lines += ["", style.bold(_status_line(status))]
+    return "\n".join(lines) + "\n"
+
+
+def _state(state: str, style: Style) -> str:
+    paint = {"applied": style.good, "pending": style.changed}.get(state, style.bad)
+    return paint(state)
+
+
+def _presence(exists: bool, expected: bool, style: Style) -> str:
+    if exists:
+        return "there" if expected else style.changed("there, not ours")
+    return style.bad("missing") if expected else "not yet"
+
+
+def _status_line(status: Status) -> str:
+    at = f"at {status.version}" if status.version else "nothing is applied yet"
+    pending = status.count("pending")
+    parts = [at, f"{pending} pending" if pending else "nothing pending"]
+    wrong = status.count("edited", "missing", "late")
+    if wrong:
+        parts.append(f"{wrong} that `plan` refuses")
+    return f"{status.project} in {status.environment}: {', '.join(parts)}."
+
+
+def history_text(history: HistoryResult, style: Style) -> str:
+    """One line for each record, oldest first."""
+    if not history.entries:
+        return f"{history.project} in {history.environment}: nothing was applied yet.\n"
+    rows = [
+        (
+            e.version,
+            e.action,
+            words.moment(e.at),
+            words.duration(e.duration_ms),
+            words.one_line(e.by),
+            words.one_line(e.description),
+        )
+        for e in history.entries
+    ]
+    return "\n".join(_columns(rows, ("version", "action", "at", "took", "by", "description"), style)) + "\n"
+
+
+def apply_text(result: ApplyResult, style: Style) -> str:
+    """What was applied."""
+    lines = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
+    if not result.applied:
+        lines.append("Nothing to apply: every migration file is applied.")
+    else:
+        what = words.count(len(result.applied), "migration")
+        lines.append(
+            f"{style.good('Applied')} {what} to {result.environment} in {words.duration(result.elapsed_ms)}: "
+            f"{', '.join(result.applied)}."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _columns(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...], style: Style) -> list[str]:
+    """Rows as aligned columns below their heads; nothing where there are no rows."""
+    if not rows:
+        return []
+    widths = [max(_width(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
+
+    def line(row: tuple[str, ...]) -> str:
+        return _GAP.join(c + " " * (w - _width(c)) for c, w in zip(row, widths, strict=True)).rstrip()
+
+    return [style.dim(line(heads)), *map(line, rows)]
+
+
+def _width(text: str) -> int:
+    """How many cells a text takes on a terminal, escape codes not counted."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in plain)
+    marks = sum(unicodedata.combining(c) != 0 for c in plain)
+    return len(plain) + wide - marks

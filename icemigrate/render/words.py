@@ -1,0 +1,180 @@
+"""What several formats say alike: counts, the summary of a plan, the ways out of a conflict."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from icemigrate.changes.base import Hazard, Reversal, Reversible, Sql, Statement
+from icemigrate.merge import Conflict
+from icemigrate.plan import MigrationPlan, Plan, PlannedChange, TablePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A plan in numbers; ``add``, ``change``, ``drop`` count changes by their symbol."""
+
+    migrations: int = 0
+    tables: int = 0
+    add: int = 0
+    change: int = 0
+    drop: int = 0
+    conditional: int = 0
+    irreversible: int = 0
+    conflicts: int = 0
+    problems: int = 0
+    unconsented: int = 0
+
+
+def summarise(plan: Plan) -> Summary:
+    """The numbers of a plan."""
+    changes = [c for m in plan.migrations for c in m.changes()]
+    symbols = [c.change.symbol for c in changes]
+    answers = [c.reversal.answer for c in changes]
+    tables = {t.declared for m in plan.migrations for t in m.tables if t.steps or t.conflicts}
+    namespaces = sum(len(m.create_namespaces) for m in plan.migrations)
+    return Summary(
+        migrations=len(plan.migrations),
+        tables=len(tables),
+        add=symbols.count("+") + namespaces,
+        change=len(symbols) - symbols.count("+") - symbols.count("-"),
+        drop=symbols.count("-"),
+        conditional=answers.count(Reversible.WHILE),
+        irreversible=answers.count(Reversible.NO),
+        conflicts=sum(len(m.conflicts) for m in plan.migrations),
+        problems=sum(len(m.problems) for m in plan.migrations),
+        unconsented=sum(len(m.unconsented) for m in plan.migrations),
+    )
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 table``, ``2 tables``."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(parts: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *front, last = [*parts]
+    return f"{', '.join(front)} and {last}" if front else last
+
+
+def summary_line(plan: Plan) -> str:
+    """A plan in one line."""
+    if plan.is_empty:
+        return "Nothing to apply: every migration file is applied."
+    s = summarise(plan)
+    line = (
+        f"Plan: {count(s.migrations, 'migration')}, {count(s.tables, 'table')}: "
+        f"{s.add} to add, {s.change} to change, {s.drop} to drop"
+    )
+    asides = [
+        f"{s.irreversible} not reversible" if s.irreversible else "",
+        f"{s.conditional} reversible on a condition" if s.conditional else "",
+    ]
+    return "; ".join([line, *filter(None, asides)]) + "."
+
+
+def obstacles_line(plan: Plan) -> str | None:
+    """What keeps a plan from running, in one line; ``None`` when nothing does."""
+    s = summarise(plan)
+    parts = [
+        count(s.conflicts, "conflict") if s.conflicts else "",
+        count(s.problems, "problem") if s.problems else "",
+        count(s.unconsented, "missing consent") if s.unconsented else "",
+    ]
+    parts = [p for p in parts if p]
+    return f"It cannot be applied as it is: {listed(parts)}." if parts else None
+
+
+def ways_out(conflict: Conflict) -> tuple[str, str]:
+    """The two ways out of a conflict."""
+    return (
+        "keep what is there: say in the migration file what the catalog has now, then plan again",
+        f"set what the file says: `plan --overwrite {shell_word(conflict.fact)}`",
+    )
+
+
+def shell_word(text: str) -> str:
+    """A word for a shell's command line, quoted where it must be."""
+    import shlex
+
+    return shlex.quote(text)
+
+
+def statement_text(statement: Statement) -> str:
+    """A statement as it is shown."""
+    if isinstance(statement, Sql):
+        return statement.text
+    return f"(metadata commit) {statement.summary}"
+
+
+def reversal_text(reversal: Reversal) -> str:
+    """``reversible``, ``reversible while no row is written``, ``irreversible: the format cannot go back``."""
+    if not reversal.reason:
+        return reversal.answer.value
+    between = " " if reversal.answer is Reversible.WHILE else ": "
+    return f"{reversal.answer.value}{between}{reversal.reason}"
+
+
+def hazard_text(hazard: Hazard, unconsented: Iterable[Hazard]) -> str:
+    """A hazard, its reason, and whether the file consents to it."""
+    consent = "not allowed by the file" if hazard in unconsented else "allowed"
+    return f"{hazard.kind.value}, {consent}: {hazard.reason}"
+
+
+def table_symbol(table: TablePlan) -> str:
+    """How a table is marked: made, removed, or changed."""
+    kinds = {c.change.kind: c.change.symbol for c in table.changes()}
+    for kind in ("create_table", "drop_table"):
+        if kind in kinds:
+            return kinds[kind]
+    return "!" if table.conflicts else "~" if kinds else "·"
+
+
+def table_label(table: TablePlan) -> str:
+    """A table's declared name, with its name in the catalog where that is another."""
+    declared, name = str(table.declared), str(table.name)
+    return declared if declared == name else f"{declared} (in the catalog: {name})"
+
+
+def change_text(change: PlannedChange) -> str:
+    """A change in a few words, on one line."""
+    return one_line(change.text)
+
+
+def migration_title(migration: MigrationPlan) -> str:
+    """``0003  Rename volume``."""
+    return f"{migration.version}  {one_line(migration.description)}".rstrip()
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks and without characters that would steer a terminal."""
+    return "".join(_safe(c) for c in " ".join(text.split()))
+
+
+def visible(text: str) -> str:
+    """A text of several lines without characters that would steer a terminal."""
+    return "".join(c if c == "\n" else _safe(c) for c in text)
+
+
+def _safe(character: str) -> str:
+    # Control characters and the marks that turn the direction of writing: names come from strangers' catalogs.
+    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
+
+
+def moment(at: datetime | None) -> str:
+    """``2026-11-27 20:37:00 UTC``."""
+    return "" if at is None else at.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def duration(milliseconds: int | None) -> str:
+    """``0.4 s``, ``12 s``, ``3 min 5 s``."""
+    if milliseconds is None:
+        return ""
+    seconds = milliseconds / 1000
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,171 @@
+"""What the use cases return: frozen values that the commands print and the Python API hands out.
+
+They stand below the renderers, so that every output format reads the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from icemigrate.diagnostics import Diagnostic, Severity, has_errors
+from icemigrate.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What ``check`` found.
+
+    :param migrations: number of migration files.
+    :param tables: number of tables that are declared after the last of them.
+    :param diagnostics: in the order of showing.
+    """
+
+    project: str
+    migrations: int
+    tables: int
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stands in the way (warnings do not)."""
+        return not has_errors(self.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """A plan, and what is to be said of it with a place in a file.
+
+    :param diagnostics: problems, missing consents and warnings; conflicts stand in the plan.
+    """
+
+    plan: Plan
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to apply."""
+        return self.plan.is_empty
+
+    @property
+    def ready(self) -> bool:
+        """Whether all of it may run."""
+        return self.plan.ready and not has_errors(self.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationStatus:
+    """Where one migration stands.
+
+    :param state: ``applied``, ``pending``, ``edited`` (applied, and its file says something else now),
+        ``missing`` (applied, and there is no file) or ``late`` (not applied, though a higher one is).
+    :param applied_at: in UTC; ``None`` where it is not applied.
+    """
+
+    version: str
+    description: str
+    state: str
+    applied_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """Where one table stands.
+
+    :param table: its declared name (that of the files where nothing of it was applied yet).
+    :param name: its name in the catalog.
+    :param version: the last applied migration that touched it; ``None`` where none was.
+    :param exists: whether the catalog has it.
+    :param pending: versions of pending migrations that mention it.
+    """
+
+    table: str
+    name: str
+    version: str | None
+    exists: bool
+    pending: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a project stands in one environment.
+
+    :param version: the last applied migration; ``None`` where none was.
+    """
+
+    project: str
+    environment: str
+    catalog: str
+    version: str | None
+    migrations: tuple[MigrationStatus, ...] = ()
+    tables: tuple[TableStatus, ...] = ()
+
+    def count(self, *states: str) -> int:
+        """How many migrations are in one of the states."""
+        return sum(m.state in states for m in self.migrations)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One record of the history.
+
+    :param action: what was done, e.g. ``apply``.
+    :param at: when it ended, in UTC.
+    :param by: who did it, as the history has it.
+    :param duration_ms: how long it took; ``None`` where that is not known.
+    :param tables: the tables that it touched.
+    """
+
+    version: str
+    description: str
+    action: str
+    at: datetime | None
+    by: str
+    duration_ms: int | None
+    checksum: str
+    tool_version: str
+    tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryResult:
+    """Who applied what, when, and how long it took; oldest first."""
+
+    project: str
+    environment: str
+    entries: tuple[HistoryEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyResult:
+    """What ``apply`` did.
+
+    :param applied: versions in the order in which they were applied; none where there was nothing to do.
+    :param elapsed_ms: from the first statement to the last record.
+    """
+
+    project: str
+    environment: str
+    applied: tuple[str, ...]
+    elapsed_ms: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A fault or mistakes, as an output shows it.
+
+    :param error: name of the kind of fault, e.g. ``CatalogError``; permanent.
+    """
+
+    error: str
+    message: str
+    hint: str | None
+    exit_code: int
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def errors_of(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Those that stop a command."""
+    return tuple(d for d in diagnostics if d.severity is Severity.ERROR)
