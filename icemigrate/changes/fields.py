@@ -1,0 +1,173 @@
+"""What the kinds that change one field have in common: finding it, editing it, naming it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from icemigrate.changes.base import Change, Pair, Problem, Subject
+from icemigrate.model.names import Path, TableName, format_path
+from icemigrate.model.schema import Entry, Schema, index
+from icemigrate.model.table import Table
+from icemigrate.model.types import Field, List, Map, Struct, Type, children, is_nested, with_children
+from icemigrate.sql.names import path_sql, table_sql
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange(Change):
+    """A change of one field that is there.
+
+    :param field_id: the field.
+    :param path: how it is called when the change runs.
+    """
+
+    field_id: int
+    path: Path
+
+    def scope(self) -> str:
+        """The field, below its table."""
+        return field_scope(self.table, self.path)
+
+    def of_column(self, *keys: str) -> Subject:
+        """The subject of an aspect of the field, as it stands under ``columns``."""
+        return ("columns", format_path(self.path), *keys)
+
+    def alter(self, catalog: str, action: str, rest: str = "") -> str:
+        """``ALTER TABLE <table> <action> <field> <rest>``."""
+        text = f"ALTER TABLE {table_sql(catalog, self.table)} {action} {path_sql(self.path)}"
+        return f"{text} {rest}" if rest else text
+
+    def edit(self, table: Table, change: Callable[[Field], Field]) -> Table:
+        """The table with the field changed."""
+        return replace(table, schema=edit_by_id(table.schema, self.field_id, change))
+
+    def map_key_problem(self, before: Table) -> Iterator[Problem]:
+        """The problem that the field is, or lies below, the key of a map."""
+        return map_key_problem(before, self.table, self.field_id, self.subject, self.path)
+
+
+def field_scope(table: TableName, path: Path) -> str:
+    """What ``allow`` may name to consent to a change of one field."""
+    return f"{table}.{format_path(path)}"
+
+
+def kept_alike(pair: Pair) -> Iterator[tuple[Entry, Entry]]:
+    """The kept fields whose kind of nesting is the same on both sides, old entry and new.
+
+    A field that becomes nested, or nested in another way, is one refused change of type.
+    """
+    return ((old, new) for old, new in pair.kept if not is_reshaped(old.field.type, new.field.type))
+
+
+def is_reshaped(old: Type, new: Type) -> bool:
+    """Whether the kind of nesting differs, so that nothing below can be told apart or kept."""
+    return (is_nested(old) or is_nested(new)) and type(old) is not type(new)
+
+
+def is_reshaped_field(pair: Pair, field_id: int | None) -> bool:
+    """Whether a field that is on both sides is nested in another way; never so for the table itself."""
+    if field_id is None:
+        return False
+    return is_reshaped(pair.old[field_id].field.type, pair.new[field_id].field.type)
+
+
+def edit_by_id(schema: Schema, field_id: int, change: Callable[[Field], Field]) -> Schema:
+    """The schema with one field changed, wherever it is; it must exist.
+
+    By id, since halfway through a swap two siblings have the same name.
+    """
+    return edit_siblings_of(schema, field_id, lambda f: (change(f),))
+
+
+def remove_by_id(schema: Schema, field_id: int) -> Schema:
+    """The schema without one field of a struct; it must exist."""
+    return edit_siblings_of(schema, field_id, lambda _: ())
+
+
+def edit_siblings_of(schema: Schema, field_id: int, change: Callable[[Field], tuple[Field, ...]]) -> Schema:
+    """The schema with one field replaced by others."""
+    found = False
+
+    def visit(type_: Type) -> Type:
+        nonlocal found
+        out: list[Field] = []
+        for f in children(type_):
+            if f.id == field_id:
+                found = True
+                out.extend(change(f))
+            elif found or not is_nested(f.type):
+                out.append(f)
+            else:
+                out.append(replace(f, type=visit(f.type)))
+        return with_children(type_, tuple(out))
+
+    root = visit(schema.root)
+    assert found, f"no field with id {field_id}"
+    assert isinstance(root, Struct)
+    return replace(schema, fields=root.fields)
+
+
+def insert_field(
+    schema: Schema, parent_id: int | None, field: Field, after: str | None, first: bool
+) -> Schema:
+    """The schema with a field put into a struct: first, behind the sibling ``after``, or last."""
+
+    def put(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+        at = len(fields)
+        if first:
+            at = 0
+        elif after is not None:
+            at = 1 + next(i for i, f in enumerate(fields) if f.name == after)
+        return (*fields[:at], field, *fields[at:])
+
+    return edit_fields_of(schema, parent_id, put)
+
+
+def edit_fields_of(
+    schema: Schema, parent_id: int | None, change: Callable[[tuple[Field, ...]], tuple[Field, ...]]
+) -> Schema:
+    """The schema with the fields right below a field (``None``: the columns) changed."""
+    if parent_id is None:
+        return replace(schema, fields=change(schema.fields))
+    return edit_by_id(
+        schema, parent_id, lambda f: replace(f, type=with_children(f.type, change(children(f.type))))
+    )
+
+
+def fields_of(schema: Schema, parent_id: int | None) -> tuple[Field, ...]:
+    """The fields right below a field, or the columns."""
+    if parent_id is None:
+        return schema.fields
+    parent = schema.by_id(parent_id)
+    return children(parent.type) if parent else ()
+
+
+def map_key_problem(
+    before: Table, table: TableName, field_id: int | None, subject: Subject, path: Path
+) -> Iterator[Problem]:
+    """The problem that a field is, or lies below, the key of a map.
+
+    Iceberg's ``SchemaUpdate`` changes nothing there ("Cannot alter map keys"), not even a description:
+    two keys that were different could become equal.
+    """
+    entries = index(before.schema)
+    while field_id is not None and field_id in entries:
+        parent = entries[field_id].parent
+        above = entries[parent].field.type if parent is not None else None
+        if isinstance(above, Map) and above.key.id == field_id:
+            yield Problem(
+                "map-key",
+                table,
+                subject,
+                f"`{format_path(path)}` belongs to the key of a map, and keys cannot change",
+                "make a new column with the map that you need",
+            )
+            return
+        field_id = parent
+
+
+def has_no_description(before: Table, field_id: int) -> bool:
+    """Whether it is a list's element or a map's key or value: the format keeps no text for these."""
+    parent = index(before.schema)[field_id].parent
+    above = before.schema.by_id(parent) if parent is not None else None
+    return above is not None and isinstance(above.type, (List, Map))

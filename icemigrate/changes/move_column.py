@@ -1,0 +1,61 @@
+"""A field that changes its place among its siblings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icemigrate.changes.base import Pair, Phase, Problem, Reversal, Reversible, Sql, Statement, Subject
+from icemigrate.changes.fields import FieldChange, edit_fields_of
+from icemigrate.changes.positions import all_siblings
+from icemigrate.model.names import format_path
+from icemigrate.model.schema import index, place_field
+from icemigrate.model.table import Table
+from icemigrate.sql.names import quote
+
+
+@dataclass(frozen=True, slots=True)
+class MoveColumn(FieldChange):
+    """Put a field behind a sibling, or first (``after=None``)."""
+
+    kind: ClassVar[str] = "move_column"
+    phase: ClassVar[Phase] = Phase.MOVE
+
+    after: str | None
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[MoveColumn]:
+        """As few moves as lead to the wanted order."""
+        if pair.both is None:
+            return
+        table = pair.both[0].name
+        for siblings in all_siblings(pair):
+            for field, behind in siblings.moves():
+                after = None if behind is None else pair.new[behind].field.name
+                yield cls(table, field.id, (*siblings.path, field.name), after)
+
+    @property
+    def subject(self) -> Subject:
+        return self.of_column("first" if self.after is None else "after")
+
+    def apply(self, table: Table) -> Table:
+        parent = index(table.schema)[self.field_id].parent
+        schema = edit_fields_of(
+            table.schema, parent, lambda fields: place_field(fields, self.path[-1], self.after)
+        )
+        return replace(table, schema=schema)
+
+    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+        place = "FIRST" if self.after is None else f"AFTER {quote(self.after)}"
+        return (Sql(self.alter(catalog, "ALTER COLUMN", place)),)
+
+    def problems(self, before: Table) -> Iterator[Problem]:
+        return self.map_key_problem(before)
+
+    def reversal(self, before: Table) -> Reversal:
+        return Reversal(Reversible.YES, "only the order of the columns changes")
+
+    def describe(self) -> str:
+        place = "first" if self.after is None else f"after {self.after}"
+        return f"{format_path(self.path)}, moved {place}"

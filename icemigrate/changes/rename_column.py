@@ -1,0 +1,170 @@
+"""A field that is called otherwise from now on; its id, and so its values, stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icemigrate.changes.base import (
+    Change,
+    Pair,
+    Phase,
+    Problem,
+    Reversal,
+    Reversible,
+    Sql,
+    Statement,
+    Subject,
+)
+from icemigrate.changes.fields import FieldChange, fields_of
+from icemigrate.model.column_properties import after_rename
+from icemigrate.model.names import Path, format_path, quote_name
+from icemigrate.model.schema import Entry, Schema, index
+from icemigrate.model.table import Table
+from icemigrate.sql.names import path_sql, quote, table_sql
+
+
+def passing_name(field_id: int) -> str:
+    """The third name over which a swap or a case-only rename goes; a table that has it is half-way."""
+    return f"__icemigrate_{field_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn(FieldChange):
+    """Rename a field.
+
+    Renames run from the deepest field up, so that every path holds the old names of what is above.
+
+    :param to: the new leaf name.
+    """
+
+    kind: ClassVar[str] = "rename_column"
+    phase: ClassVar[Phase] = Phase.RENAME
+    symbol: ClassVar[str] = "→"
+
+    to: str
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[RenameColumn]:
+        if pair.before is None:
+            return
+        renamed = [both for both in pair.kept if both[0].field.name != both[1].field.name]
+        for old, new in sorted(renamed, key=lambda both: -len(both[0].path)):
+            yield cls(pair.before.name, old.field.id, old.path, new.field.name)
+
+    @property
+    def subject(self) -> Subject:
+        return ("renames", format_path(self.path))
+
+    def apply(self, table: Table) -> Table:
+        """Between the renames of a swap two siblings have one name; the field is found by its id.
+
+        The properties of the one whose name is taken wait under its passing name until its own
+        rename runs, as they do when the statements run.
+        """
+        siblings = _siblings(table.schema, self.field_id)
+        parent, name = self.path[:-1], siblings[self.field_id]
+        twins = [i for i, other in siblings.items() if i != self.field_id and other == name]
+        source = passing_name(self.field_id) if twins else name
+        moves: dict[Path, Path] = {(*parent, source): (*parent, self.to)}
+        for other_id, other in siblings.items():
+            if other == self.to and other_id != self.field_id:
+                taken: Path = (*parent, other)
+                moves[taken] = (*parent, passing_name(other_id))
+        renamed = self.edit(table, lambda f: replace(f, name=self.to))
+        return replace(renamed, properties=after_rename(table.properties, moves))
+
+    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+        return _statements((self,), before, catalog)
+
+    @classmethod
+    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...] | None:
+        """The statements of all, ordered so that every new name is free when it is taken."""
+        return _statements([c for c in changes if isinstance(c, RenameColumn)], before, catalog)
+
+    def problems(self, before: Table) -> Iterator[Problem]:
+        return self.map_key_problem(before)
+
+    def reversal(self, before: Table) -> Reversal:
+        return Reversal(Reversible.YES, "values belong to the field id, which stays")
+
+    def describe(self) -> str:
+        return f"{format_path(self.path)} → {quote_name(self.to)}"
+
+
+def _siblings(schema: Schema, field_id: int) -> dict[int, str]:
+    """Names by id of the field and its siblings."""
+    parent = index(schema)[field_id].parent
+    return {f.id: f.name for f in fields_of(schema, parent)}
+
+
+def _statements(renames: Sequence[RenameColumn], before: Table, catalog: str) -> tuple[Statement, ...]:
+    table = table_sql(catalog, renames[0].table)
+    entries = index(before.schema)
+    blocking = _blocking_identifiers(renames, before, entries)
+    texts = []
+    if blocking:
+        fields = ", ".join(path_sql(entries[i].path) for i in blocking)
+        texts.append(f"ALTER TABLE {table} DROP IDENTIFIER FIELDS {fields}")
+    for path, to in _in_order(renames, entries):
+        texts.append(f"ALTER TABLE {table} RENAME COLUMN {path_sql(path)} TO {quote(to)}")
+    if blocking:
+        names = {rename.field_id: rename.to for rename in renames}
+        paths = [_path_after(i, entries, names) for i in entries if i in before.schema.identifier_ids]
+        texts.append(f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(path_sql, paths))}")
+    return tuple(Sql(text) for text in texts)
+
+
+def _blocking_identifiers(
+    renames: Sequence[RenameColumn], before: Table, entries: dict[int, Entry]
+) -> list[int]:
+    """Identifier fields inside structs that are renamed, or whose struct is.
+
+    Iceberg 1.12 looks such a field up by a name that it no longer has, and refuses the rename.
+    """
+    renamed = {rename.field_id for rename in renames}
+    return [
+        i
+        for i in entries
+        if i in before.schema.identifier_ids
+        and entries[i].parent is not None
+        and renamed & set(_line_up(i, entries))
+    ]
+
+
+def _line_up(field_id: int, entries: dict[int, Entry]) -> Iterator[int]:
+    at: int | None = field_id
+    while at is not None:
+        yield at
+        at = entries[at].parent
+
+
+def _path_after(field_id: int, entries: dict[int, Entry], names: dict[int, str]) -> Path:
+    line = [names.get(i, entries[i].field.name) for i in _line_up(field_id, entries)]
+    return tuple(reversed(line))
+
+
+def _in_order(renames: Sequence[RenameColumn], entries: dict[int, Entry]) -> Iterator[tuple[Path, str]]:
+    """Path and new name of every rename that is to run, the deepest first.
+
+    Names are compared without case, as Spark compares them.  Where all new names are taken, which
+    is so in a swap and in a change of case alone, one field steps aside.
+    """
+    groups: dict[int | None, list[RenameColumn]] = {}
+    for rename in sorted(renames, key=lambda r: -len(r.path)):
+        groups.setdefault(entries[rename.field_id].parent, []).append(rename)
+    for parent, waiting in groups.items():
+        names = {i: e.field.name for i, e in entries.items() if e.parent == parent}
+        while waiting:
+            free = next((r for r in waiting if not _is_taken(r.to, names)), None)
+            first = free or waiting[0]
+            to = free.to if free else passing_name(first.field_id)
+            yield (*first.path[:-1], names[first.field_id]), to
+            names[first.field_id] = to
+            if free:
+                waiting.remove(free)
+
+
+def _is_taken(name: str, names: dict[int, str]) -> bool:
+    return name.lower() in {other.lower() for other in names.values()}

@@ -1,0 +1,82 @@
+"""The value that writers put into a field where a row brings none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icemigrate.changes.base import (
+    MetadataCommit,
+    Pair,
+    Phase,
+    Problem,
+    Reversal,
+    Reversible,
+    Statement,
+    Subject,
+)
+from icemigrate.changes.fields import FieldChange, kept_alike
+from icemigrate.model.names import format_path
+from icemigrate.model.table import Table
+from icemigrate.model.types import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault(FieldChange):
+    """Set a field's write default, or take it away (``None``); format version 3 has them.
+
+    :param initial_default: what rows older than the field shall read; it must be what it is already.
+    """
+
+    kind: ClassVar[str] = "set_default"
+    phase: ClassVar[Phase] = Phase.ALTER
+
+    write_default: JsonValue
+    initial_default: JsonValue = None
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[SetDefault]:
+        for old, new in kept_alike(pair):
+            a, b = old.field, new.field
+            same = (a.write_default, a.initial_default) == (b.write_default, b.initial_default)
+            if pair.before is not None and not same:
+                yield cls(pair.before.name, b.id, new.path, b.write_default, b.initial_default)
+
+    @property
+    def subject(self) -> Subject:
+        return self.of_column("default")
+
+    def apply(self, table: Table) -> Table:
+        return self.edit(
+            table,
+            lambda f: replace(f, write_default=self.write_default, initial_default=self.initial_default),
+        )
+
+    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+        """Spark's ``ALTER COLUMN … SET DEFAULT`` is not supported on Iceberg's tables."""
+        return (MetadataCommit(f"set {self.describe()}"),)
+
+    def problems(self, before: Table) -> Iterator[Problem]:
+        yield from self.map_key_problem(before)
+        field = before.schema.by_id(self.field_id)
+        if field is not None and field.initial_default != self.initial_default:
+            yield Problem(
+                "initial-default-is-final",
+                self.table,
+                self.subject,
+                f"the initial default of `{format_path(self.path)}` is {_text(field.initial_default)}"
+                " since the column was added, and never changes",
+                "change the default for new rows only, or add a new column",
+            )
+
+    def reversal(self, before: Table) -> Reversal:
+        return Reversal(Reversible.YES, "rows written meanwhile keep the value they were given")
+
+    def describe(self) -> str:
+        return f"{format_path(self.path)} default {_text(self.write_default)}"
+
+
+def _text(value: JsonValue) -> str:
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)

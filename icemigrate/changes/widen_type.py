@@ -1,0 +1,133 @@
+"""A field whose type becomes wider; and every other change of a type, which is refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icemigrate.changes.base import (
+    MetadataCommit,
+    Pair,
+    Phase,
+    Problem,
+    Reversal,
+    Reversible,
+    Sql,
+    Statement,
+    Subject,
+)
+from icemigrate.changes.fields import FieldChange, is_reshaped
+from icemigrate.model.names import format_path
+from icemigrate.model.partitioning import PartitionField, reads_as_same
+from icemigrate.model.promotions import promotion_since
+from icemigrate.model.table import Table
+from icemigrate.model.type_text import format_type
+from icemigrate.model.types import Decimal, Primitive, Type, is_nested
+from icemigrate.sql.types import spark_type
+
+_DATE, _UNKNOWN = Primitive("date"), Primitive("unknown")
+_WIDER = {
+    "int": "`long`",
+    "float": "`double`",
+    "date": "`timestamp` or `timestamp_ns` (format version 3)",
+    "unknown": "any type (format version 3)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WidenType(FieldChange):
+    """Give a field another type, which must be a promotion.
+
+    A change of the kind of nesting is one of these too (never a legal one); its children then
+    belong to it and are no changes of their own.
+    """
+
+    kind: ClassVar[str] = "widen_type"
+    phase: ClassVar[Phase] = Phase.ALTER
+
+    old: Type
+    new: Type
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[WidenType]:
+        if pair.both is None:
+            return
+        for before, after in pair.kept:
+            old, new = before.field.type, after.field.type
+            if is_reshaped(old, new) or (not is_nested(old) and old != new):
+                yield cls(pair.both[0].name, after.field.id, after.path, old, new)
+
+    @property
+    def subject(self) -> Subject:
+        return self.of_column("type")
+
+    def apply(self, table: Table) -> Table:
+        return self.edit(table, lambda f: replace(f, type=self.new))
+
+    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+        """Spark SQL, but for the promotions of format version 3, which Iceberg's own API refuses as well."""
+        type_ = spark_type(self.new)
+        if self.old in (_DATE, _UNKNOWN) or type_ is None:
+            return (MetadataCommit(f"widen {self.describe()}"),)
+        return (Sql(self.alter(catalog, "ALTER COLUMN", f"TYPE {type_}")),)
+
+    def problems(self, before: Table) -> Iterator[Problem]:
+        in_map_key = tuple(self.map_key_problem(before))
+        yield from in_map_key
+        if in_map_key:
+            return
+        since = promotion_since(self.old, self.new)
+        if since is None:
+            yield self._no_promotion()
+            return
+        if before.format_version < since:
+            yield self._problem(
+                "promotion-needs-v3",
+                f"format version {before.format_version} does not let {self._from_to()}",
+                f"declare `format_version: {since}` for the table, which cannot be undone",
+            )
+        for field in before.spec.live:
+            if self.field_id in field.source_ids and not reads_as_same(field.transform, self.old, self.new):
+                yield self._partitioned_by(field)
+
+    def _no_promotion(self) -> Problem:
+        name = format_path(self.path)
+        wider = _WIDER.get(self.old.name) if isinstance(self.old, Primitive) else None
+        if isinstance(self.old, Decimal):
+            wider = f"a decimal of more digits and the same scale ({self.old.scale})"
+        can = f"`{format_type(self.old)}` may only become {wider}" if wider else ""
+        anew = (
+            f"to make it anew, name `{name}` in `drop_columns` and in `columns`: it then gets a new field id,"
+            " and its old values can no longer be read"
+        )
+        message = f"no format version lets {self._from_to()}"
+        return self._problem("no-promotion", message, f"{can}; {anew}" if can else anew)
+
+    def _partitioned_by(self, field: PartitionField) -> Problem:
+        return self._problem(
+            "promotion-changes-partitions",
+            f"`{format_path(self.path)}` is partitioned by {field.transform} as `{field.name}`, which gives"
+            f" other values for a `{format_type(self.new)}`",
+            f"take `{field.name}` out of `partition_by` first",
+        )
+
+    def _from_to(self) -> str:
+        return f"`{format_path(self.path)}` go from `{format_type(self.old)}` to `{format_type(self.new)}`"
+
+    def _problem(self, rule: str, message: str, hint: str) -> Problem:
+        return Problem(rule, self.table, self.subject, message, hint)
+
+    def reversal(self, before: Table) -> Reversal:
+        if before.snapshot is None:
+            return Reversal(Reversible.YES, "the table never held a row")
+        if isinstance(self.old, Decimal):
+            return Reversal(Reversible.WHILE, "no value was written that the narrower type cannot hold")
+        narrow = format_type(self.old)
+        return Reversal(
+            Reversible.WHILE,
+            f"no file was added since: one that was is unreadable as `{narrow}`, whatever it holds",
+        )
+
+    def describe(self) -> str:
+        return f"{format_path(self.path)} {format_type(self.old)} → {format_type(self.new)}"
