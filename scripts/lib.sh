@@ -11,20 +11,23 @@ as_root() {
 
 # install_package PURPOSE NAME...: install the first of the named Debian packages that there is.
 install_package() {
-    local purpose=$1 root name
+    local purpose=$1 root name log
     shift
     command -v apt-get >/dev/null || return 1
     root=$(as_root) || return 1
-    say "Installing $purpose with apt-get ($(IFS=,; echo "$*"): the first that this Debian has)"
-    for attempt in as-listed updated; do
-        [ "$attempt" = as-listed ] || $root timeout 300 apt-get -qq update </dev/null >&2 || return 1
-        for name in "$@"; do
-            if apt-cache show "$name" >/dev/null 2>&1 &&
-                $root DEBIAN_FRONTEND=noninteractive timeout 900 \
-                    apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "$name" </dev/null >&2; then
-                return 0
-            fi
-        done
+    log=$(mktemp)
+    say "Installing $purpose with apt-get: $*$([ $# -eq 1 ] || echo ' (the first that this system has)')"
+    # The lists of packages on a fresh machine are empty or old: they are fetched when the first try fails.
+    for name in "$@" update "$@"; do
+        if [ "$name" = update ]; then
+            $root timeout 300 apt-get -qq update </dev/null >>"$log" 2>&1 || break
+        elif $root DEBIAN_FRONTEND=noninteractive timeout 900 \
+            apt-get -qq install -y --no-install-recommends "$name" </dev/null >>"$log" 2>&1; then
+            rm -f "$log"
+            return 0
+        fi
     done
+    cat "$log" >&2
+    rm -f "$log"
     return 1
 }

@@ -30,4 +30,5 @@ if ! supported .venv/bin/python; then
     "$python" -m venv --clear .venv
 fi
 say "Installing icemigrate with Spark and the tools into .venv (PySpark is large: the first time takes minutes)"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark,test]' </dev/null
+# As a wheel PySpark is built once and then comes from pip's cache; older versions of pip want to be told.
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 -e '.[spark,test]' </dev/null
