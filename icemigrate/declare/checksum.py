@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -52,16 +52,14 @@ def _plain(value: Any) -> Any:
         return f"{value.days * 86400 + value.seconds}s"
     if isinstance(value, Version):
         return value.number
-    return {
-        name: _plain(one)
-        for name, default in _counted(type(value))
-        if (one := getattr(value, name)) != default
-    }
+    counted = ((name, getattr(value, name), default) for name, default in _counted(value.__class__))
+    return {name: _plain(one) for name, one, default in counted if one != default}
 
 
 @functools.cache
-def _counted(kind: Any) -> tuple[tuple[str, Any], ...]:
-    """The fields of a value that count, each with its default."""
+def _counted(kind: Hashable) -> tuple[tuple[str, Any], ...]:
+    """The fields of a kind of value that count, each with its default."""
+    assert isinstance(kind, type)
     found = []
     for field in dataclasses.fields(kind):
         if field.compare:

@@ -173,9 +173,10 @@ class TableEntry:
     :param place: of the name or the pattern.
     :param variables: what ``for_each`` put in for this entry: ``{"tenant": "acme"}``.
     :param places: subject → place. ``("columns", path)``, ``("columns", path, "type" | "required" | …)``,
-        ``("renames", old)``, ``("drop_columns", name)``, ``("restore_columns", name)``, ``("identifier", name)``,
-        ``("partition_by", "0")``, ``("sort_by", "0")``, ``("properties", key)``, ``("retention", "rows", "column")``,
-        ``("tags", name)``, ``("branches", name)``, and ``(key,)`` for every key that was written.
+        ``("renames", old)`` and ``("renames", old, "to")``, ``("drop_columns", name)``,
+        ``("restore_columns", name)``, ``("identifier", name)``, ``("partition_by", "0")``, ``("sort_by", "0")``,
+        ``("properties", key)``, ``("retention", "rows", "column")``, ``("tags", name)``,
+        ``("branches", name)``, and ``(key,)`` for every key that was written.
     """
 
     name: str | None

@@ -54,7 +54,7 @@ def read_migration(source: Source, version: Version, name: str, lists: Lists | N
 
 
 class _Reader:
-    """One document. Table entries are checked one by one, so that a broken one hides no mistake of another."""
+    """One document. Table entries are checked one by one, so that a broken one hides no other mistake."""
 
     def __init__(self, lists: Lists) -> None:
         self.lists = lists
@@ -118,9 +118,10 @@ class _Reader:
         seen: dict[str, Place] = {}
         told: dict[tuple[str, Place], None] = {}
         for name, place in named:
-            first = seen.setdefault(name, place)
-            if first is not place:
+            if name in seen:
                 told[(name, place)] = None
+            else:
+                seen[name] = place
         for name, place in told:
             if seen[name] == place:
                 hint = "use the variable of `for_each` in the name"
@@ -145,10 +146,10 @@ def _without_tables(root: Node) -> Node:
     """The document with an empty list of tables: they are checked one by one."""
     if not isinstance(root, Mapping) or not isinstance(root.get("tables"), Sequence):
         return root
-    pairs = (
-        (key, replace(value, items=()) if key.text == "tables" else value) for key, value in root.entries
+    none: Node = Sequence((), root.place)
+    return replace(
+        root, entries=tuple((key, none if key.text == "tables" else value) for key, value in root.entries)
     )
-    return replace(root, entries=tuple(cast("list[tuple[Scalar, Node]]", list(pairs))))
 
 
 def _allow(node: Node | None) -> tuple[Allow, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,9 +33,10 @@ class Source:
 
 def shown_path(path: Path) -> str:
     """A path as a user would type it: relative to the working directory when it lies below it."""
-    absolute = os.path.abspath(path)
-    here = os.getcwd()
-    return os.path.relpath(absolute, here) if absolute.startswith(here.rstrip(os.sep) + os.sep) else str(path)
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def read_source(path: Path, shown: str | None = None) -> Source | Diagnostic:

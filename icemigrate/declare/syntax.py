@@ -36,6 +36,7 @@ def explain(error: yaml.YAMLError, source: Source) -> Diagnostic:
     fault = _Fault(str(error.context or ""), str(error.problem or ""), place, context_place)
     return (
         _tab(fault, source)
+        or _tag(fault)
         or _nesting(fault)
         or _unclosed_quote(fault)
         or _unclosed_bracket(fault)
@@ -58,6 +59,14 @@ def _tab(fault: _Fault, source: Source) -> Diagnostic | None:
     place = Place(source.path, fault.place.line, indentation.index("\t") + 1)
     return Diagnostic(
         "tab-indentation", "a tab is used to indent this line", place, "YAML indents with spaces only"
+    )
+
+
+def _tag(fault: _Fault) -> Diagnostic | None:
+    if "undefined tag handle" not in fault.problem:
+        return None
+    return Diagnostic(
+        "unknown-tag", "this tag has no meaning here", fault.place, "write the value without a tag"
     )
 
 

@@ -23,7 +23,7 @@ from icemigrate.declare.values import (
     mapping,
     nullable_text,
     optional_text,
-    properties,
+    property_text,
     reference,
     retention,
     text,
@@ -61,8 +61,8 @@ class _TableReader:
         name, match = optional_text(node.get("name")), optional_text(node.get("match"))
         distribution = optional_text(node.get("write_distribution"))
         return TableEntry(
-            name or None,
-            match or None,
+            None if name is UNSET else name,
+            None if match is UNSET else match,
             named.place,
             variables,
             description=nullable_text(node.get("description")),
@@ -70,12 +70,12 @@ class _TableReader:
             renames=self._renames(),
             columns=ColumnReader(self.places, self.diagnostics).columns(node.get("columns")),
             drop_columns=self._drop_columns(),
-            restore_columns=self._names("restore_columns") or (),
+            restore_columns=self._listed("restore_columns"),
             identifier=self._names("identifier"),
             partition_by=self._terms("partition_by"),
             sort_by=self._terms("sort_by"),
             write_distribution=cast("WriteDistribution | Unset", distribution),
-            properties=self._by_name("properties") and properties(node.get("properties")),
+            properties={key: property_text(value) for key, value in self._by_name("properties").items()},
             retention=UNSET if policy is None else retention(policy),
             branches={key: reference(value) for key, value in self._by_name("branches").items()},
             tags={key: reference(value) for key, value in self._by_name("tags").items()},
@@ -126,16 +126,18 @@ class _TableReader:
         return tuple(found)
 
     def _names(self, key: str) -> tuple[str, ...] | Unset:
-        node = self.node.get(key)
-        if node is None:
-            return UNSET
-        for item in items(node):
+        return UNSET if self.node.get(key) is None else self._listed(key)
+
+    def _listed(self, key: str) -> tuple[str, ...]:
+        listed = items(self.node.get(key))
+        for item in listed:
             self._once(key, text(item), item.place)
-        return tuple(text(item) for item in items(node))
+        return tuple(text(item) for item in listed)
 
     def _once(self, key: str, name: str, place: Place) -> None:
-        first = self.places.setdefault((key, name), place)
-        if first is not place:
+        if (key, name) not in self.places:
+            self.places[(key, name)] = place
+        else:
             self._add("listed-twice", f"`{name}` stands twice in `{key}`", place, "keep one of the two")
 
     def _terms(self, key: str) -> tuple[str, ...] | Unset:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
+from typing import Any
+
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, Value
 from icemigrate.declare.schema import Rule, Schema
 from icemigrate.diagnostics import Diagnostic, Place, did_you_mean
 
@@ -15,8 +17,10 @@ _TYPE_WORDS = {
     "object": "a mapping",
     "null": "null",
 }
-_TRUE_WORDS = frozenset({"yes", "on", "y", "1"})
-_FALSE_WORDS = frozenset({"no", "off", "n", "0"})
+_BOOLEAN_WORDS = {
+    **dict.fromkeys(("true", "yes", "on", "y", "1"), "true"),
+    **dict.fromkeys(("false", "no", "off", "n", "0"), "false"),
+}
 _SHOWN_LENGTH = 40
 
 
@@ -136,10 +140,9 @@ class _Check:
     def _scalar(self, node: Scalar, rule: Rule, name: str, is_item: bool) -> None:
         value = node.value
         what = _subject(name, is_item)
-        if rule.enum is not None and not any(type(value) is type(one) and value == one for one in rule.enum):
-            if not (isinstance(value, float) and value in rule.enum):
-                self._not_listed(node, rule, what)
-                return
+        if rule.enum is not None and not _listed(value, rule.enum):
+            self._not_listed(node, rule, what)
+            return
         if isinstance(value, str):
             self._text(node, value, rule, what)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -211,7 +214,7 @@ class _Check:
             message = f"{what} is empty; it must be {wanted}"
         else:
             message = f"{what} must be {wanted}, not {self._shown(node, rule)}"
-        self._add("wrong-type", message, node.place, None if rule.secret else _type_hint(node, types))
+        self._add("wrong-type", message, node.place, None if rule.secret else _type_hint(node, types, rule))
 
     def _shown(self, node: Node, rule: Rule) -> str:
         if isinstance(node, Scalar):
@@ -220,6 +223,11 @@ class _Check:
 
     def _add(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
         self.found.append(Diagnostic(code, message, place, hint))
+
+
+def _listed(value: Value, known: tuple[Any, ...]) -> bool:
+    """Whether a value is one of ``known``, as JSON Schema compares: ``1`` is ``1.0``, but not ``true``."""
+    return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in known)
 
 
 def _subject(name: str, is_item: bool) -> str:
@@ -240,22 +248,30 @@ def _example(value: str, rule: Rule) -> str | None:
     return near or f"for example `{rule.examples[0]}`"
 
 
-def _type_hint(node: Node, types: frozenset[str]) -> str | None:
+def _type_hint(node: Node, types: frozenset[str], rule: Rule) -> str | None:
     if isinstance(node, Mapping):
         return "begin every item with `- `" if types == {"array"} else None
     if isinstance(node, Sequence):
         return "write `key: value` lines without dashes" if types == {"object"} else None
-    if node.value is None:
-        return None
-    if "boolean" in types and node.text.lower() in _TRUE_WORDS | _FALSE_WORDS:
-        return f"write `{'true' if node.text.lower() in _TRUE_WORDS else 'false'}`"
+    word = node.text.lower()
+    if "boolean" in types and word in _BOOLEAN_WORDS:
+        plain = _BOOLEAN_WORDS[word]
+        return f"write `{plain}`" if word != plain else f"write `{plain}` without quotes"
     if "integer" in types and any(character.isdigit() for character in node.text):
         return "write it in plain decimal digits, without quotes"
-    if "string" in types and not isinstance(node.value, str):
-        return f'put it in quotes: "{node.text}"'
-    if types == {"array"}:
+    if "string" in types and not isinstance(node.value, str) and node.text:
+        return _quoted(node.text, rule)
+    if types == {"array"} and node.text:
         return f"write a list: [{node.text}]" if len(node.text) <= _SHOWN_LENGTH else "write a list"
     return None
+
+
+def _quoted(text: str, rule: Rule) -> str | None:
+    """Quotes help unless the text would not do either."""
+    for one in (rule, *rule.any_of):
+        if one.pattern is not None and not one.pattern.search(text):
+            return _example(text, one)
+    return f'put it in quotes: "{text}"'
 
 
 def split_by_comma(before: Node | None, rest: Node) -> str | None:

@@ -71,7 +71,8 @@ def optional_flag(node: Node | None) -> bool | Unset:
 
 def whole_number(node: Node | None) -> int:
     """An integer; ``2.0`` is one, as in JSON Schema."""
-    assert isinstance(node, Scalar) and isinstance(node.value, (int, float))
+    assert isinstance(node, Scalar)
+    assert isinstance(node.value, (int, float))
     return int(node.value)
 
 
