@@ -1,0 +1,245 @@
+"""A table entry's columns folded over a table's: merged by name, at every depth (the fold, rules 2 and 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icemigrate.declare.complaints import Complaints
+from icemigrate.declare.defaults import BadDefault, default_value
+from icemigrate.declare.draft import (
+    LIST,
+    MAP,
+    PLACEHOLDER,
+    STRUCT,
+    Draft,
+    Node,
+    is_unsaid,
+    set_leaf,
+)
+from icemigrate.declare.migration import UNSET, ColumnEntry, Subject
+from icemigrate.model.names import Path, format_path
+from icemigrate.model.type_text import TypeSyntaxError, parse_type
+from icemigrate.model.types import Field, List, Map, Struct, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """A position as it is written: behind the sibling ``after``, or first where that is ``None``."""
+
+    node: Node
+    after: str | None
+    subject: Subject
+
+
+class ColumnFold:
+    """Merges column entries into a draft; positions are noted, since they may name columns that come later.
+
+    :param renamed: left side of every rename → the path after it, for hints.
+    """
+
+    def __init__(self, draft: Draft, complaints: Complaints, renamed: dict[Path, Path]) -> None:
+        self.draft = draft
+        self.complaints = complaints
+        self.renamed = renamed
+        self.asserted: list[Asserted] = []
+
+    def merge(self, columns: tuple[ColumnEntry, ...], parent: Node | None = None) -> None:
+        """Merge the entries, in their order, into the fields below ``parent``."""
+        parent = parent or self.draft.root
+        seen: set[int] = set()
+        for entry in columns:
+            node = self._merge_one(parent, entry)
+            if node is not None and node.id in seen:
+                self._error("duplicate-column", entry, f"`{entry.path}` is given twice", None)
+            if node is not None:
+                seen.add(node.id)
+
+    def _merge_one(self, parent: Node, entry: ColumnEntry) -> Node | None:
+        path = self.complaints.path(entry.name, ("columns", entry.path))
+        if path is None:
+            return None
+        for depth, name in enumerate(path[:-1], 1):
+            below = parent.children.get(name)
+            if below is None:
+                missing = (*parent.path, name)
+                self._error(
+                    "unknown-column",
+                    entry,
+                    f"`{entry.path}` lies below `{format_path(missing)}`, which is no column",
+                    self._hint((*parent.path, *path[depth - 1 :]))
+                    or "a literal dot in a name stands in backticks",
+                )
+                return None
+            parent = below
+        node = parent.children.get(path[-1])
+        if node is not None:
+            self._change(node, entry)
+        elif parent.shape is not STRUCT:
+            what = "list has `element`" if parent.shape is LIST else "map has `key` and `value`"
+            if parent.shape is None:
+                message = f"`{format_path(parent.path)}` is no struct, so there is no `{entry.path}`"
+            else:
+                message = f"there is no `{entry.path}`: a {what} below it"
+            self._error("unknown-column", entry, message, None)
+        else:
+            node = self._add(parent, path[-1], entry)
+        return node
+
+    def _add(self, parent: Node, name: str, entry: ColumnEntry) -> Node | None:
+        if entry.type is UNSET and not entry.is_nested:
+            path = (*parent.path, name)
+            self._error(
+                "type-missing",
+                entry,
+                f"`{entry.path}` is not declared yet, so it needs a type",
+                self._hint(path),
+            )
+            return None
+        node = self.draft.new(parent, name)
+        self._shape(node, entry)
+        node.required = entry.required is True
+        self._describe(node, entry)
+        if entry.default is not UNSET:
+            self._default(node, entry)
+            node.initial_default = node.write_default
+        self._note_position(node, entry)
+        return node
+
+    def _change(self, node: Node, entry: ColumnEntry) -> None:
+        self._shape(node, entry)
+        if entry.required is not UNSET:
+            if node.is_part and node.name == "key" and not entry.required:
+                self._error(
+                    "key-required", entry, f"`{entry.path}`: a map's key is always required", None, "required"
+                )
+            else:
+                node.required = entry.required
+        self._describe(node, entry)
+        if entry.default is not UNSET:
+            self._default(node, entry)
+        self._note_position(node, entry)
+
+    def _describe(self, node: Node, entry: ColumnEntry) -> None:
+        if entry.description is not UNSET:
+            if node.is_part:
+                self._no_part(entry, "description")
+            node.doc = entry.description
+
+    def _default(self, node: Node, entry: ColumnEntry) -> None:
+        assert entry.default is not UNSET
+        if node.is_part:
+            self._no_part(entry, "default")
+            return
+        if is_unsaid(node):
+            return
+        try:
+            node.write_default = default_value(entry.default, node.type)
+        except BadDefault as e:
+            self._error("bad-default", entry, f"`{entry.path}`: {e}", e.hint, "default")
+
+    def _no_part(self, entry: ColumnEntry, key: str) -> None:
+        self._error(
+            "no-part-of-that", entry, f"`{entry.path}` is part of a list or map and has no {key}", None, key
+        )
+
+    def _note_position(self, node: Node, entry: ColumnEntry) -> None:
+        if not entry.first and entry.after is UNSET:
+            return
+        key = "first" if entry.first else "after"
+        subject = ("columns", entry.path, key)
+        if node.is_part:
+            self._error(
+                "bad-position",
+                entry,
+                f"`{entry.path}` cannot be moved: it is part of a list or map",
+                None,
+                key,
+            )
+            return
+        after = None if entry.after is UNSET else entry.after
+        if after is not None:
+            path = self.complaints.path(after, subject)
+            if path is None:
+                return
+            siblings = node.parent.path if node.parent else ()
+            if len(path) > 1 and path[:-1] != siblings:
+                self._error("bad-position", entry, f"`{after}` is no sibling of `{entry.path}`", None, key)
+                return
+            after = path[-1]
+        self.asserted.append(Asserted(node, after, subject))
+
+    def _shape(self, node: Node, entry: ColumnEntry) -> None:
+        if entry.type is not UNSET:
+            type_ = self._parse(entry.type, entry)
+            if type_ is not None:
+                self._merge_type(node, type_)
+            elif is_unsaid(node):
+                set_leaf(node, PLACEHOLDER)
+        elif entry.fields is not UNSET:
+            self.draft.reshape(node, STRUCT)
+            self.merge(entry.fields, node)
+        elif entry.element is not UNSET:
+            self.draft.reshape(node, LIST)
+            self._part(node, entry.element)
+        elif entry.key is not UNSET or entry.value is not UNSET:
+            self.draft.reshape(node, MAP)
+            for part in (entry.key, entry.value):
+                if part is not UNSET:
+                    self._part(node, part)
+            for name, part in (("key", entry.key), ("value", entry.value)):
+                if part is UNSET and is_unsaid(node.children[name]):
+                    self._error(
+                        "type-missing", entry, f"`{entry.path}` is a new map, so it needs a `{name}`", None
+                    )
+                    set_leaf(node.children[name], PLACEHOLDER)
+
+    def _part(self, node: Node, entry: ColumnEntry) -> None:
+        part = node.children[entry.name]
+        if is_unsaid(part) and entry.type is UNSET and not entry.is_nested:
+            self._error(
+                "type-missing", entry, f"`{entry.path}` is not declared yet, so it needs a type", None
+            )
+            set_leaf(part, PLACEHOLDER)
+        self._change(part, entry)
+
+    def _parse(self, text: str, entry: ColumnEntry) -> Type | None:
+        try:
+            return parse_type(text)
+        except TypeSyntaxError as e:
+            where = f", at character {e.offset + 1}" if e.offset else ""
+            self._error("bad-type", entry, f"the type of `{entry.path}`: {e}{where}", e.hint, "type")
+            return None
+
+    def _merge_type(self, node: Node, type_: Type) -> None:
+        if isinstance(type_, Struct):
+            self.draft.reshape(node, STRUCT)
+            for one in type_.fields:
+                below = node.children.get(one.name) or self.draft.new(node, one.name)
+                self._merge_field(below, one)
+        elif isinstance(type_, List):
+            self.draft.reshape(node, LIST)
+            self._merge_field(node.children["element"], type_.element)
+        elif isinstance(type_, Map):
+            self.draft.reshape(node, MAP)
+            self._merge_field(node.children["key"], type_.key)
+            self._merge_field(node.children["value"], type_.value)
+        else:
+            set_leaf(node, type_)
+
+    def _merge_field(self, node: Node, field: Field) -> None:
+        """A field of a type's text: unmarked keeps its nullability, unsaid its description."""
+        self._merge_type(node, field.type)
+        node.required = node.required or field.required
+        if field.doc is not None:
+            node.doc = field.doc
+
+    def _hint(self, path: Path) -> str | None:
+        if path in self.renamed:
+            return f"this migration renames it: write `{format_path(self.renamed[path])}`"
+        return self.draft.nearest(path)
+
+    def _error(
+        self, code: str, entry: ColumnEntry, message: str, hint: str | None, key: str | None = None
+    ) -> None:
+        subject = ("columns", entry.path) if key is None else ("columns", entry.path, key)
+        self.complaints.error(code, subject, message, hint)
