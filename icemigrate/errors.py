@@ -32,6 +32,8 @@ class ExitCode(IntEnum):
     """Somebody else holds the project's lock."""
     USAGE = 64
     """The command was called wrongly (``EX_USAGE`` of sysexits.h)."""
+    INTERRUPTED = 130
+    """Stopped by Ctrl-C (128 and the number of ``SIGINT``, as shells have it)."""
 
 
 class IcemigrateError(Exception):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors
+from icemigrate.errors import ExitCode
 from icemigrate.plan import Plan
 
 
@@ -52,6 +53,13 @@ class PlanResult:
     def ready(self) -> bool:
         """Whether all of it may run."""
         return self.plan.ready and not has_errors(self.diagnostics)
+
+    @property
+    def obstacle(self) -> ExitCode:
+        """What keeps it from running, as an exit code: the files first, since they are mended first."""
+        if has_errors(self.diagnostics):
+            return ExitCode.FINDINGS
+        return ExitCode.OK if self.plan.ready else ExitCode.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,26 @@
+"""``icemigrate completion``."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from icemigrate.cli.context import write
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> None:
+    """Print the completion script for a shell.
+
+    \b
+    bash:  eval "$(icemigrate completion bash)"          in ~/.bashrc
+    zsh:   eval "$(icemigrate completion zsh)"           in ~/.zshrc
+    fish:  icemigrate completion fish | source           in ~/.config/fish/config.fish
+    """
+    # The script itself needs no shell to be written; Click's `source` asks bash for its version first.
+    kind = get_completion_class(shell)
+    assert kind is not None
+    maker = kind(ctx.find_root().command, {}, "icemigrate", "_ICEMIGRATE_COMPLETE")
+    write(maker.source_template % maker.source_vars() + "\n")

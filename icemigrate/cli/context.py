@@ -1,0 +1,130 @@
+"""What every command gets from the command line, and how it writes its answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from icemigrate.project import Project
+    from icemigrate.render.style import Style
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class Settings:
+    """The global options; a command's own ones win over those before its name.
+
+    :param format: the output format that was asked for.
+    """
+
+    project: Path | None = None
+    environment: str | None = None
+    color: bool = True
+    format: str = "text"
+
+    def open_project(self) -> Project:
+        """The project that the options name, or the one that the current folder belongs to."""
+        from icemigrate.app.opening import open_project
+
+        return open_project(self.project)
+
+    def style(self, stream: TextIO) -> Style:
+        """Colour for a stream, where it has it and nobody objects."""
+        from icemigrate.render.style import style_for
+
+        return style_for(stream, self.color)
+
+    def answer(self, result: object) -> None:
+        """Write a result to standard output in the format that was asked for."""
+        from icemigrate.render.formats import render
+
+        write(render(result, self.format, self.style(sys.stdout)))
+
+
+pass_settings = click.make_pass_decorator(Settings, ensure=True)
+
+
+def write(text: str, stream: TextIO | None = None) -> None:
+    """Write to standard output (or to ``stream``).
+
+    A reader that closed the pipe (``| head``) has seen what it wanted: the command ends as it would have.
+    """
+    stream = stream or sys.stdout
+    try:
+        stream.write(_encodable(text, stream))
+        stream.flush()
+    except BrokenPipeError:
+        # What is still buffered would fail again while Python shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    """The text with what the stream's encoding lacks written as escapes, valid in JSON's strings too."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, errors="backslashreplace").decode(encoding)
+
+
+def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
+        if value is not None:
+            setattr(ctx.ensure_object(Settings), name, value)
+
+    return callback
+
+
+def global_options(command: _Command) -> _Command:
+    """``--project``, ``--env`` and ``--no-color``, before the command's name or behind it."""
+    for option in (
+        click.option(
+            "--no-color",
+            "color",
+            flag_value=False,
+            default=None,
+            type=bool,
+            is_eager=True,
+            expose_value=False,
+            callback=_remember("color"),
+            help="Write without colour.",
+        ),
+        click.option(
+            "--env",
+            metavar="NAME",
+            envvar="ICEMIGRATE_ENV",
+            expose_value=False,
+            callback=_remember("environment"),
+            help="The environment; without it the project's default.",
+        ),
+        click.option(
+            "--project",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            envvar="ICEMIGRATE_PROJECT",
+            expose_value=False,
+            callback=_remember("project"),
+            help="The project file; without it `icemigrate.yaml` here or above.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def format_option(*names: str) -> Callable[[_Command], _Command]:
+    """``--format`` with these formats, the first one the default."""
+    return click.option(
+        "--format",
+        type=click.Choice(names),
+        default=names[0],
+        show_default=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_remember("format"),
+        help="How to write the answer; with `json` standard output holds nothing else.",
+    )

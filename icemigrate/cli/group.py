@@ -1,0 +1,80 @@
+"""The program itself: its global options, and its commands, each imported only when it is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from icemigrate.cli.context import global_options
+from icemigrate.diagnostics import did_you_mean
+
+# Name and what it does, in the order of a first use; the module of the same name here defines it as `command`.
+COMMANDS: dict[str, str] = {
+    "init": "Begin a project: project file, migrations folder, workflow for pull requests.",
+    "new": "Write the next numbered migration file.",
+    "check": "Check every file and every step between versions, without a catalog.",
+    "plan": "Show what the pending migrations would do.",
+    "apply": "Do it: plan, ask, run, verify, record.",
+    "status": "Show where each migration and each table stands.",
+    "history": "Show who applied what, when, and how long it took.",
+    "show": "Print the declared tables as YAML that is itself a valid declaration.",
+    "completion": "Print the completion script for a shell.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (Click's signature)
+        """All commands in the order in which one meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of a name, or ``None``."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"icemigrate.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As Click does it, with a hint where the name is nearly right."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = did_you_mean(args[0], COMMANDS)
+            ctx.fail(f"there is no command `{args[0]}`" + (f": {near}" if near else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The commands as the table has them, so that `--help` imports none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        click.echo(f"icemigrate {version('icemigrate')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    name="icemigrate",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@global_options
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
+def icemigrate(**_options: Any) -> None:
+    """Versioned, reviewed and reversible migrations for Apache Iceberg tables."""

@@ -1,0 +1,18 @@
+"""``icemigrate history``."""
+
+from __future__ import annotations
+
+import click
+
+from icemigrate.cli.context import Settings, format_option, global_options, pass_settings
+
+
+@click.command("history")
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(settings: Settings) -> None:
+    """Show who applied what, when, and how long it took."""
+    from icemigrate.app.reporting import history
+
+    settings.answer(history(settings.open_project(), settings.environment))

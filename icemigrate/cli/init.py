@@ -1,0 +1,23 @@
+"""``icemigrate init``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from icemigrate.cli.context import global_options, write
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("."), required=False)
+@global_options
+def command(folder: Path) -> None:
+    """Begin a project in FOLDER (the current one): project file, migrations folder, workflow for pull requests.
+
+    Files that are there already are left as they are.
+    """
+    from icemigrate.app.starting import init
+
+    for path, is_new in init(folder):
+        write(f"{'wrote' if is_new else 'kept '} {path}\n")

@@ -1,0 +1,95 @@
+"""How a command ends: every way out becomes one message and one of the exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from icemigrate.cli.context import Settings, write
+from icemigrate.errors import ExitCode, IcemigrateError, Mistakes
+
+if TYPE_CHECKING:
+    from icemigrate.results import Failure
+
+DEBUG_VARIABLE = "ICEMIGRATE_DEBUG"
+
+
+def run(command: click.Command, args: Sequence[str] | None = None) -> int:
+    """Run a command and say in one message what went wrong, if something did.
+
+    Faults and mistakes go to standard error; with ``--format json`` to standard output too, as the document
+    of ``schemas/error.schema.json``, so that a program always reads JSON.  Wrong usage goes to standard error alone.
+    """
+    settings = Settings()
+    try:
+        # Click returns what the command returned, or the code that it was left with.
+        code = command.main(
+            args=None if args is None else list(args),
+            prog_name="icemigrate",
+            standalone_mode=False,
+            obj=settings,
+        )
+        return int(code or ExitCode.OK)
+    except IcemigrateError as fault:
+        _tell(fault, settings)
+        return fault.exit_code
+    except click.ClickException as error:
+        # Click's own code for wrong usage is 2, which means "there is something to do" here.
+        write(_usage_text(error), sys.stderr)
+        return ExitCode.USAGE
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        write("\nInterrupted.\n", sys.stderr)
+        return ExitCode.INTERRUPTED
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else ExitCode.OK
+    except Exception as bug:
+        if _debugging():
+            raise
+        write(_bug_text(bug), sys.stderr)
+        return ExitCode.ERROR
+
+
+def _usage_text(error: click.ClickException) -> str:
+    lines = []
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        lines.append(error.ctx.get_usage())
+        lines.append(f"`{error.ctx.command_path} --help` explains it.\n")
+    return "\n".join([*lines, f"error: {error.format_message()}"]) + "\n"
+
+
+def _tell(fault: IcemigrateError, settings: Settings) -> None:
+    from icemigrate.render.formats import format_named, render
+
+    failure = _failure(fault)
+    if format_named(settings.format).for_programs:
+        write(render(failure, settings.format))
+    write(render(failure, "text", settings.style(sys.stderr)), sys.stderr)
+    if _debugging():
+        import traceback
+
+        write("".join(traceback.format_exception(fault)), sys.stderr)
+
+
+def _failure(fault: IcemigrateError) -> Failure:
+    from icemigrate.results import Failure
+
+    return Failure(
+        error=type(fault).__name__,
+        message=fault.message,
+        hint=fault.hint,
+        exit_code=int(fault.exit_code),
+        diagnostics=fault.diagnostics if isinstance(fault, Mistakes) else (),
+    )
+
+
+def _bug_text(bug: Exception) -> str:
+    what = " ".join(f"{type(bug).__name__}: {bug}".split())
+    return f"this is a bug in icemigrate: {what[:500]} ({DEBUG_VARIABLE}=1 shows the traceback)\n"
+
+
+def _debugging() -> bool:
+    return os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")

@@ -1,0 +1,42 @@
+"""``icemigrate plan``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.cli.options import overwrite_option, to_option
+from icemigrate.errors import ExitCode
+
+
+@click.command("plan")
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Save the plan for `apply FILE`.")
+@to_option
+@overwrite_option
+@click.option("--detailed-exitcode", is_flag=True, help="End with 2 when there is something to do.")
+@format_option("text", "json", "markdown")
+@global_options
+@pass_settings
+def command(
+    settings: Settings, out: Path | None, to: str | None, overwrite: tuple[str, ...], detailed_exitcode: bool
+) -> ExitCode:
+    """Show what the pending migrations would do.
+
+    Ends with 3 when a file must be mended first (a problem, a missing `allow`), else with 4 when the catalog is
+    neither as it was nor as it shall be.  Writes nothing but the file of `--out`.
+    """
+    from icemigrate.app.planning import plan
+    from icemigrate.app.saving import save_plan
+
+    result = plan(settings.open_project(), settings.environment, to=to, overwrite=overwrite)
+    settings.answer(result)
+    if not result.ready:
+        if out is not None:
+            write(f"{out} was not written: only a plan that can be applied is saved.\n", sys.stderr)
+        return result.obstacle
+    if out is not None:
+        save_plan(result, out)
+    return ExitCode.CHANGES if detailed_exitcode and not result.is_empty else ExitCode.OK
