@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.model.names import TableName
@@ -45,16 +45,18 @@ class CatalogSettings:
         if self.uri and (password := _password(self.uri)):
             secrets.append(password)
         for secret in sorted(filter(None, secrets), key=len, reverse=True):
-            text = text.replace(secret, _HIDDEN)
+            # As a word of its own: a short one stands in half the words of a sentence.
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", _HIDDEN, text)
         return text
 
     @property
     def public_uri(self) -> str:
         """The URI without user, password and query, which is where secrets stand."""
-        if not self.uri:
-            return ""
-        parts = urlsplit(self.uri)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+        before, separator, after = (self.uri or "").partition("?")[0].partition("://")
+        if not separator:
+            return before
+        host, slash, path = after.partition("/")
+        return f"{before}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _password(uri: str) -> str | None:

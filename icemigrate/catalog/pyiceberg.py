@@ -1,0 +1,178 @@
+"""One reader for every kind of catalog that PyIceberg reaches; slow to import, so only where it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, TypeVar
+
+from icemigrate.catalog.capabilities import Capabilities
+from icemigrate.catalog.files import ReadBytes
+from icemigrate.catalog.port import CatalogSettings
+from icemigrate.catalog.pyiceberg_kinds import KINDS, THREADS, Kind, file_io
+from icemigrate.catalog.reading import many_objects, to_table
+from icemigrate.errors import CatalogError, IcemigrateError, MissingExtra
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+
+T = TypeVar("T")
+
+# By the name of the class, since the classes come from libraries that may not be installed.
+_HINTS: tuple[tuple[str, str], ...] = (
+    ("Unauthorized", "the server does not accept the credential: check it"),
+    ("OAuth", "the server does not accept the credential: check it"),
+    ("Forbidden", "the credential is accepted, but has no right to this: planning needs to read metadata"),
+    ("AccessDenied", "the credential is accepted, but has no right to this: planning needs to read metadata"),
+    ("ConnectionError", "is the address right, and the server up?"),
+    ("Timeout", "is the address right, and the server up?"),
+    ("OperationalError", "is the address right, the database up, and the password correct?"),
+    ("ServerError", "the server failed: its own log says more"),
+    ("ServiceUnavailable", "the server failed: its own log says more"),
+)
+_LONGEST_MESSAGE = 300
+
+
+class PyIcebergCatalog:
+    """A SQL, REST, Glue or Hive catalog; connected to when it is first asked something."""
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        self.settings = settings
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """See :class:`~icemigrate.catalog.port.Catalog`; a REST server is asked for it."""
+        return self._kind.capabilities
+
+    @property
+    def identity(self) -> str:
+        """Address and warehouse; on SQL catalogs the name too, since it is the key of the rows."""
+        settings = self.settings
+        region = settings.properties.get("glue.region") or settings.properties.get("client.region") or ""
+        where = settings.public_uri or "/".join(filter(None, (region, settings.properties.get("glue.id"))))
+        within = settings.name if settings.type == "sql" else settings.warehouse or ""
+        return f"{settings.type}:{where}#{within}"
+
+    def load(self, names: Iterable[TableName]) -> Mapping[TableName, Table | None]:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        wanted = tuple(dict.fromkeys(names))
+        with self._faults(), many_objects():
+            find = self._kind.finder(wanted, whole=False)
+
+            def table(name: TableName) -> Table | None:
+                document = find(name)
+                return None if document is None else to_table(name, document.json, document.location)
+
+            return dict(zip(wanted, self._map(table, wanted), strict=True))
+
+    def metadata_json(self, name: TableName) -> dict[str, Any] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        with self._faults():
+            document = self._kind.finder((name,), whole=True)(name)
+            return None if document is None else document.json
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        with self._faults():
+            return self._kind.location(name)
+
+    def tables(self, namespace: tuple[str, ...] | None = None) -> tuple[TableName, ...]:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        with self._faults():
+            namespaces = self._kind.namespaces() if namespace is None else (namespace,)
+            found = self._map(self._kind.tables, tuple(namespaces))
+            return tuple(sorted(table for tables in found for table in tables))
+
+    def namespaces(self) -> tuple[tuple[str, ...], ...]:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        with self._faults():
+            return tuple(sorted(self._kind.namespaces()))
+
+    def default_location(self, name: TableName) -> str:
+        """See :class:`~icemigrate.catalog.port.Catalog`.
+
+        :raises CatalogError: only the server knows.
+        """
+        with self._faults():
+            location = self._kind.default_location(name)
+        if location is None:
+            raise CatalogError(
+                f"only the catalog `{self.settings.name}` knows where it would put table `{name}`",
+                "write the table's `location`",
+            )
+        return location
+
+    def close(self) -> None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        if "_kind" in self.__dict__:
+            self._kind.close()
+            del self.__dict__["_kind"]
+
+    @cached_property
+    def _kind(self) -> Kind:
+        with self._faults():
+            return KINDS[self.settings.type](self.settings)
+
+    def _map(self, function: Callable[[Any], T], items: tuple[Any, ...]) -> list[T]:
+        """Call for each, at once where the time goes into waiting."""
+        if len(items) < 2 or not self._kind.is_remote:
+            return [function(item) for item in items]
+        with ThreadPoolExecutor(min(THREADS, len(items))) as pool:
+            return list(pool.map(function, items))
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Whatever PyIceberg, SQLAlchemy, boto or a driver raise, as one fault without secrets."""
+        settings = self.settings
+        try:
+            yield
+        except IcemigrateError:
+            raise
+        except ImportError as error:
+            raise missing_extra(settings, error) from error
+        # Four libraries and their drivers lie below, without a common root of their exceptions.
+        except Exception as error:
+            if type(error).__name__ == "NotInstalledError":
+                raise missing_extra(settings, error) from error
+            names = " ".join(class_.__name__ for class_ in type(error).__mro__)
+            hint = next((hint for word, hint in _HINTS if word in names), None)
+            raise CatalogError(
+                f"catalog `{settings.name}` ({settings.type}, {settings.public_uri or 'no address'}): "
+                f"{_first_line(settings.scrub(str(error))) or type(error).__name__}",
+                hint,
+            ) from None
+
+
+def read_by_file_io(settings: CatalogSettings) -> ReadBytes:
+    """Reads files that are not on this machine.
+
+    :raises MissingExtra: (when called) PyIceberg is not installed.
+    """
+    read = file_io(settings)
+
+    def guarded(location: str) -> bytes:
+        try:
+            return read(location)
+        except ImportError as error:
+            raise missing_extra(settings, error) from error
+
+    return guarded
+
+
+def missing_extra(settings: CatalogSettings, error: Exception) -> MissingExtra:
+    """The fault of a library that is not installed, with the line that installs it."""
+    kind = "pyiceberg" if settings.type == "sqlite" else settings.type
+    if settings.type == "sql" and (settings.uri or "").startswith("postgres"):
+        kind = "postgres"
+    elif settings.properties.get("rest.sigv4-enabled", "").lower() == "true":
+        kind = "sigv4"
+    return MissingExtra(
+        f"catalog `{settings.name}` needs a library that is not installed: {_first_line(str(error))}",
+        f"pip install 'icemigrate[{kind}]'",
+    )
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"

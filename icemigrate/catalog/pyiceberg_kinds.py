@@ -1,0 +1,388 @@
+"""The kinds of catalogs that PyIceberg reaches, each asked for the raw metadata.
+
+PyIceberg's own ``load_table`` is not used: it cannot read every table (``variant``, parts of version 3) and is
+slow with many snapshots.  What is used of its insides, which it never promised, stands in this file alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+from icemigrate.catalog.capabilities import MATRIX, Capabilities, kind_of, with_endpoints
+from icemigrate.catalog.files import ReadBytes, local_path, read_local, read_metadata
+from icemigrate.catalog.port import CatalogSettings
+from icemigrate.catalog.reading import joined_location
+from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
+from icemigrate.catalog.sqlite import database_path
+from icemigrate.errors import CatalogError
+from icemigrate.model.names import TableName
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as TheirCatalog
+    from pyiceberg.catalog.glue import GlueCatalog
+    from pyiceberg.catalog.hive import HiveCatalog
+    from pyiceberg.catalog.rest import RestCatalog
+    from requests import Response
+    from sqlalchemy.engine import Connection
+
+Namespace = tuple[str, ...]
+
+THREADS = 16
+"""How many tables are read at once over a network; on one machine threads only cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A table's metadata as its catalog hands it out."""
+
+    json: Any
+    location: str | None
+
+
+Find = Callable[[TableName], "Document | None"]
+"""Gets one table; may be called from several threads."""
+
+
+class Kind(Protocol):
+    """What differs between kinds; the methods raise whatever the libraries below raise."""
+
+    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+        """Gets tables of these names; snapshots that no reference holds may be left out unless ``whole``."""
+        ...
+
+    def location(self, name: TableName) -> str | None:
+        """Where the table's metadata file lies."""
+        ...
+
+    def tables(self, namespace: Namespace) -> list[TableName]:
+        """Tables right in a namespace; none where there is no such namespace."""
+        ...
+
+    def namespaces(self) -> set[Namespace]:
+        """All of them."""
+        ...
+
+    def default_location(self, name: TableName) -> str | None:
+        """Where Spark would put a table; ``None`` where only the server knows."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        ...
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a network lies between."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+def file_io(settings: CatalogSettings) -> ReadBytes:
+    """Reads files by PyIceberg's FileIO, files of this machine directly."""
+    properties = dict(settings.properties)
+    if settings.warehouse:
+        properties["warehouse"] = settings.warehouse
+
+    def read(location: str) -> bytes:
+        if local_path(location) is not None:
+            return read_local(location)
+        from pyiceberg.io import load_file_io
+
+        with load_file_io(properties, location).new_input(location).open() as stream:
+            return stream.read()
+
+    return read
+
+
+class SqlKind:
+    """A database that SQLAlchemy knows: two queries tell where every table's metadata lies."""
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        from sqlalchemy import create_engine
+
+        if not settings.uri:
+            raise CatalogError(
+                f"catalog `{settings.name}` has no `uri`", "write the database's, as SQLAlchemy has it"
+            )
+        self._settings = settings
+        self._read = file_io(settings)
+        self._engine = create_engine(settings.uri)
+        # Opening a SQLite file that is not there makes one, and reading must not make anything.
+        self._file = database_path(settings) if self._engine.dialect.name == "sqlite" else None
+
+    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+        """See :class:`Kind`."""
+        locations = self._rows().tables
+
+        def find(name: TableName) -> Document | None:
+            location = locations.get(name)
+            return None if location is None else Document(read_metadata(name, location, self._read), location)
+
+        return find
+
+    def location(self, name: TableName) -> str | None:
+        """See :class:`Kind`."""
+        return self._rows().tables.get(name)
+
+    def tables(self, namespace: Namespace) -> list[TableName]:
+        """See :class:`Kind`."""
+        return [table for table in self._rows().tables if table.namespace == namespace]
+
+    def namespaces(self) -> set[Namespace]:
+        """See :class:`Kind`."""
+        return set(self._rows().namespaces)
+
+    def default_location(self, name: TableName) -> str | None:
+        """See :class:`Kind`."""
+        return joined_location(self._settings.warehouse, name)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """See :class:`Kind`."""
+        return MATRIX["sql"]
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether metadata files lie elsewhere; the database is asked only twice."""
+        return local_path(self._settings.warehouse or "") is None
+
+    def close(self) -> None:
+        """See :class:`Kind`."""
+        self._engine.dispose()
+
+    def _rows(self) -> Rows:
+        if self._file is not None and not self._file.exists():
+            return NO_ROWS
+        with self._engine.connect() as connection:
+            return _sql_rows(connection, self._settings)
+
+
+def _sql_rows(connection: Connection, settings: CatalogSettings) -> Rows:
+    from sqlalchemy import inspect, text
+    from sqlalchemy.exc import NoSuchTableError
+
+    def columns(table: str) -> frozenset[str]:
+        with suppress(NoSuchTableError):
+            return frozenset(column["name"] for column in inspect(connection).get_columns(table))
+        return frozenset()
+
+    return read_rows(lambda sql: connection.execute(text(sql)), columns, settings)
+
+
+class _ByPyIceberg:
+    """What REST, Glue and Hive share: names come from PyIceberg's public methods."""
+
+    _catalog: TheirCatalog
+    _settings: CatalogSettings
+    is_remote = True
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """See :class:`Kind`."""
+        return MATRIX[kind_of(self._settings.type, self._settings.uri)]
+
+    def tables(self, namespace: Namespace) -> list[TableName]:
+        """See :class:`Kind`."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        try:
+            found = self._catalog.list_tables(namespace)
+        except NoSuchNamespaceError:
+            return []
+        return [TableName(tuple(identifier[:-1]), identifier[-1]) for identifier in found]
+
+    def namespaces(self) -> set[Namespace]:
+        """See :class:`Kind`."""
+        found: set[Namespace] = set()
+        below: list[Namespace] = [()]
+        while below:
+            parent = below.pop()
+            children = {tuple(n) for n in self._catalog.list_namespaces(parent)}
+            # Some servers ignore the parent and list the top again.
+            new = {n for n in children if n[: len(parent)] == parent and len(n) > len(parent)} - found
+            found |= new
+            below += new if self.capabilities.nested_namespaces else ()
+        return found
+
+    def default_location(self, name: TableName) -> str | None:
+        """A namespace's own ``location`` goes first; a REST server's ``warehouse`` need not be a place."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        with suppress(NoSuchNamespaceError):
+            location = self._catalog.load_namespace_properties(name.namespace).get("location")
+            if location:
+                return f"{location.rstrip('/')}/{name.name}"
+        warehouse = self._settings.warehouse
+        if warehouse is None or ":/" not in warehouse:
+            return None
+        if self._settings.type in ("glue", "hive"):
+            return f"{warehouse.rstrip('/')}/{name.namespace[0]}.db/{name.name}"
+        return joined_location(warehouse, name)
+
+    def close(self) -> None:
+        """See :class:`Kind`."""
+        self._catalog.close()
+
+
+def _properties(settings: CatalogSettings) -> dict[str, str]:
+    named = {"uri": settings.uri, "warehouse": settings.warehouse}
+    return {**settings.properties, **{key: value for key, value in named.items() if value}}
+
+
+class RestKind(_ByPyIceberg):
+    """A REST catalog: its answer to "load this table" holds the metadata, so no file is read."""
+
+    _catalog: RestCatalog
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        from pyiceberg.catalog.rest import RestCatalog
+
+        self._settings = settings
+        self._catalog = RestCatalog(settings.name, **_properties(settings))
+        # As many connections as threads, or some are opened and thrown away.
+        adapter = self._catalog._session.get_adapter(self._catalog.uri)
+        adapter.init_poolmanager(THREADS, THREADS)  # type: ignore[attr-defined]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the server lists in its configuration counts."""
+        return with_endpoints(super().capabilities, map(str, self._catalog._supported_endpoints))
+
+    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+        """See :class:`Kind`."""
+
+        def find(name: TableName) -> Document | None:
+            answer = self._load(name, whole)
+            return None if answer is None else Document(answer["metadata"], answer.get("metadata-location"))
+
+        return find
+
+    def location(self, name: TableName) -> str | None:
+        """See :class:`Kind`."""
+        answer = self._load(name, whole=False)
+        return None if answer is None else answer.get("metadata-location")
+
+    def _load(self, name: TableName, whole: bool) -> dict[str, Any] | None:
+        from pyiceberg.catalog.rest.response import _handle_non_200_response
+        from requests import HTTPError
+
+        response = self._get(name, "all" if whole else "refs")
+        if response.status_code in (401, 419):
+            # A token that ran out is renewed once, as PyIceberg does in its own calls.
+            self._catalog._refresh_token()
+            response = self._get(name, "all" if whole else "refs")
+        if response.status_code == 404:
+            return None
+        try:
+            response.raise_for_status()
+        except HTTPError as error:
+            _handle_non_200_response(error, {})
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def _get(self, name: TableName, snapshots: str) -> Response:
+        namespace = self._catalog._encode_namespace_path(name.namespace)
+        path = f"namespaces/{namespace}/tables/{quote(name.name, safe='')}"
+        # Braces of a name must not be taken for the places that `url` fills in.
+        url = self._catalog.url("{path}", path=path)
+        return self._catalog._session.get(url, params={"snapshots": snapshots})
+
+
+class GlueKind(_ByPyIceberg):
+    """AWS Glue: a table's parameters hold the metadata's location."""
+
+    _catalog: GlueCatalog
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        from pyiceberg.catalog.glue import GlueCatalog
+
+        self._settings = settings
+        self._read = file_io(settings)
+        self._catalog = GlueCatalog(settings.name, **_properties(settings))
+
+    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+        """See :class:`Kind`."""
+
+        def find(name: TableName) -> Document | None:
+            location = self.location(name)
+            return None if location is None else Document(read_metadata(name, location, self._read), location)
+
+        return find
+
+    def location(self, name: TableName) -> str | None:
+        """See :class:`Kind`."""
+        from pyiceberg.exceptions import NoSuchTableError
+
+        if len(name.namespace) != 1:
+            return None
+        try:
+            table = self._catalog._get_glue_table(name.namespace[0], name.name)
+        except NoSuchTableError:
+            return None
+        return _location_parameter(name, dict(table.get("Parameters") or {}))
+
+
+class HiveKind(_ByPyIceberg):
+    """A Hive metastore: as Glue, over one connection that threads cannot share."""
+
+    _catalog: HiveCatalog
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        from pyiceberg.catalog.hive import HiveCatalog
+
+        self._settings = settings
+        self._read = file_io(settings)
+        self._catalog = HiveCatalog(settings.name, **_properties(settings))
+
+    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+        """See :class:`Kind`."""
+        locations = {name: self.location(name) for name in names}
+
+        def find(name: TableName) -> Document | None:
+            location = locations[name]
+            return None if location is None else Document(read_metadata(name, location, self._read), location)
+
+        return find
+
+    def location(self, name: TableName) -> str | None:
+        """See :class:`Kind`."""
+        from pyiceberg.exceptions import NoSuchTableError
+
+        if len(name.namespace) != 1:
+            return None
+        try:
+            with self._catalog._client as client:
+                table = self._catalog._get_hive_table(client, name.namespace[0], name.name)
+        except NoSuchTableError:
+            return None
+        return _location_parameter(name, dict(table.parameters or {}))
+
+
+def _location_parameter(name: TableName, parameters: dict[str, str]) -> str:
+    """The metadata's location in a metastore's parameters of a table.
+
+    :raises CatalogError: it is a table, but not one of Iceberg.
+    """
+    location = parameters.get("metadata_location")
+    if parameters.get("table_type", "").lower() != "iceberg" or not location:
+        raise CatalogError(
+            f"`{name}` is a table, but not an Iceberg table", "rename one of the two, or convert the table"
+        )
+    return location
+
+
+KINDS: dict[str, Callable[[CatalogSettings], Kind]] = {
+    "sql": SqlKind,
+    "rest": RestKind,
+    "glue": GlueKind,
+    "hive": HiveKind,
+}
+"""Opening one may go over the network."""

@@ -1,0 +1,196 @@
+"""What planning needs of a history, as properties of the history table.
+
+Properties stand in the table's metadata, so a plan reads the base of all its tables with one JSON file.  Each
+table is a property of its own: a migration rewrites only those of the tables that it touched.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from icemigrate.declare.version import Version
+from icemigrate.errors import HistoryError
+from icemigrate.model.json_form import BadMetadata
+from icemigrate.model.names import BadName, TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Table
+from icemigrate.model.table_json import table_from_json_form, table_to_json
+
+FORMAT = 1
+"""Number of the form below; a change that an older icemigrate would misread counts it up."""
+
+PREFIX = "icemigrate."
+FORMAT_KEY = PREFIX + "format"
+PROJECT_KEY = PREFIX + "project"
+APPLIED_KEY = PREFIX + "applied"
+STATE_KEY = PREFIX + "state"
+DIGEST_KEY = PREFIX + "digest"
+TABLE_PREFIX = PREFIX + "table."
+
+Standing: TypeAlias = Literal["applied", "held", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Where one version stands.
+
+    :param applied_at: with time zone; for a held version, when it was last applied.
+    :param standing: ``held`` after a rollback (not pending, waits for ``--redo``); ``interrupted`` when neither
+        done nor undone.
+    """
+
+    version: Version
+    checksum: str
+    description: str
+    applied_at: datetime
+    applied_by: str = ""
+    duration_ms: int = 0
+    standing: Standing = "applied"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a project's history says now.
+
+    :param applied: one per version, by version.
+    :param state: the tables as declared by what is applied, with the field ids that the catalog gave.
+    """
+
+    project: str
+    applied: tuple[Applied, ...] = ()
+    state: State = State()
+
+
+def encode(history: History) -> dict[str, str]:
+    """All properties of a history."""
+    state = history.state
+    properties = {
+        FORMAT_KEY: str(FORMAT),
+        PROJECT_KEY: history.project,
+        APPLIED_KEY: _compact(
+            [_applied_to_json(a) for a in sorted(history.applied, key=lambda a: a.version)]
+        ),
+        STATE_KEY: _compact(
+            {
+                "namespaces": sorted(list(namespace) for namespace in state.namespaces),
+                "former": sorted(str(name) for name in state.former),
+            }
+        ),
+        **{TABLE_PREFIX + str(name): _pack(table) for name, table in state.tables.items()},
+    }
+    return properties | {DIGEST_KEY: _digest(properties)}
+
+
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What must be set and what removed to get from the table's properties to those of :func:`encode`."""
+    to_set = {key: value for key, value in after.items() if before.get(key) != value}
+    return to_set, tuple(sorted(key for key in before if _is_ours(key) and key not in after))
+
+
+def decode(properties: Mapping[str, str]) -> History:
+    """Read what :func:`encode` wrote; other properties of the table do not matter.
+
+    :raises HistoryError: they are not a history's, were written by a newer icemigrate, or were altered since.
+    """
+    _check_format(properties)
+    ours = {key: value for key, value in properties.items() if _is_ours(key)}
+    if ours.pop(DIGEST_KEY, None) != _digest(ours):
+        raise _altered("they are not what was written together")
+    try:
+        tables = dict(_unpack(key, value) for key, value in ours.items() if key.startswith(TABLE_PREFIX))
+        state = json.loads(ours[STATE_KEY])
+        return History(
+            project=ours[PROJECT_KEY],
+            applied=tuple(_applied_from_json(item) for item in json.loads(ours[APPLIED_KEY])),
+            state=State(
+                tables,
+                frozenset(tuple(namespace) for namespace in state["namespaces"]),
+                frozenset(TableName.parse(name) for name in state["former"]),
+            ),
+        )
+    except KeyError as error:
+        raise _altered(f"`{error.args[0]}` is missing") from error
+    except (BadMetadata, BadName, ValueError, TypeError, AttributeError, zlib.error, binascii.Error) as error:
+        raise _altered(str(error)) from error
+
+
+def _check_format(properties: Mapping[str, str]) -> None:
+    text = properties.get(FORMAT_KEY)
+    if text is None:
+        raise HistoryError(
+            "it is an ordinary table, not a history",
+            "name another table as `history:` in the project file",
+        )
+    if not (text.isascii() and text.isdigit()):
+        raise _altered(f"`{FORMAT_KEY}` is {text!r}")
+    if int(text) > FORMAT:
+        raise HistoryError(
+            f"it was written by a newer icemigrate (format {text}, known is {FORMAT})",
+            "pip install --upgrade icemigrate",
+        )
+
+
+def _altered(reason: str) -> HistoryError:
+    return HistoryError(
+        f"its properties were altered or are damaged: {reason}",
+        "nothing but icemigrate may change them: set them back to those of an earlier metadata file of the table",
+    )
+
+
+def _is_ours(key: str) -> bool:
+    return key in (FORMAT_KEY, PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY) or key.startswith(
+        TABLE_PREFIX
+    )
+
+
+def _digest(properties: Mapping[str, str]) -> str:
+    return hashlib.sha256(_compact(sorted(properties.items())).encode()).hexdigest()
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _pack(table: Table) -> str:
+    """A table as text: sixty columns are some kilobytes of JSON, and a tenth of it packed."""
+    return base64.b64encode(zlib.compress(_compact(table_to_json(table)).encode(), 9)).decode()
+
+
+def _unpack(key: str, value: str) -> tuple[TableName, Table]:
+    name = TableName.parse(key.removeprefix(TABLE_PREFIX))
+    table = table_from_json_form(json.loads(zlib.decompress(base64.b64decode(value, validate=True))))
+    if table.name != name:
+        raise BadMetadata(f"`{key}` holds table `{table.name}`")
+    return name, table
+
+
+def _applied_to_json(applied: Applied) -> dict[str, Any]:
+    return {
+        "version": applied.version.text,
+        "checksum": applied.checksum,
+        "description": applied.description,
+        "applied_at": applied.applied_at.isoformat(),
+        "applied_by": applied.applied_by,
+        "duration_ms": applied.duration_ms,
+        "standing": applied.standing,
+    }
+
+
+def _applied_from_json(json_: Mapping[str, Any]) -> Applied:
+    return Applied(
+        version=Version.parse(json_["version"]),
+        checksum=json_["checksum"],
+        description=json_["description"],
+        applied_at=datetime.fromisoformat(json_["applied_at"]),
+        applied_by=json_["applied_by"],
+        duration_ms=json_["duration_ms"],
+        standing=json_["standing"],
+    )

@@ -1,0 +1,30 @@
+"""Read a project's history, by the catalog port: one metadata file, no rows, no writing."""
+
+from __future__ import annotations
+
+from icemigrate.catalog.port import Catalog
+from icemigrate.errors import HistoryError
+from icemigrate.history.properties import History, decode
+from icemigrate.model.names import TableName
+
+
+def read(catalog: Catalog, name: TableName, project: str) -> History | None:
+    """The project's history; ``None`` before the first apply.
+
+    :param name: of the history table.
+    :raises HistoryError: the table is none, or another project's, was altered, or is from a newer icemigrate.
+    :raises CatalogError: as the catalog does.
+    """
+    table = catalog.load((name,))[name]
+    if table is None:
+        return None
+    try:
+        history = decode(table.properties)
+    except HistoryError as error:
+        raise HistoryError(f"the history `{name}` cannot be used: {error.message}", error.hint) from error
+    if history.project != project:
+        raise HistoryError(
+            f"the history `{name}` belongs to project `{history.project}`, not to `{project}`",
+            "give this project its own with `history: NAMESPACE.TABLE` in the project file",
+        )
+    return history
