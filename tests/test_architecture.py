@@ -45,6 +45,11 @@ def test_no_module_grows_without_limit(module: Path) -> None:
     assert lines <= LONGEST, f"{lines} lines: find the second thing that this module does, and move it out"
 
 
+def test_every_room_is_a_package_and_so_in_the_wheel() -> None:
+    folders = {module.parent for module in MODULES}
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
 def test_the_command_line_is_one_of_the_rooms() -> None:
     assert "cli" in ROOMS
 
