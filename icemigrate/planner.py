@@ -121,15 +121,8 @@ def _plan_wanted(wanted: Wanted, version: str, world: _World, surroundings: Surr
 
 def _advance(wanted: Wanted, outcome: Outcome, world: _World) -> None:
     """Let the world be as the migration leaves it."""
-    tables = dict(world.base.tables)
-    former = world.base.former
-    if wanted.formerly is not None:
-        tables.pop(wanted.formerly, None)
-        if wanted.table is None or wanted.formerly != wanted.name:
-            former |= {wanted.formerly}
-    if wanted.table is not None:
-        tables[wanted.name] = settle(wanted.table, outcome.after)
-    world.base = replace(world.base, tables=tables, former=former)
+    table = None if wanted.table is None else settle(wanted.table, outcome.after)
+    world.base = world.base.after(wanted.name, wanted.formerly, table)
     world.actual[outcome.plan.name] = None
     if outcome.after is not None:
         world.actual[outcome.after.name] = outcome.after

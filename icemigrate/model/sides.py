@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -35,6 +35,22 @@ class State:
     tables: Mapping[TableName, Table] = field(default_factory=dict)
     namespaces: frozenset[tuple[str, ...]] = frozenset()
     former: frozenset[TableName] = frozenset()
+
+    def after(self, name: TableName, formerly: TableName | None, table: Table | None) -> State:
+        """The state after a migration of one table.
+
+        :param name: the table's declared name after the migration (before it, where it is dropped).
+        :param formerly: its name before; ``None`` where the migration is its first mention.
+        :param table: the table as declared now; ``None`` where it is gone.
+        """
+        tables, former = dict(self.tables), self.former
+        if formerly is not None:
+            tables.pop(formerly, None)
+            if table is None or formerly != name:
+                former |= {formerly}
+        if table is not None:
+            tables[name] = table
+        return replace(self, tables=tables, former=former)
 
 
 EMPTY_STATE = State()

@@ -1,0 +1,94 @@
+"""What happens while a plan runs, as values; who wants to show progress or keep a log listens to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, Union
+
+from icemigrate.model.names import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationStarted:
+    """A migration begins.
+
+    :param number: which one of this run, from 1.
+    :param of: how many there are in this run.
+    """
+
+    version: str
+    description: str
+    number: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatementStarted:
+    """A statement, or a metadata commit, begins.
+
+    :param table: the table's name in the catalog; ``None`` for a namespace.
+    :param text: the statement, or the metadata commit in words.
+    :param number: which one of the migration, from 1.
+    :param of: how many the migration has.
+    """
+
+    version: str
+    table: TableName | None
+    text: str
+    number: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFinished:
+    """It has ended well; ``elapsed`` in seconds."""
+
+    version: str
+    table: TableName | None
+    text: str
+    elapsed: float
+
+
+@dataclass(frozen=True, slots=True)
+class TableVerified:
+    """The table was read back and is as the plan said."""
+
+    version: str
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class TableMarked:
+    """The table has the migration's marker under ``tag``."""
+
+    version: str
+    table: TableName
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationRecorded:
+    """The migration is in the history; ``elapsed`` in seconds since it began."""
+
+    version: str
+    elapsed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something worth saying that is no failure, such as a change that somebody else made meanwhile."""
+
+    version: str
+    table: TableName | None
+    text: str
+
+
+Event: TypeAlias = Union[
+    MigrationStarted,
+    StatementStarted,
+    StatementFinished,
+    TableVerified,
+    TableMarked,
+    MigrationRecorded,
+    Noted,
+]
