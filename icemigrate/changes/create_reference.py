@@ -1,0 +1,67 @@
+"""A branch or a tag is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icemigrate.changes.base import Change, Pair, Phase, Problem, Reversal, Statement, Subject
+from icemigrate.changes.reference_sql import (
+    CURRENT_SNAPSHOT,
+    create_sql,
+    limits_text,
+    reference_subject,
+    unsayable_problem,
+)
+from icemigrate.changes.statements import reversible
+from icemigrate.model.table import Ref, Table
+
+
+@dataclass(frozen=True, slots=True)
+class CreateReference(Change):
+    """A branch or a tag is made, on the snapshot that it names or on the current one."""
+
+    kind: ClassVar[str] = "create_reference"
+    phase: ClassVar[Phase] = Phase.REFERENCES
+    symbol: ClassVar[str] = "+"
+
+    name: str
+    ref: Ref
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[Change]:
+        """The references that are new, in alphabetical order."""
+        if pair.both is None:
+            return
+        before, after = pair.both
+        for name in sorted(after.refs.keys() - before.refs.keys()):
+            yield cls(before.name, name, after.refs[name])
+
+    @property
+    def subject(self) -> Subject:
+        """The key of a table entry."""
+        return reference_subject(self.name, self.ref.kind)
+
+    def apply(self, table: Table) -> Table:
+        """The table with the reference; a branch of a table without snapshots starts with one of its own."""
+        ref = self.ref
+        if ref.snapshot_id == CURRENT_SNAPSHOT and table.snapshot is not None:
+            ref = replace(ref, snapshot_id=table.snapshot.id)
+        return replace(table, refs={**table.refs, self.name: ref})
+
+    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+        """One ``CREATE BRANCH`` or ``CREATE TAG``."""
+        return (create_sql(catalog, self.table, self.name, self.ref),)
+
+    def problems(self, before: Table) -> Iterator[Problem]:
+        """What cannot be made."""
+        return unsayable_problem(self.table, self.name, self.ref, before.snapshot is not None)
+
+    def reversal(self, before: Table) -> Reversal:
+        """It is dropped."""
+        return reversible(f"the {self.ref.kind} is dropped")
+
+    def describe(self) -> str:
+        """What is made."""
+        return f"create {self.ref.kind} {self.name}{limits_text(self.ref)}"

@@ -1,0 +1,46 @@
+"""A sort order makes way for a column that is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from icemigrate.changes.base import Change, Pair, Phase
+from icemigrate.changes.sort_terms import OrderChange, SortTerm
+from icemigrate.model.partitioning import accepts
+from icemigrate.model.table import DISTRIBUTION_PROPERTY, Table
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSortOrder(OrderChange):
+    """The order changes before a column that it uses is dropped, which would be refused otherwise.
+
+    The new order is set at once where all its fields are there already; else there is none in between.
+    """
+
+    kind: ClassVar[str] = "free_sort_order"
+    phase: ClassVar[Phase] = Phase.FREE_ORDER
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[Change]:
+        """Whether the order that is there uses a field that goes, and the order that shall be does not."""
+        if pair.both is None:
+            return
+        before, after = pair.both
+        if before.sort_order.fields == after.sort_order.fields:
+            return
+        if all(f.source_ids[0] in pair.new for f in before.sort_order.fields):
+            return
+        terms = tuple(_terms_now(pair, after))
+        complete = len(terms) == len(after.sort_order.fields)
+        state = after if complete else before
+        yield cls(before.name, terms if complete else (), state.properties.get(DISTRIBUTION_PROPERTY))
+
+
+def _terms_now(pair: Pair, after: Table) -> Iterator[SortTerm]:
+    """The terms of the new order whose source is there already and of a type that fits."""
+    for field in after.sort_order.fields:
+        entry = pair.old.get(field.source_ids[0])
+        if entry is not None and accepts(field.transform, entry.field.type):
+            yield SortTerm(entry.path, field.transform, field.direction, field.null_order)

@@ -1,0 +1,105 @@
+"""Branches and tags in Spark SQL, and what cannot be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from icemigrate.changes.base import Problem, Sql, Subject
+from icemigrate.changes.statements import alter_table
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Ref
+from icemigrate.sql.names import quote
+
+CURRENT_SNAPSHOT = -1
+"""Snapshot id of a declared reference: the one that is current when the reference is made."""
+BRANCH, TAG = "branch", "tag"
+MAIN = "main"
+
+_UNITS = (("DAYS", 86_400_000), ("HOURS", 3_600_000), ("MINUTES", 60_000))
+
+
+def reference_subject(name: str, kind: str) -> Subject:
+    """Where a reference stands in a table entry."""
+    return ("branches" if kind == BRANCH else "tags", name)
+
+
+def create_sql(catalog: str, table: TableName, name: str, ref: Ref) -> Sql:
+    """``CREATE BRANCH`` or ``CREATE TAG``."""
+    return _reference_sql("CREATE", catalog, table, name, ref)
+
+
+def replace_sql(catalog: str, table: TableName, name: str, ref: Ref) -> Sql:
+    """``REPLACE BRANCH`` or ``REPLACE TAG``; a limit that is not said stays as it was."""
+    return _reference_sql("REPLACE", catalog, table, name, ref)
+
+
+def drop_sql(catalog: str, table: TableName, name: str, kind: str) -> Sql:
+    """``DROP BRANCH`` or ``DROP TAG``."""
+    return alter_table(catalog, table, f"DROP {kind.upper()} {quote(name)}")
+
+
+def _reference_sql(verb: str, catalog: str, table: TableName, name: str, ref: Ref) -> Sql:
+    action = f"{verb} {ref.kind.upper()} {quote(name)}"
+    if ref.snapshot_id != CURRENT_SNAPSHOT:
+        action += f" AS OF VERSION {ref.snapshot_id}"
+    if ref.max_ref_age_ms is not None:
+        action += f" RETAIN {_age(ref.max_ref_age_ms)}"
+    kept = []
+    if ref.min_snapshots_to_keep is not None:
+        kept.append(f"{ref.min_snapshots_to_keep} SNAPSHOTS")
+    if ref.max_snapshot_age_ms is not None:
+        kept.append(_age(ref.max_snapshot_age_ms))
+    if kept:
+        action += f" WITH SNAPSHOT RETENTION {' '.join(kept)}"
+    return alter_table(catalog, table, action)
+
+
+def _age(ms: int) -> str:
+    unit, size = next((u for u in _UNITS if ms % u[1] == 0), _UNITS[-1])
+    return f"{ms // size} {unit}"
+
+
+def limits(ref: Ref) -> tuple[int | None, int | None, int | None]:
+    """What is declared of a reference."""
+    return (ref.max_ref_age_ms, ref.max_snapshot_age_ms, ref.min_snapshots_to_keep)
+
+
+def limits_text(ref: Ref) -> str:
+    """The limits in words, as the end of a description; empty for none."""
+    parts = []
+    if ref.max_ref_age_ms is not None:
+        parts.append(f"for {_age(ref.max_ref_age_ms).lower()}")
+    if ref.min_snapshots_to_keep is not None:
+        parts.append(f"at least {ref.min_snapshots_to_keep} snapshots")
+    if ref.max_snapshot_age_ms is not None:
+        parts.append(f"snapshots for {_age(ref.max_snapshot_age_ms).lower()}")
+    return f", kept {', '.join(parts)}" if parts else ""
+
+
+def unsayable_problem(table: TableName, name: str, ref: Ref, has_snapshot: bool) -> Iterator[Problem]:
+    """Why a reference cannot be made, or cannot be given these limits."""
+    subject = reference_subject(name, ref.kind)
+    if name == MAIN:
+        yield Problem(
+            "main-branch",
+            table,
+            subject,
+            "`main` is the table itself: it is always there, and always a branch",
+            "write `retention: {snapshots: …}` for how long its snapshots are kept",
+        )
+    if ref.kind == TAG and not has_snapshot and ref.snapshot_id == CURRENT_SNAPSHOT:
+        yield Problem(
+            "tag-without-snapshot",
+            table,
+            subject,
+            f"tag `{name}` would point at nothing: nobody has written to the table yet",
+            "make the tag in a later migration, when the table has rows",
+        )
+    if any(ms is not None and ms % _UNITS[-1][1] for ms in (ref.max_ref_age_ms, ref.max_snapshot_age_ms)):
+        yield Problem(
+            "age-not-in-minutes",
+            table,
+            subject,
+            f"an age of {ref.kind} `{name}` is no whole number of minutes, which Spark SQL cannot say",
+            "write whole minutes, hours or days",
+        )

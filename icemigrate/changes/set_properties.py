@@ -1,0 +1,68 @@
+"""A table property is set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
+from icemigrate.changes.statements import reversible, set_properties
+from icemigrate.model.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Table
+
+OF_OTHER_KINDS = frozenset({DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY})
+"""Properties that a kind of their own looks after."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetProperty(Change):
+    """A property is set; neighbours are set in one statement.
+
+    :param before: the value that it had; ``None`` where it had none.
+    """
+
+    kind: ClassVar[str] = "set_property"
+    phase: ClassVar[Phase] = Phase.PROPERTIES
+
+    key: str
+    value: str
+    before: str | None = None
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[Change]:
+        """Properties that are new or have another value, in alphabetical order."""
+        if pair.both is None:
+            return
+        before, after = pair.both
+        for key, value in sorted(after.properties.items()):
+            if key not in OF_OTHER_KINDS and before.properties.get(key) != value:
+                yield cls(before.name, key, value, before.properties.get(key))
+
+    @property
+    def subject(self) -> Subject:
+        """The key of a table entry."""
+        return ("properties", self.key)
+
+    def apply(self, table: Table) -> Table:
+        """The table with the property."""
+        return replace(table, properties={**table.properties, self.key: self.value})
+
+    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+        """One ``SET TBLPROPERTIES``."""
+        return (set_properties(catalog, self.table, {self.key: self.value}),)
+
+    @classmethod
+    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...] | None:
+        """One ``SET TBLPROPERTIES`` for all."""
+        values = {c.key: c.value for c in changes if isinstance(c, SetProperty)}
+        return (set_properties(catalog, changes[0].table, values),)
+
+    def reversal(self, before: Table) -> Reversal:
+        """The property goes back."""
+        if self.before is None:
+            return reversible("the property is taken away again")
+        return reversible("the earlier value is set again")
+
+    def describe(self) -> str:
+        """Value before and after."""
+        return f"set {self.key} ({'unset' if self.before is None else self.before} → {self.value})"

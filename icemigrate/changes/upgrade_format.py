@@ -1,0 +1,94 @@
+"""The table goes to a newer format version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icemigrate.changes.base import (
+    Change,
+    Hazard,
+    HazardKind,
+    Pair,
+    Phase,
+    Problem,
+    Reversal,
+    Reversible,
+    Statement,
+    Subject,
+)
+from icemigrate.changes.statements import set_properties
+from icemigrate.model.table import Table
+
+LATEST = 3
+"""The newest format version that is adopted (specification, "Versioning") and known here."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeFormat(Change):
+    """The format version changes, before anything that needs it.
+
+    :param old: the version it has.
+    :param new: the version it takes.
+    """
+
+    kind: ClassVar[str] = "upgrade_format"
+    phase: ClassVar[Phase] = Phase.UPGRADE
+
+    old: int
+    new: int
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[Change]:
+        """Whether the versions differ."""
+        if pair.both is None:
+            return
+        before, after = pair.both
+        if before.format_version != after.format_version:
+            yield cls(before.name, before.format_version, after.format_version)
+
+    @property
+    def subject(self) -> Subject:
+        """The key of a table entry."""
+        return ("format_version",)
+
+    def apply(self, table: Table) -> Table:
+        """The table in the version; nothing else of it changes."""
+        return replace(table, format_version=self.new)
+
+    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+        """The one property that is no property."""
+        return (set_properties(catalog, self.table, {"format-version": str(self.new)}),)
+
+    def hazards(self, before: Table) -> tuple[Hazard, ...]:
+        """There is no way back."""
+        reason = f"a table never goes back from format version {self.new}, and readers of older ones lose it"
+        return (Hazard(HazardKind.IRREVERSIBLE, reason, self.scope()),)
+
+    def problems(self, before: Table) -> Iterator[Problem]:
+        """Down, or to a version that does not exist."""
+        if self.new < self.old:
+            yield Problem(
+                "format-downgrade",
+                self.table,
+                self.subject,
+                f"the table has format version {self.old}, and cannot go back to {self.new}",
+                f"write `format_version: {self.old}`, or copy the rows into a new table",
+            )
+        elif self.new > LATEST:
+            yield Problem(
+                "unknown-format-version",
+                self.table,
+                self.subject,
+                f"there is no format version {self.new}",
+                f"the newest is {LATEST}",
+            )
+
+    def reversal(self, before: Table) -> Reversal:
+        """None."""
+        return Reversal(Reversible.NO, "Iceberg refuses to go back to an older format version")
+
+    def describe(self) -> str:
+        """Both versions."""
+        return f"format version {self.old} → {self.new}"

@@ -1,0 +1,95 @@
+"""What a table may be: every rule over the state that a migration leads to.
+
+Rules look at a finished table, not at the way there, so the same ones serve every kind of change.
+What a table was guilty of before a migration is not held against it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from icemigrate.model.legality.breach import Breach, Rule, View
+from icemigrate.model.legality.configured import (
+    distribution_is_known,
+    no_reserved_properties,
+    properties_name_columns,
+    rows_are_retained_by_a_time,
+)
+from icemigrate.model.legality.defaults import defaults_of_the_format, defaults_of_the_type
+from icemigrate.model.legality.identifying import (
+    identifiers_are_comparable,
+    identifiers_are_required,
+    identifiers_are_there_in_every_row,
+    identifiers_exist,
+)
+from icemigrate.model.legality.naming import (
+    no_ambiguous_paths,
+    no_duplicate_names,
+    no_empty_structs,
+    no_metadata_names,
+    no_names_that_differ_in_case,
+    some_column,
+)
+from icemigrate.model.legality.ordered import sort_sources_can_be_sorted, sort_sources_exist
+from icemigrate.model.legality.partitioned import (
+    names_are_portable,
+    names_differ_from_columns,
+    no_double_fields,
+    no_redundant_times,
+    partition_sources_exist,
+    sources_outside_containers,
+    transforms_fit,
+    void_sources_exist,
+)
+from icemigrate.model.legality.sizing import sizes_in_range, types_of_the_format, unknown_is_optional
+from icemigrate.model.table import Table
+
+__all__ = ["RULES", "Breach", "problems"]
+
+RULES: tuple[Rule, ...] = (
+    some_column,
+    no_duplicate_names,
+    no_names_that_differ_in_case,
+    no_metadata_names,
+    no_ambiguous_paths,
+    no_empty_structs,
+    types_of_the_format,
+    unknown_is_optional,
+    sizes_in_range,
+    defaults_of_the_format,
+    defaults_of_the_type,
+    identifiers_exist,
+    identifiers_are_required,
+    identifiers_are_comparable,
+    identifiers_are_there_in_every_row,
+    partition_sources_exist,
+    void_sources_exist,
+    transforms_fit,
+    sources_outside_containers,
+    no_double_fields,
+    no_redundant_times,
+    names_differ_from_columns,
+    names_are_portable,
+    sort_sources_exist,
+    sort_sources_can_be_sorted,
+    no_reserved_properties,
+    properties_name_columns,
+    distribution_is_known,
+    rows_are_retained_by_a_time,
+)
+"""All rules, in the order in which they report."""
+
+
+def problems(table: Table, before: Table | None) -> Iterator[Breach]:
+    """What is wrong with a table that a migration leads to.
+
+    :param before: the table that the migration starts from; ``None`` where it makes the table.
+    """
+    found = list(_breaches(View(table, before)))
+    old = set(_breaches(View(before, before))) if found and before else set()
+    return (breach for breach in found if breach not in old)
+
+
+def _breaches(view: View) -> Iterator[Breach]:
+    for rule in RULES:
+        yield from rule(view)

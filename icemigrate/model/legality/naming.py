@@ -1,0 +1,127 @@
+"""Rules about names of columns and fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from icemigrate.model.legality.breach import Breach, View, column
+from icemigrate.model.names import Path, format_path
+from icemigrate.model.types import Field, Struct, Type, children, is_nested
+
+METADATA_COLUMNS = frozenset(
+    {
+        "_file",
+        "_pos",
+        "_deleted",
+        "_spec_id",
+        "_partition",
+        "_row_id",
+        "_last_updated_sequence_number",
+        "_change_type",
+        "_change_ordinal",
+        "_commit_snapshot_id",
+    }
+)
+"""Columns that every Iceberg table has beside its own (``MetadataColumns`` of the Java library)."""
+
+
+def no_duplicate_names(view: View) -> Iterator[Breach]:
+    """Fields of one parent have different names (specification, "Schemas": names are unique in a struct)."""
+    for path, fields in _siblings(view.table.schema.root):
+        seen: set[str] = set()
+        for field in fields:
+            if field.name in seen:
+                yield Breach(
+                    "duplicate-name",
+                    column((*path, field.name)),
+                    f"there are two fields named `{format_path((*path, field.name))}`",
+                    "give one of them another name, or drop the other one",
+                )
+            seen.add(field.name)
+
+
+def no_names_that_differ_in_case(view: View) -> Iterator[Breach]:
+    """Names of one parent differ in more than case.
+
+    Iceberg commits them; Spark, Hive and Trino read names without regard to case and fail on the table
+    then (public thread: apache/iceberg#13696).
+    """
+    for path, fields in _siblings(view.table.schema.root):
+        seen: dict[str, str] = {}
+        for field in fields:
+            other = seen.setdefault(field.name.lower(), field.name)
+            if other != field.name:
+                yield Breach(
+                    "names-differ-by-case",
+                    column((*path, field.name)),
+                    f"`{format_path((*path, field.name))}` and `{format_path((*path, other))}` differ only "
+                    "in case, which most engines do not tell apart",
+                    "give one of them another name",
+                )
+
+
+def no_metadata_names(view: View) -> Iterator[Breach]:
+    """No column is called as one of Iceberg's metadata columns.
+
+    Adding one passes, and reading the table fails later (``MetadataColumns`` of the Java library).
+    """
+    for field in view.table.schema.fields:
+        if field.name.lower() in METADATA_COLUMNS:
+            yield Breach(
+                "metadata-column-name",
+                column((field.name,)),
+                f"`{field.name}` is a metadata column of every Iceberg table",
+                "choose another name",
+            )
+
+
+def no_empty_structs(view: View) -> Iterator[Breach]:
+    """Every struct has a field.
+
+    Dropping the last one passes, and neither Parquet nor Spark can read the table afterwards.
+    """
+    for path, field in view.table.schema.walk():
+        if isinstance(field.type, Struct) and not field.type.fields:
+            yield Breach(
+                "empty-struct",
+                column(path),
+                f"struct `{format_path(path)}` has no field left",
+                f"drop `{format_path(path)}` itself, or keep one of its fields",
+            )
+
+
+def some_column(view: View) -> Iterator[Breach]:
+    """A table has a column; Iceberg lets the last one go, and no engine can write the table then."""
+    if not view.table.schema.fields:
+        yield Breach(
+            "no-columns",
+            ("columns",),
+            f"table `{view.table.name}` has no column",
+            "declare at least one column, or drop the table",
+        )
+
+
+def no_ambiguous_paths(view: View) -> Iterator[Breach]:
+    """No two fields have the same dotted name.
+
+    A column ``a.b`` and a field ``b`` of struct ``a`` are one name in Iceberg's index of names
+    (``TypeUtil.indexByName``: "multiple fields for name").
+    """
+    seen: dict[str, Path] = {}
+    for path, _ in view.table.schema.walk():
+        other = seen.setdefault(".".join(path), path)
+        if other != path:
+            yield Breach(
+                "ambiguous-path",
+                column(path),
+                f"`{format_path(path)}` and `{format_path(other)}` are the same name in Iceberg",
+                "give one of them a name without a dot",
+            )
+
+
+def _siblings(type_: Type, prefix: Path = ()) -> Iterator[tuple[Path, tuple[Field, ...]]]:
+    fields = children(type_)
+    yield prefix, fields
+    for field in fields:
+        if is_nested(field.type):
+            yield from _siblings(field.type, (*prefix, field.name))

@@ -1,0 +1,249 @@
+"""Rules about partition fields (specification, "Partitioning")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from icemigrate.model.json_form import primitive_text
+from icemigrate.model.legality.breach import Breach, View
+from icemigrate.model.names import Path, format_path
+from icemigrate.model.partitioning import (
+    IDENTITY,
+    TIME_TRANSFORMS,
+    VOID,
+    PartitionField,
+    accepts,
+    default_name,
+)
+from icemigrate.model.schema import Entry
+from icemigrate.model.types import is_nested
+
+_SUBJECT = ("partition_by",)
+_PORTABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
+
+
+def partition_sources_exist(view: View) -> Iterator[Breach]:
+    """A field that the table is partitioned by now is in the schema.
+
+    Iceberg refuses the drop (``PartitionSpec.checkCompatibility``); fields of older specs may go.
+    """
+    for field in view.table.spec.live:
+        if field.source_ids[0] not in view.fields:
+            source = _former_path(view, field)
+            yield Breach(
+                "partition-source-missing",
+                _SUBJECT,
+                f"the table is partitioned by `{field.name}`, whose source {_named(source)} is not there",
+                f"write `partition_by` without `{field.name}` in the migration that drops {_named(source)}",
+            )
+
+
+def void_sources_exist(view: View) -> Iterator[Breach]:
+    """A field that the table was partitioned by stays, as long as the spec still holds it as void.
+
+    Format version 1 never lets a partition field go.  Without its source, rows can be written no more
+    ("Cannot build accessor for field").
+    """
+    for field in view.table.spec.fields:
+        if field.transform == VOID and field.source_ids[0] not in view.fields:
+            yield Breach(
+                "void-partition-source-missing",
+                _SUBJECT,
+                f"{_named(_former_path(view, field))} was the source of partition field `{field.name}`, "
+                "which format version 1 keeps as a void one; without it no row could be written",
+                "keep the column: in this table it can be renamed or ignored, but not dropped",
+            )
+
+
+def _former_path(view: View, field: PartitionField) -> Path | None:
+    return view.before.schema.path_of(field.source_ids[0]) if view.before else None
+
+
+def _named(path: Path | None) -> str:
+    return "a field" if path is None else f"`{format_path(path)}`"
+
+
+def transforms_fit(view: View) -> Iterator[Breach]:
+    """A transform is applied to a type that it takes, and has a size where it wants one.
+
+    Specification, "Partition Transforms".
+    """
+    for field, entry in _live(view):
+        path = format_path(entry.path)
+        if len(field.source_ids) > 1:
+            yield Breach(
+                "partition-of-several-fields",
+                _SUBJECT,
+                f"partition field `{field.name}` has several sources, which no engine writes yet",
+                "partition by one field each",
+            )
+        elif not accepts(field.transform, entry.field.type):
+            yield Breach(
+                "partition-transform",
+                _SUBJECT,
+                f"`{path}` is {_type_text(entry)}, which {field.transform} cannot be applied to",
+                _transform_hint(entry),
+            )
+        elif field.transform.width is not None and field.transform.width <= 0:
+            yield Breach(
+                "partition-width",
+                _SUBJECT,
+                f"partition field `{field.name}` is {field.transform} of `{path}`; a size is 1 or more",
+                "write a positive number",
+            )
+
+
+def _type_text(entry: Entry) -> str:
+    type_ = entry.field.type
+    return f"a {type(type_).__name__.lower()}" if is_nested(type_) else f"of type {primitive_text(type_)}"
+
+
+def _transform_hint(entry: Entry) -> str:
+    if is_nested(entry.field.type):
+        return "partition by one of its fields, outside lists and maps"
+    return "partition by another transform, or by another field"
+
+
+def sources_outside_containers(view: View) -> Iterator[Breach]:
+    """A source stands in no list or map: a row has one partition (specification, "Partitioning")."""
+    for field, entry in _live(view):
+        if view.in_container(entry):
+            yield Breach(
+                "partition-source-in-list-or-map",
+                _SUBJECT,
+                f"partition field `{field.name}` is of `{format_path(entry.path)}`, "
+                "which stands in a list or a map",
+                "partition by a field outside lists and maps",
+            )
+
+
+def no_double_fields(view: View) -> Iterator[Breach]:
+    """No two partition fields have one name, or are the same transform of the same field.
+
+    ``BaseUpdatePartitionSpec``: "Cannot add duplicate partition field".
+    """
+    names: set[str] = set()
+    terms: dict[tuple[object, ...], str] = {}
+    for field in view.table.spec.fields:
+        if field.name in names:
+            yield Breach(
+                "duplicate-partition-name",
+                _SUBJECT,
+                f"two partition fields are named `{field.name}`",
+                "name one of them: `… as another_name`",
+            )
+        names.add(field.name)
+        if field.transform == VOID:
+            continue
+        other = terms.setdefault((field.source_ids, field.transform), field.name)
+        if other != field.name:
+            yield Breach(
+                "duplicate-partition-field",
+                _SUBJECT,
+                f"partition fields `{other}` and `{field.name}` are the same: {field.transform} of one field",
+                "take one of them out",
+            )
+
+
+def no_redundant_times(view: View) -> Iterator[Breach]:
+    """Two of year, month, day and hour of one field are not added together: the finer one holds the coarser.
+
+    ``BaseUpdatePartitionSpec`` refuses it in one update ("Cannot add redundant partition field"); over two
+    updates it passes, so an hour may be added where the table is partitioned by day already.
+    """
+    old = {_term(f) for f in view.before.spec.live} if view.before else set()
+    added: dict[tuple[int, ...], PartitionField] = {}
+    for field, entry in _live(view):
+        if field.transform.name not in TIME_TRANSFORMS or _term(field) in old:
+            continue
+        other = added.setdefault(field.source_ids, field)
+        if other != field:
+            finer = max(other, field, key=lambda f: TIME_TRANSFORMS.index(f.transform.name))
+            path = format_path(entry.path)
+            yield Breach(
+                "redundant-partitions",
+                _SUBJECT,
+                f"`{path}` is to be partitioned by {other.transform} and by {field.transform} at once",
+                f"keep `{finer.transform}({path})` alone: filters on the coarser one use it too",
+            )
+
+
+def _term(field: PartitionField) -> tuple[tuple[int, ...], str]:
+    return (field.source_ids, str(field.transform))
+
+
+def names_differ_from_columns(view: View) -> Iterator[Breach]:
+    """A partition field is named like no column, unless it is that column's identity.
+
+    Specification, "Partitioning"; ``PartitionSpec.Builder``: "Cannot create partition from name that exists
+    in schema".  Partition names do not follow renames of columns (public threads: apache/iceberg#11762,
+    #16217).  A void field keeps the name of its source, and nothing else may take it.
+    """
+    for field in view.table.spec.fields:
+        clash = view.paths.get(field.name)
+        if clash is None or ((clash,) == field.source_ids and field.transform in (IDENTITY, VOID)):
+            continue
+        path = format_path(view.fields[clash].path)
+        yield Breach(
+            "partition-name-is-a-column",
+            _SUBJECT if _is_new(view, field) else ("columns", path),
+            f"column `{path}` cannot be there beside a partition field of the same name"
+            + _of_source(view, field),
+            _clash_hint(view, field, path),
+        )
+
+
+def _is_new(view: View, field: PartitionField) -> bool:
+    return view.before is None or field.name not in {f.name for f in view.before.spec.fields}
+
+
+def _of_source(view: View, field: PartitionField) -> str:
+    source = view.fields.get(field.source_ids[0])
+    if source is None or source.path == tuple(field.name.split(".")):
+        return ""
+    return f", which is made of `{format_path(source.path)}`"
+
+
+def _clash_hint(view: View, field: PartitionField, column: str) -> str:
+    source = view.fields.get(field.source_ids[0])
+    if field.transform == VOID or source is None:
+        return (
+            f"give column `{column}` another name: "
+            "format version 1 keeps the names of its dropped partition fields"
+        )
+    term = format_path(source.path)
+    if field.transform != IDENTITY:
+        width = "" if field.transform.width is None else f"{field.transform.width}, "
+        term = f"{field.transform.name}({width}{term})"
+    name = default_name(source.path, field.transform)
+    name = name if name not in view.paths or field.transform == IDENTITY else f"{name}_part"
+    return (
+        f"either name the partition field anew (`partition_by: [… {term} as {name}]`), "
+        "or give the column another name"
+    )
+
+
+def names_are_portable(view: View) -> Iterator[Breach]:
+    """Partition names are of letters, digits and underscores, since they become field names in Avro files.
+
+    Iceberg encodes others, other readers reject the files (public thread: apache/iceberg-python#2123).  Dots
+    are let through: Iceberg's own names for nested fields have them.
+    """
+    for field in view.table.spec.live:
+        if not _PORTABLE.match(field.name):
+            yield Breach(
+                "partition-name-not-portable",
+                _SUBJECT,
+                f"partition name `{field.name}` has characters that some readers of manifests reject",
+                "give it a plain name: `… as plain_name`",
+                is_warning=True,
+            )
+
+
+def _live(view: View) -> Iterator[tuple[PartitionField, Entry]]:
+    """The live fields whose first source exists."""
+    for field in view.table.spec.live:
+        entry = view.fields.get(field.source_ids[0])
+        if entry is not None:
+            yield field, entry

@@ -1,0 +1,44 @@
+"""Properties that are no properties: what is said elsewhere, and where."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+_ITSELF = "Iceberg keeps it itself; take the property out"
+
+RESERVED_PROPERTIES = MappingProxyType(
+    {
+        "format-version": "write `format_version: 3`",
+        "sort-order": "write `sort_by: […]`",
+        "default-sort-order": "write `sort_by: […]`",
+        "default-partition-spec": "write `partition_by: […]`",
+        "identifier-fields": "write `identifier: […]`",
+        "current-schema": "write `columns: […]`",
+        "location": "write `location: …`",
+        "provider": "tables are always Iceberg's; take the property out",
+        "format": "tables are always Iceberg's; the files' format is `write.format.default`",
+        "owner": "the catalog sets it when the table is made; take the property out",
+        "external": "the catalog decides it; take the property out",
+        "is_managed_location": "the catalog decides it; take the property out",
+        "collation": "columns have no collation in Iceberg; take the property out",
+        "uuid": _ITSELF,
+        "snapshot-count": _ITSELF,
+        "current-snapshot-id": _ITSELF,
+        "current-snapshot-summary": _ITSELF,
+        "current-snapshot-timestamp-ms": _ITSELF,
+        "cherry-pick-snapshot-id": "it moves rows, not the table's definition; take the property out",
+    }
+)
+"""Reserved names, in lower case, and what to do instead.
+
+They are ``TableProperties.RESERVED_PROPERTIES`` of Iceberg, those that its ``SparkCatalog.alterTable``
+takes for something else, and ``CatalogV2Util.TABLE_RESERVED_PROPERTIES`` of Spark.
+"""
+
+
+def instead(key: str) -> str | None:
+    """What to do instead of setting a reserved property; ``None`` where it is an ordinary one.
+
+    Spark and Iceberg compare some of these names without regard to case, so all are.
+    """
+    return RESERVED_PROPERTIES.get(key.lower())
