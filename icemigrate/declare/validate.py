@@ -104,19 +104,19 @@ class _Check:
     def _mapping(self, node: Mapping, rule: Rule) -> None:
         properties = rule.properties
         given = set()
-        before: Node | None = None
+        before: tuple[Node, bool] | None = None
         for key, value in node.entries:
             given.add(key.text)
             inner = properties.get(key.text)
             if inner is not None:
                 self.node(value, inner, key.text, False)
             elif rule.closed:
-                self._unknown_key(key, value, before, rule)
+                self._unknown_key(key, before, rule)
             elif rule.others is not None:
                 self.node(value, rule.others, key.text, False)
             if rule.names is not None:
                 self._key(key, rule.names)
-            before = value
+            before = (value, inner is not None and inner.secret)
         for needed in rule.required:
             if needed not in given:
                 self._add(
@@ -177,14 +177,14 @@ class _Check:
         message = f"{what} must be {_either([f'`{one}`' for one in known])}, not {self._shown(node, rule)}"
         self._add("bad-value", message, node.place, did_you_mean(node.text, known))
 
-    def _unknown_key(self, key: Scalar, value: Node, before: Node | None, rule: Rule) -> None:
-        if (whole := split_by_comma(before, key)) is not None:
-            self._add(
-                "split-value",
-                f"the comma before {shorten(key.text)} ends the value",
-                key.place,
-                f'put the whole value in quotes: "{whole}"',
-            )
+    def _unknown_key(self, key: Scalar, before: tuple[Node, bool] | None, rule: Rule) -> None:
+        """:param before: the value above the key, and whether it is secret."""
+        whole = None if before is None else split_by_comma(before[0], key)
+        if before is not None and whole is not None:
+            secret = before[1]
+            message = f"the comma before {'this' if secret else shorten(key.text)} ends the value"
+            hint = "put the whole value in quotes" + ("" if secret else f': "{whole}"')
+            self._add("split-value", message, key.place, hint)
             return
         hint = did_you_mean(key.text, rule.properties)
         if hint is None and key.text in self.schema.homes:

@@ -1,0 +1,216 @@
+"""An environment's node → :class:`Environment`, with ``${NAME}`` put in for the chosen one alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping as Dict
+from pathlib import Path
+from typing import Literal, cast
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from icemigrate.declare.migration import UNSET
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
+from icemigrate.declare.schema import load_schema
+from icemigrate.declare.validate import validate
+from icemigrate.declare.values import entries, flag, items, mapping, properties, retention, text
+from icemigrate.diagnostics import Diagnostic, did_you_mean
+from icemigrate.errors import Mistakes, UsageError
+from icemigrate.project.mistakes import catalog_mistakes
+from icemigrate.project.values import (
+    CatalogSettings,
+    CatalogType,
+    Environment,
+    Override,
+    Project,
+    Secret,
+    Setting,
+    SparkSettings,
+    StorageSettings,
+    is_secret_key,
+)
+
+STATE_FOLDER = ".icemigrate"
+_NAME = re.compile(r"\$(\$)?\{([^}]*)\}")
+
+
+def embedded_environment(root: Path, name: str = "local") -> Environment:
+    """The default that needs no file: a SQLite catalog and a warehouse in ``.icemigrate/``."""
+    state = root / STATE_FOLDER
+    return Environment(
+        name, CatalogSettings(name, "sqlite", str(state / "catalog.db"), str(state / "warehouse"))
+    )
+
+
+def choose_environment(project: Project, name: str | None, environ: Dict[str, str]) -> Environment:
+    """The environment to work with, its ``${NAME}`` put in.
+
+    :param name: ``None`` for the project's default.
+    :param environ: the process environment.
+    :raises UsageError: when there is no such environment.
+    :raises Mistakes: when variables are missing (all are named), or hold what does not fit.
+    """
+    known = ", ".join(project.environments)
+    if name is None:
+        name = project.default_environment
+        if name is None:
+            raise UsageError("which environment?", f"name one with `--env`: {known}")
+    if name not in project.environments:
+        hint = did_you_mean(name, project.environments) or f"known here: {known}"
+        raise UsageError(f"there is no environment `{name}`", hint)
+    if name not in project.nodes:
+        return project.environments[name]
+    missing: dict[Diagnostic, None] = {}
+    node = _interpolate(project.nodes[name], environ, missing)
+    if missing:
+        raise Mistakes(tuple(missing))
+    schema = load_schema("project")
+    wrong = validate(node, schema, schema.definitions["environment"], name)
+    wrong = wrong or tuple(catalog_mistakes(mapping(mapping(node).get("catalog"))))
+    if wrong:
+        raise Mistakes(wrong)
+    return build_environment(name, mapping(node), project.root)
+
+
+def _interpolate(node: Node, environ: Dict[str, str], missing: dict[Diagnostic, None]) -> Node:
+    if isinstance(node, Sequence):
+        return Sequence(tuple(_interpolate(item, environ, missing) for item in node.items), node.place)
+    if isinstance(node, Mapping):
+        pairs = tuple((key, _interpolate(value, environ, missing)) for key, value in node.entries)
+        return Mapping(pairs, node.place)
+    if not isinstance(node.value, str) or "${" not in node.value:
+        return node
+    place = node.place
+
+    def value_of(found: re.Match[str]) -> str:
+        if found.group(1):
+            return found.group(0)[1:]
+        name = found.group(2)
+        if name not in environ:
+            message = f"the environment variable `{name}` is not set"
+            missing[Diagnostic("missing-variable", message, place, f"export {name}=…")] = None
+        return environ.get(name, "")
+
+    put = _NAME.sub(value_of, node.text)
+    return Scalar(put, put, place)
+
+
+def build_environment(name: str, node: Mapping, root: Path) -> Environment:
+    """Read an environment that fits the schema and :mod:`icemigrate.project.mistakes`."""
+    record, publish = _text(node, "record") or "tags", _text(node, "publish") or "atomic"
+    return Environment(
+        name,
+        _catalog(name, mapping(node.get("catalog")), root),
+        _storage(node.get("storage")),
+        _spark(node.get("spark"), root),
+        {key.text: text(value) for key, value in entries(node.get("namespaces"))},
+        tuple(_override(mapping(item)) for item in items(node.get("overrides"))),
+        cast('Literal["tags", "history"]', record),
+        cast('Literal["atomic", "direct"]', publish),
+    )
+
+
+def _text(node: Mapping, key: str) -> str | None:
+    value = node.get(key)
+    return None if value is None else text(value)
+
+
+def _secret(node: Mapping, key: str) -> Secret | None:
+    written = _text(node, key)
+    return None if written is None else Secret(written)
+
+
+def _settings(node: Node | None) -> dict[str, Setting]:
+    given = {key: value or "" for key, value in properties(node).items()}
+    return {key: Secret(value) if is_secret_key(key) else value for key, value in given.items()}
+
+
+def _catalog(environment: str, node: Mapping, root: Path) -> CatalogSettings:
+    written = text(node.get("type"))
+    kind = cast(CatalogType, "sql" if written == "jdbc" else written)
+    uri, warehouse = _text(node, "uri"), _text(node, "warehouse")
+    user, password = _text(node, "user"), _secret(node, "password")
+    if kind == "sqlite":
+        file = re.sub(r"^(jdbc:sqlite:|sqlite:///)", "", uri or f"{STATE_FOLDER}/catalog.db")
+        uri = str(_below(root, file))
+        warehouse = warehouse or f"{STATE_FOLDER}/warehouse"
+    elif kind == "sql" and uri is not None:
+        uri, own_user, own_password = split_credentials(uri)
+        user = user or own_user
+        password = password or (Secret(own_password) if own_password else None)
+    if warehouse is not None and kind == "sqlite" and ":/" not in warehouse:
+        warehouse = str(_below(root, warehouse))
+    return CatalogSettings(
+        _text(node, "name") or environment,
+        kind,
+        uri,
+        warehouse,
+        user,
+        password,
+        _secret(node, "credential"),
+        _secret(node, "token"),
+        _settings(node.get("properties")),
+    )
+
+
+def _below(root: Path, path: str) -> Path:
+    return root / Path(path).expanduser()
+
+
+def split_credentials(uri: str) -> tuple[str, str | None, str | None]:
+    """A database URL without user and password, and those two.
+
+    ``postgresql+psycopg2://me:pw@host/db``, ``jdbc:postgresql://host/db?user=me&password=pw`` and mixtures.
+
+    What is not a URL, such as a ``${NAME}`` that is yet to be put in, is handed back as it is.
+    """
+    try:
+        parts = urlsplit(uri.removeprefix("jdbc:"))
+    except ValueError:
+        return uri, None, None
+    userinfo, _, host = parts.netloc.rpartition("@")
+    user, _, password = userinfo.partition(":")
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    user, password = unquote(user) or query.pop("user", ""), unquote(password) or query.pop("password", "")
+    bare = parts._replace(netloc=host, query=urlencode(query)).geturl()
+    return bare, user or None, password or None
+
+
+def _storage(node: Node | None) -> StorageSettings:
+    if node is None:
+        return StorageSettings()
+    given = mapping(node)
+    return StorageSettings(
+        _text(given, "endpoint"),
+        None if given.get("path_style") is None else flag(given.get("path_style")),
+        _text(given, "region"),
+        _secret(given, "access_key"),
+        _secret(given, "secret_key"),
+        _secret(given, "session_token"),
+        _settings(given.get("properties")),
+    )
+
+
+def _spark(node: Node | None, root: Path) -> SparkSettings:
+    if node is None:
+        return SparkSettings()
+    given = mapping(node)
+    jars = _text(given, "jars")
+    return SparkSettings(
+        _text(given, "master"),
+        _text(given, "remote"),
+        None if jars is None else _below(root, jars),
+        _settings(given.get("conf")),
+    )
+
+
+def _override(node: Mapping) -> Override:
+    policy, tables = node.get("retention"), node.get("tables")
+    assert tables is not None
+    kept = UNSET if policy is None else retention(policy)
+    return Override(
+        text(tables),
+        tables.place,
+        properties(node.get("properties")),
+        kept,
+        _text(node, "location"),
+    )

@@ -1,0 +1,87 @@
+"""What can be wrong with a project file beyond its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
+from icemigrate.declare.values import entries, mapping, text
+from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
+from icemigrate.project.values import is_secret_key
+
+_NEEDS_URI = frozenset({"sql", "jdbc", "rest", "hive"})
+_MEANT_FOR = {
+    "user": frozenset({"sql", "jdbc"}),
+    "password": frozenset({"sql", "jdbc"}),
+    "credential": frozenset({"rest"}),
+    "token": frozenset({"rest"}),
+}
+_SECRETS = frozenset({"password", "credential", "token", "secret_key", "session_token"})
+
+
+def project_mistakes(content: Mapping) -> Iterator[Diagnostic]:
+    """What no schema says about a project file that fits it."""
+    names = [key.text for key, _ in entries(content.get("environments"))] or ["local"]
+    chosen = content.get("default_environment")
+    if chosen is not None and text(chosen) not in names:
+        hint = did_you_mean(text(chosen), names) or "known here: " + ", ".join(names)
+        yield Diagnostic(
+            "unknown-environment", f"there is no environment `{text(chosen)}`", chosen.place, hint
+        )
+    for _, environment in entries(content.get("environments")):
+        yield from catalog_mistakes(mapping(mapping(environment).get("catalog")))
+        spark = mapping(environment).get("spark")
+        if isinstance(spark, Mapping) and spark.get("master") is not None and spark.get("remote") is not None:
+            message = "Spark is reached by only one of `master` and `remote`"
+            yield Diagnostic("conflicting-keys", message, spark.key_place("remote"))
+        yield from _plain_secrets(environment)
+
+
+def catalog_mistakes(catalog: Mapping) -> Iterator[Diagnostic]:
+    """Whether a catalog's keys fit its type."""
+    kind = text(catalog.get("type"))
+    uri = catalog.get("uri")
+    if uri is None and kind in _NEEDS_URI:
+        yield Diagnostic("missing-key", f"`uri` is missing: a `{kind}` catalog needs it", catalog.place)
+    for key, kinds in _MEANT_FOR.items():
+        if catalog.get(key) is not None and kind not in kinds:
+            message = f"`{key}` has no meaning for a `{kind}` catalog"
+            yield Diagnostic("conflicting-keys", message, catalog.key_place(key))
+    if uri is not None and kind in ("sql", "jdbc") and "${" not in text(uri):
+        if not _is_database_url(text(uri)):
+            hint = "for example `postgresql://db.example.com/lake`"
+            yield Diagnostic("bad-format", "`uri` is not the URL of a database", uri.place, hint)
+
+
+def _is_database_url(uri: str) -> bool:
+    try:
+        parts = urlsplit(uri.removeprefix("jdbc:"))
+    except ValueError:
+        return False
+    return bool(parts.scheme and "://" in uri)
+
+
+def _plain_secrets(node: Node) -> Iterator[Diagnostic]:
+    if isinstance(node, Sequence):
+        for item in node.items:
+            yield from _plain_secrets(item)
+    elif isinstance(node, Mapping):
+        for key, value in node.entries:
+            if not isinstance(value, Scalar):
+                yield from _plain_secrets(value)
+            elif "${" not in value.text and (
+                key.text in _SECRETS or (is_secret_key(key.text) and _is_long_text(value))
+            ):
+                yield Diagnostic(
+                    "secret-in-file",
+                    f"`{key.text}` stands in the project file for all to read",
+                    value.place,
+                    "write `${NAME}` and set NAME in the process environment",
+                    Severity.WARNING,
+                )
+
+
+def _is_long_text(value: Scalar) -> bool:
+    """A key's name alone convicts too many settings; a flag or a number under it is no secret."""
+    return isinstance(value.value, str) and len(value.text) >= 8
