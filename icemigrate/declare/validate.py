@@ -183,8 +183,8 @@ class _Check:
         if before is not None and whole is not None:
             secret = before[1]
             message = f"the comma before {'this' if secret else shorten(key.text)} ends the value"
-            hint = "put the whole value in quotes" + ("" if secret else f': "{whole}"')
-            self._add("split-value", message, key.place, hint)
+            shown = "" if secret else f': "{whole}"'
+            self._add("split-value", message, key.place, f"put the whole value in quotes{shown}")
             return
         hint = did_you_mean(key.text, rule.properties)
         if hint is None and key.text in self.schema.homes:

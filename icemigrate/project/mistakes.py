@@ -48,10 +48,10 @@ def catalog_mistakes(catalog: Mapping) -> Iterator[Diagnostic]:
         if catalog.get(key) is not None and kind not in kinds:
             message = f"`{key}` has no meaning for a `{kind}` catalog"
             yield Diagnostic("conflicting-keys", message, catalog.key_place(key))
-    if uri is not None and kind in ("sql", "jdbc") and "${" not in text(uri):
-        if not _is_database_url(text(uri)):
-            hint = "for example `postgresql://db.example.com/lake`"
-            yield Diagnostic("bad-format", "`uri` is not the URL of a database", uri.place, hint)
+    is_written = uri is not None and "${" not in text(uri)
+    if uri is not None and is_written and kind in ("sql", "jdbc") and not _is_database_url(text(uri)):
+        hint = "for example `postgresql://db.example.com/lake`"
+        yield Diagnostic("bad-format", "`uri` is not the URL of a database", uri.place, hint)
 
 
 def _is_database_url(uri: str) -> bool:

@@ -1,0 +1,159 @@
+"""The texts that ``init`` and ``new`` write, and the one function that writes them."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from icemigrate.declare.schema import schema_text
+from icemigrate.declare.version import Version
+from icemigrate.errors import IcemigrateError, UsageError
+
+_WIDTH = 4
+_TIMESTAMP_DIGITS = 14
+_SLUG_LENGTH = 60
+
+_PROJECT = """\
+# yaml-language-server: $schema=schemas/project.schema.json
+# Without any of this, icemigrate works on a SQLite catalog and a warehouse in `.icemigrate/`.
+project: {project}
+environments:
+  local:
+    catalog: {{type: sqlite}}
+  # prod:
+  #   catalog:
+  #     {{type: rest, name: lake, uri: "${{CATALOG_URI}}", warehouse: "s3://lake", credential: "${{CREDENTIAL}}"}}
+  #   storage: {{region: us-east-1}}
+  #   spark: {{master: yarn}}
+default_environment: local
+"""
+
+_FIRST = """\
+# yaml-language-server: $schema=../schemas/migration.schema.json
+description: Create the table of events
+namespaces: [demo]
+tables:
+  - name: demo.events
+    description: What happened, one row for each event
+    columns:
+      - {name: id, type: long, required: true}
+      - {name: happened_at, type: timestamptz, required: true}
+      - {name: kind, type: string}
+    partition_by: [day(happened_at)]
+    sort_by: [happened_at]
+"""
+
+_NEXT = """\
+# yaml-language-server: $schema={schema}
+description: {description}
+# tables:
+#   - name: namespace.table
+#     renames: {{old_name: new_name}}
+#     columns:
+#       - {{name: added_column, type: string}}
+"""
+
+_WORKFLOW = """\
+name: Migrations
+on:
+  pull_request:
+    paths: ["{migrations}/**", icemigrate.yaml]
+permissions:
+  contents: read
+jobs:
+  check:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+      - run: pip install icemigrate
+      - run: icemigrate check
+"""
+
+_IGNORED = """\
+.icemigrate/
+"""
+
+
+def init_files(project: str, migrations: str = "migrations") -> dict[str, str]:
+    """The files of a new project: path relative to its folder → text."""
+    return {
+        "icemigrate.yaml": _PROJECT.format(project=project),
+        f"{migrations}/0001_create_events.yaml": _FIRST,
+        ".github/workflows/icemigrate.yaml": _WORKFLOW.format(migrations=migrations),
+        "schemas/migration.schema.json": schema_text("migration"),
+        "schemas/project.schema.json": schema_text("project"),
+        ".gitignore": _IGNORED,
+    }
+
+
+def new_file_name(title: str, existing: Iterable[Version], now: datetime.datetime) -> str:
+    """The name of the next migration: ``rename volume`` → ``0004_rename_volume.yaml``.
+
+    Numbers go on by one and keep the widest width in use; where the newest file has a timestamp of
+    fourteen digits, so has the next.
+
+    :param now: used for timestamps only; in UTC, so that colleagues' files sort.
+    :raises UsageError: when nothing of the title is left for a file's name.
+    """
+    slug = slugify(title)
+    if not slug:
+        raise UsageError(f"`{title}` gives no name for a file", 'say what it does: `new "rename volume"`')
+    return f"{_next_version(tuple(existing), now)}_{slug}.yaml"
+
+
+def slugify(title: str) -> str:
+    """``Größe: rename it!`` → ``grosse_rename_it``: ASCII letters and digits, joined by ``_``."""
+    plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "_", plain)[:_SLUG_LENGTH].strip("_")
+
+
+def _next_version(existing: tuple[Version, ...], now: datetime.datetime) -> str:
+    if not existing:
+        return "1".zfill(_WIDTH)
+    newest = max(existing)
+    if len(newest.text) == _TIMESTAMP_DIGITS and not newest.text.startswith("0"):
+        number = max(int(now.astimezone(datetime.timezone.utc).strftime("%Y%m%d%H%M%S")), newest.number + 1)
+        return str(number)
+    width = max(len(version.text) for version in existing)
+    return str(newest.number + 1).zfill(width)
+
+
+def new_text(title: str, schema: str = "../schemas/migration.schema.json") -> str:
+    """The text of a new migration file.
+
+    :param schema: where the file's schema is, as seen from it; for editors.
+    """
+    words = " ".join(title.split())
+    quoted = "'" + words.replace("'", "''") + "'"
+    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9 ,.()/-]*", words) is not None
+    return _NEXT.format(schema=schema, description=words if plain else quoted)
+
+
+def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write files that must not be there yet: all of them, or none when one exists.
+
+    :param files: path relative to ``folder`` → text.
+    :raises UsageError: when one of them exists; nothing is written then.
+    :raises IcemigrateError: when a file cannot be written.
+    """
+    paths = [folder / name for name in files]
+    if taken := [path for path in paths if path.exists() or path.is_symlink()]:
+        names = ", ".join(f"`{path.relative_to(folder)}`" for path in taken)
+        raise UsageError(
+            f"{names} is there already; nothing was written", "remove it, or choose another name"
+        )
+    for path, text in zip(paths, files.values(), strict=True):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+        except OSError as error:
+            why = (error.strerror or type(error).__name__).lower()
+            raise IcemigrateError(f"`{path}` cannot be written: {why}") from error
+    return tuple(paths)
