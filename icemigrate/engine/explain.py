@@ -53,7 +53,7 @@ def explain(error: BaseException) -> EngineError:
     """The error as one message: the first line of the innermost cause that has something to say."""
     if isinstance(error, EngineError):
         return error
-    if type(error).__name__ in ("Py4JNetworkError", "ConnectionRefusedError"):
+    if _jvm_has_ended(error):
         return EngineError("Spark's JVM has ended", "ICEMIGRATE_DEBUG=1 shows what it prints")
     chain = causes(error)
     telling = [cause for cause in chain if cause.message.strip()]
@@ -87,6 +87,19 @@ def start_failure(output: str) -> str | None:
         if found:
             return found[1].strip()
     return None
+
+
+def _jvm_has_ended(error: BaseException) -> bool:
+    """Py4J reports it in three ways, of which the plain ``Py4JError`` has other meanings too."""
+    kind = type(error).__name__
+    if isinstance(error, ConnectionError) or kind == "Py4JNetworkError":
+        return True
+    if kind != "Py4JError":
+        return False
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None
 
 
 def _first_line(message: str) -> str:

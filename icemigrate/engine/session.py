@@ -52,7 +52,7 @@ class SparkSettings:
 
     catalog_name: str
     catalog_conf: Mapping[str, str]
-    master: str = "local[2]"
+    master: str = "local[*]"
     conf: Mapping[str, str] = field(default_factory=dict)
     jars_dir: Path | None = None
     packages: tuple[str, ...] = ()
@@ -97,6 +97,8 @@ def start(settings: SparkSettings) -> SparkSession:
     running = SparkContext._active_spark_context
     if running is not None:
         return _another_session(SparkSession(running), settings)
+    # A JVM whose context was stopped has the class path of that context.
+    _end_jvm()
     release = spark_release(pyspark.__version__)
     found = java.find(release.java)
     located = jars.locate(
@@ -114,7 +116,7 @@ def start(settings: SparkSettings) -> SparkSession:
         try:
             gateway = _launch(conf, found, settings.is_local, output)
             return _session(SparkSession, conf, gateway)
-        except (Py4JError, PySparkException) as error:
+        except (Py4JError, PySparkException, OSError) as error:
             cause = start_failure(_text(output)) or explain(error).message
             _end_jvm()
             raise EngineError(f"Spark did not start: {cause}", _start_hint(bool(located.packages))) from error

@@ -183,6 +183,7 @@ def test_a_lost_race_is_told_from_other_failures(
 FAILS_THEN_STARTS = """
 import sys
 from pathlib import Path
+from icemigrate.engine.explain import explain
 from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
 from icemigrate.errors import EngineError
 
@@ -192,14 +193,24 @@ try:
     start(SparkSettings("lake", conf, conf={"spark.driver.port": "not a number"}))
 except EngineError as error:
     print("fault:", error.message)
-for _ in range(2):
+
+def kill(spark):
+    process = spark.sparkContext._gateway.proc
+    process.kill()
+    process.wait()
+
+for end in (stop, lambda spark: spark.stop(), kill):
     spark = start(SparkSettings("lake", conf))
     print(spark.sql("SHOW NAMESPACES IN lake").count())
-    stop(spark)
+    end(spark)
+try:
+    spark.sql("SHOW NAMESPACES IN lake")
+except Exception as error:
+    print(explain(error).message)
 """
 
 
-def test_after_a_failed_start_and_after_a_stop_another_may_follow(tmp_path: Path) -> None:
+def test_however_a_session_ended_another_may_follow(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", FAILS_THEN_STARTS, str(tmp_path)],
         stdin=subprocess.DEVNULL,
@@ -209,6 +220,7 @@ def test_after_a_failed_start_and_after_a_stop_another_may_follow(tmp_path: Path
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    fault, *counts = ran.stdout.splitlines()
+    fault, *counts, ended = ran.stdout.splitlines()
     assert fault.startswith("fault: Spark did not start: ")
-    assert counts == ["0", "0"]
+    assert counts == ["0", "0", "0"]
+    assert ended == "Spark's JVM has ended"
