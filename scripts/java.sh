@@ -17,19 +17,27 @@ from icemigrate.versions import CURRENT
 try:
     java.find(CURRENT.java)
 except EngineError as error:
-    sys.exit(f"{error.message}\n{error.hint}")
+    sys.exit(f"{error.message}\n  {error.hint}")
 PYTHON
+}
+
+install() {
+    local root
+    if command -v apt-get >/dev/null; then
+        install_package "Java for Spark" openjdk-17-jre-headless openjdk-21-jre-headless
+    elif command -v dnf >/dev/null; then
+        root=$(as_root) || return 1
+        say "Installing Java for Spark with dnf: java-17-openjdk-headless"
+        $root timeout 900 dnf install -y -q java-17-openjdk-headless </dev/null >&2
+    elif command -v brew >/dev/null; then
+        say "Installing Java for Spark with brew: openjdk@17"
+        timeout 900 brew install --quiet openjdk@17 </dev/null >&2
+    else
+        return 1
+    fi
 }
 
 why=$(search 2>&1) && exit 0
 say "$why"
-if command -v apt-get >/dev/null; then
-    install_package "Java for Spark" openjdk-17-jre-headless openjdk-21-jre-headless || true
-elif command -v dnf >/dev/null && root=$(as_root); then
-    say "Installing Java for Spark with dnf (java-17-openjdk-headless)"
-    $root timeout 900 dnf install -y -q java-17-openjdk-headless </dev/null >&2 || true
-elif command -v brew >/dev/null; then
-    say "Installing Java for Spark with brew (openjdk@17)"
-    timeout 900 brew install --quiet openjdk@17 </dev/null >&2 || true
-fi
+install || exit 1
 search
