@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from icemigrate.model.names import TableName
 
@@ -83,12 +83,12 @@ class Noted:
     text: str
 
 
-Event: TypeAlias = Union[
-    MigrationStarted,
-    StatementStarted,
-    StatementFinished,
-    TableVerified,
-    TableMarked,
-    MigrationRecorded,
-    Noted,
-]
+Event: TypeAlias = (
+    MigrationStarted
+    | StatementStarted
+    | StatementFinished
+    | TableVerified
+    | TableMarked
+    | MigrationRecorded
+    | Noted
+)

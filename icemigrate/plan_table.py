@@ -172,6 +172,7 @@ def _known(case: _Case, goal: Table, base: Table, actual: Mapping[TableName, Tab
         if there is None and target is not None and _same_table(base, target):
             there = target
             notes.append(f"renamed already: {old_name} → {case.name}")
+            old_name = case.name
         elif there is not None:
             if target is not None:
                 return _taken(case, there, old_name)

@@ -6,6 +6,7 @@ from icemigrate.catalog.port import Catalog
 from icemigrate.errors import HistoryError
 from icemigrate.history.properties import History, decode
 from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
 
 
 def read(catalog: Catalog, name: TableName, project: str) -> History | None:
@@ -16,8 +17,14 @@ def read(catalog: Catalog, name: TableName, project: str) -> History | None:
     :raises CatalogError: as the catalog does.
     """
     table = catalog.load((name,))[name]
-    if table is None:
-        return None
+    return None if table is None else history_of(table, name, project)
+
+
+def history_of(table: Table, name: TableName, project: str) -> History:
+    """What a history table says.
+
+    :raises HistoryError: as :func:`read`.
+    """
     try:
         history = decode(table.properties)
     except HistoryError as error:

@@ -1,0 +1,117 @@
+"""What icemigrate asks of the one who changes tables: Spark, or a double of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+
+TAG_PREFIX = "icemigrate-"
+SUMMARY_PREFIX = "icemigrate."
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The record of a migration on a table itself: a tagged snapshot without rows of its own.
+
+    :param checksum: of the migration file's parsed content.
+    :param before: the snapshot that was current before the migration, where the table had rows then;
+        ``None`` leaves an earlier tag of it alone.
+    :param keep: how long from now the tags are kept; ``None`` for ever.
+    """
+
+    project: str
+    version: str
+    description: str
+    checksum: str
+    before: int | None = None
+    keep: timedelta | None = None
+
+    @property
+    def tag(self) -> str:
+        """The tag under which the table reads with the migration's schema."""
+        return f"{TAG_PREFIX}{self.version}"
+
+    @property
+    def before_tag(self) -> str:
+        """The tag under which the rows are as they were before it."""
+        return f"{self.tag}-before"
+
+    @property
+    def summary(self) -> dict[str, str]:
+        """What the snapshot's summary says."""
+        values = {
+            "project": self.project,
+            "version": self.version,
+            "description": self.description,
+            "checksum": self.checksum,
+        }
+        return {f"{SUMMARY_PREFIX}{key}": value for key, value in values.items()}
+
+
+class Engine(Protocol):
+    """Who changes tables.
+
+    Names are those in the catalog, without the catalog's own name.  Every method may raise
+    :class:`~icemigrate.errors.EngineError`; nothing else comes out of the engine.
+    """
+
+    def sql(self, text: str) -> None:
+        """Run one statement."""
+        ...
+
+    def create_namespace(self, namespace: tuple[str, ...]) -> None:
+        """Make a namespace, unless it is there."""
+        ...
+
+    def table(self, name: TableName) -> Table | None:
+        """The table as it is now, not as some cache has it; ``None`` where there is none."""
+        ...
+
+    def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:
+        """The table's metadata as it is now; ``None`` where there is no such table."""
+        ...
+
+    def commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
+        """Fold a change over the table as it is, in one commit that asserts what was read.
+
+        Where another writer was faster, the fold is done again on what is there then.
+
+        :param fold: the table as it shall be; called again on every try, so it must be pure.
+        :returns: the table after the commit; as it was, where the fold changes nothing.
+        """
+        ...
+
+    def create(self, table: Table) -> Table:
+        """Make a table under exactly the field ids given, of types that Spark SQL may have no words for.
+
+        :returns: the table that was made.
+        """
+        ...
+
+    def mark(self, name: TableName, marker: Marker) -> None:
+        """Put the marker and its tags on a table, in one commit that moves no branch.
+
+        Tags of an earlier run of the same migration are replaced.
+        """
+        ...
+
+    def append(
+        self,
+        name: TableName,
+        rows: Sequence[Mapping[str, Any]],
+        properties: Mapping[str, str],
+        remove: Sequence[str],
+        expected: Mapping[str, str | None],
+    ) -> None:
+        """Append rows, set properties and remove others, all in one commit.
+
+        :param rows: values by column; ``datetime`` with a time zone for ``timestamptz``, JSON's values else.
+        :param expected: properties that must still have these values (``None``: be absent).
+        :raises EngineError: another writer was faster; nothing was written.
+        """
+        ...

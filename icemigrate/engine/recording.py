@@ -1,0 +1,122 @@
+"""The engine that is none: it keeps tables in memory and writes down what it was asked for.
+
+It speaks no SQL.  A plan tells it what each statement comes to: when the last one of a step is run, the
+step's changes are folded over the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+from icemigrate.changes.base import Sql
+from icemigrate.engine.port import Engine, Marker
+from icemigrate.errors import EngineError
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
+from icemigrate.model.table import Table
+from icemigrate.plan import Plan, TablePlan
+
+
+@dataclass(slots=True)
+class RecordingEngine(Engine):
+    """An engine for trying a plan out without Java.
+
+    :param tables: by name; changed by what is run.
+    :param effects: what a statement does to the tables, by its text.
+    :param fails: statements, or parts of their text, that fail.
+    :param ignores: statements, or parts of their text, that are accepted and do nothing.
+    :param log: all that was asked for, in order.
+    :param rows: what was appended, by table.
+    """
+
+    tables: dict[TableName, Table] = field(default_factory=dict)
+    effects: dict[str, Callable[[], None]] = field(default_factory=dict)
+    fails: set[str] = field(default_factory=set)
+    ignores: set[str] = field(default_factory=set)
+    log: list[str] = field(default_factory=list)
+    namespaces: set[tuple[str, ...]] = field(default_factory=set)
+    markers: list[tuple[TableName, Marker]] = field(default_factory=list)
+    rows: dict[TableName, list[Mapping[str, Any]]] = field(default_factory=dict)
+
+    def expect(self, plan: Plan) -> None:
+        """Learn what the plan's statements come to."""
+        for migration in plan.migrations:
+            for table in migration.tables:
+                self._expect(table)
+
+    def _expect(self, plan: TablePlan) -> None:
+        name = plan.name
+        for step in plan.steps:
+            statements = [s.text for s in step.statements if isinstance(s, Sql)]
+            changes = [c.change for c in step.changes]
+
+            def effect(name: TableName = name, changes: list[Any] = changes) -> None:
+                version = plan.wanted.format_version if plan.wanted else 2
+                before = self.tables.pop(name, None) or Table(name, Schema(), format_version=version)
+                after: Table = reduce(lambda t, c: c.apply(t), changes, before)
+                self.tables[after.name] = after
+
+            if statements and len(statements) == len(step.statements):
+                self.effects[statements[-1]] = effect
+            name = changes[-1].apply(Table(name, Schema())).name if len(changes) == 1 else name
+
+    def sql(self, text: str) -> None:
+        """Write the statement down, and do what the plan says it does."""
+        if self._takes(text):
+            self.effects.get(text, lambda: None)()
+
+    def create_namespace(self, namespace: tuple[str, ...]) -> None:
+        """Make a namespace."""
+        if self._takes(f"create namespace {'.'.join(namespace)}"):
+            self.namespaces.add(namespace)
+
+    def table(self, name: TableName) -> Table | None:
+        """The table as it is now."""
+        return self.tables.get(name)
+
+    def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:
+        """Nothing: there are no metadata files here."""
+        return None
+
+    def commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
+        """Fold a change over the table."""
+        if self._takes(f"commit {name}"):
+            self.tables[name] = fold(self.tables[name])
+        return self.tables[name]
+
+    def create(self, table: Table) -> Table:
+        """Make a table."""
+        if self._takes(f"create {table.name}"):
+            self.tables[table.name] = table
+        return table
+
+    def mark(self, name: TableName, marker: Marker) -> None:
+        """Write the marker down."""
+        if self._takes(f"mark {name} {marker.tag}"):
+            self.markers.append((name, marker))
+
+    def append(
+        self,
+        name: TableName,
+        rows: Sequence[Mapping[str, Any]],
+        properties: Mapping[str, str],
+        remove: Sequence[str],
+        expected: Mapping[str, str | None],
+    ) -> None:
+        """Keep the rows and change the properties."""
+        if self._takes(f"append {name}"):
+            table = self.tables[name]
+            if any(table.properties.get(key) != value for key, value in expected.items()):
+                raise EngineError(f"table `{name}` was changed by somebody else meanwhile", "plan again")
+            kept = {key: value for key, value in table.properties.items() if key not in remove}
+            self.tables[name] = replace(table, properties={**kept, **properties})
+            self.rows.setdefault(name, []).extend(rows)
+
+    def _takes(self, text: str) -> bool:
+        self.log.append(text)
+        if any(part in text for part in self.fails):
+            raise EngineError(f"refused: {text}")
+        return not any(part in text for part in self.ignores)

@@ -1,0 +1,218 @@
+"""The engine that is Spark: statements by Spark SQL, the rest by Iceberg's Java API in the same session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.engine import append, markers, metadata_commit
+from icemigrate.engine.explain import causes, explain, is_commit_conflict, is_state_unknown
+from icemigrate.engine.port import Marker
+from icemigrate.errors import EngineError, MetadataError
+from icemigrate.model.json_form import BadMetadata
+from icemigrate.model.metadata import table_from_json
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+from icemigrate.sql.names import namespace_sql, table_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TRIES = 5
+"""How often a commit is tried: with a writer that never stops, one in ten needed a second try."""
+
+_NO_TABLE = "org.apache.iceberg.exceptions.NoSuchTableException"
+_EXISTS = "AlreadyExistsException"
+
+
+class SparkEngine:
+    """Changes tables through a Spark session; see :class:`~icemigrate.engine.port.Engine`.
+
+    :param session: one that has a JVM of its own and Iceberg's SQL extensions.
+    :param catalog_name: the catalog's name in Spark SQL.
+    """
+
+    def __init__(self, session: SparkSession, catalog_name: str) -> None:
+        self._session = session
+        self._catalog_name = catalog_name
+
+    def sql(self, text: str) -> None:
+        """Run one statement."""
+        with _explained():
+            self._session.sql(text)
+
+    def create_namespace(self, namespace: tuple[str, ...]) -> None:
+        """Make a namespace, unless it is there."""
+        with _explained():
+            try:
+                self._session.sql(
+                    f"CREATE NAMESPACE IF NOT EXISTS {namespace_sql(self._catalog_name, namespace)}"
+                )
+            except Exception as error:  # known by its Java cause alone
+                # Catalogs leak this when two make the same namespace at once.
+                if not any(_EXISTS in cause.kind for cause in causes(error)):
+                    raise
+
+    def table(self, name: TableName) -> Table | None:
+        """The table as it is now; ``None`` where there is none."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else table_from_json(metadata, name)
+
+    def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:
+        """The table's metadata as it is now."""
+        with _explained():
+            table = self._load(name)
+            return None if table is None else self._read(table.operations().current())
+
+    def commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
+        """Fold a change over the table as it is, in one commit."""
+        with _explained():
+            for attempt in range(1, TRIES + 1):
+                try:
+                    return self._try_commit(name, fold)
+                except Exception as error:  # known by its Java cause alone
+                    if not is_commit_conflict(error) or attempt == TRIES:
+                        raise
+        raise AssertionError("the last try either commits or raises")
+
+    def _try_commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
+        operations = self._existing(name).operations()
+        base = operations.current()
+        before = table_from_json(self._read(base), name)
+        after = fold(before)
+        built = metadata_commit.build(self._iceberg, base, before, after)
+        if built.changes().isEmpty():
+            return before
+        try:
+            operations.commit(base, built)
+        except Exception as error:  # as above
+            if not is_state_unknown(error):
+                raise
+            # The catalog did not answer; what is there now tells whether it had done it.
+            if self._read(self._existing(name).operations().current()) != self._read(built):
+                raise
+        return self._seen(name)
+
+    def create(self, table: Table) -> Table:
+        """Make a table under exactly the field ids given."""
+        with _explained():
+            schema = metadata_commit.java_schema(self._iceberg, table.schema)
+            builder = self._catalog().buildTable(self._identifier(table.name), schema)
+            builder.withPartitionSpec(metadata_commit.java_spec(self._iceberg, schema, table.spec))
+            builder.withSortOrder(metadata_commit.java_order(self._iceberg, schema, table.sort_order))
+            builder.withProperties({**table.properties, "format-version": str(table.format_version)})
+            if table.location is not None:
+                builder.withLocation(table.location)
+            builder.create()
+            made = self._seen(table.name)
+        if _ids(made) == _ids(table):
+            return made
+        # Iceberg numbers a new table's fields afresh; a table that is made again keeps those it had.
+        return self.commit(
+            table.name,
+            lambda now: replace(
+                now,
+                schema=table.schema,
+                spec=table.spec,
+                sort_order=table.sort_order,
+                last_column_id=max(now.last_column_id, table.last_column_id),
+            ),
+        )
+
+    def mark(self, name: TableName, marker: Marker) -> None:
+        """Put the marker and its tags on a table."""
+        with _explained():
+            markers.put(self._existing(name), marker)
+            self._refresh(name)
+
+    def append(
+        self,
+        name: TableName,
+        rows: Sequence[Mapping[str, Any]],
+        properties: Mapping[str, str],
+        remove: Sequence[str],
+        expected: Mapping[str, str | None],
+    ) -> None:
+        """Append rows, set properties and remove others, all in one commit."""
+        with _explained():
+            table = self._existing(name)
+            now = table.properties()
+            for key, value in expected.items():
+                if now.get(key) != value:
+                    raise EngineError(
+                        f"table `{name}` was changed by somebody else meanwhile: `{key}` is another",
+                        "plan again",
+                    )
+            append.append_rows(self._jvm, table, rows, properties, remove)
+            self._refresh(name)
+
+    @property
+    def _jvm(self) -> Any:
+        return self._session._jvm
+
+    @property
+    def _iceberg(self) -> Any:
+        return self._jvm.org.apache.iceberg
+
+    def _catalog(self) -> Any:
+        """Iceberg's own catalog below Spark's, of whatever kind it is."""
+        load = self._iceberg.spark.Spark3Util.loadIcebergCatalog
+        return load(self._session._jsparkSession, self._catalog_name)
+
+    def _identifier(self, name: TableName) -> Any:
+        parts = (*name.namespace, name.name)
+        gateway = self._session.sparkContext._gateway
+        assert gateway is not None, "a running session has its gateway"
+        array = gateway.new_array(self._jvm.java.lang.String, len(parts))
+        for at, part in enumerate(parts):
+            array[at] = part
+        return self._iceberg.catalog.TableIdentifier.of(array)
+
+    def _load(self, name: TableName) -> Any | None:
+        catalog, identifier = self._catalog(), self._identifier(name)
+        catalog.invalidateTable(identifier)  # a session that the user passed in may cache tables
+        try:
+            return catalog.loadTable(identifier)
+        except Exception as error:  # as above
+            if causes(error)[0].kind == _NO_TABLE:
+                return None
+            raise
+
+    def _existing(self, name: TableName) -> Any:
+        table = self._load(name)
+        if table is None:
+            raise EngineError(f"there is no table `{name}` in catalog `{self._catalog_name}` any more")
+        return table
+
+    def _read(self, metadata: Any) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._iceberg.TableMetadataParser.toJson(metadata))
+        return found
+
+    def _seen(self, name: TableName) -> Table:
+        """The table right after a commit, with Spark's own view of it made new."""
+        self._refresh(name)
+        return table_from_json(self._read(self._existing(name).operations().current()), name)
+
+    def _refresh(self, name: TableName) -> None:
+        self._session.sql(f"REFRESH TABLE {table_sql(self._catalog_name, name)}")
+
+
+def _ids(table: Table) -> list[tuple[tuple[str, ...], int]]:
+    return [(path, field.id) for path, field in table.schema.walk()]
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Java's and Spark's errors as ours, in one sentence; a bug of ours stays what it is."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError) as error:
+        raise explain(error) from error
+    except BadMetadata as error:
+        raise MetadataError(f"a table's metadata cannot be read: {error}") from error
