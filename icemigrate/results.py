@@ -66,8 +66,9 @@ class PlanResult:
 class MigrationStatus:
     """Where one migration stands.
 
-    :param state: ``applied``, ``pending``, ``edited`` (applied, and its file says something else now),
-        ``missing`` (applied, and there is no file) or ``late`` (not applied, though a higher one is).
+    :param state: ``applied``, ``pending``, ``held`` (rolled back), ``interrupted``, ``edited`` (applied, and its
+        file says something else now), ``missing`` (applied, and there is no file) or ``late`` (not applied,
+        though a higher one is).
     :param applied_at: in UTC; ``None`` where it is not applied.
     """
 
@@ -116,29 +117,25 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One record of the history.
+    """What the history says of one version.
 
-    :param action: what was done, e.g. ``apply``.
-    :param at: when it ended, in UTC.
-    :param by: who did it, as the history has it.
-    :param duration_ms: how long it took; ``None`` where that is not known.
-    :param tables: the tables that it touched.
+    :param standing: ``applied``, ``held`` (rolled back, waits for a redo) or ``interrupted``.
+    :param at: when it was last applied, in UTC.
+    :param by: who did it.
     """
 
     version: str
     description: str
-    action: str
-    at: datetime | None
+    standing: str
+    at: datetime
     by: str
-    duration_ms: int | None
+    duration_ms: int
     checksum: str
-    tool_version: str
-    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryResult:
-    """Who applied what, when, and how long it took; oldest first."""
+    """Who applied what, when, and how long it took; by version."""
 
     project: str
     environment: str

@@ -109,7 +109,7 @@ def global_options(command: _Command) -> _Command:
             envvar="ICEMIGRATE_PROJECT",
             expose_value=False,
             callback=_remember("project"),
-            help="The project file; without it `icemigrate.yaml` here or above.",
+            help="The project file; or its folder; without it `icemigrate.yaml` here.",
         ),
     ):
         command = option(command)

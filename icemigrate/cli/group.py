@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from icemigrate import __version__
 from icemigrate.cli.context import global_options
 from icemigrate.diagnostics import did_you_mean
 
@@ -56,9 +57,7 @@ class LazyGroup(click.Group):
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
-        from importlib.metadata import version
-
-        click.echo(f"icemigrate {version('icemigrate')}")
+        click.echo(f"icemigrate {__version__}")
         ctx.exit()
 
 

@@ -54,6 +54,8 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
 
 
 def _usage_text(error: click.ClickException) -> str:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return f"{error.format_message()}\n"
     lines = []
     if isinstance(error, click.UsageError) and error.ctx is not None:
         lines.append(error.ctx.get_usage())

@@ -74,9 +74,14 @@ def _said_elsewhere(entry: TableEntry) -> dict[str, tuple[str | None, str]]:
     if entry.write_distribution is not UNSET:
         out[DISTRIBUTION_PROPERTY] = (entry.write_distribution, "write_distribution")
     if entry.retention is not UNSET:
-        said = retention.to_properties(_as_mapping(entry.retention))
+        said = retention_properties(entry.retention)
         out |= {key: (value, "retention") for key, value in said.items()}
     return out
+
+
+def retention_properties(policy: Retention) -> dict[str, str | None]:
+    """The table properties that a retention policy stands for; ``None`` removes."""
+    return dict(retention.to_properties(_as_mapping(policy)))
 
 
 def _as_mapping(policy: Retention) -> dict[str, Any]:

@@ -82,13 +82,11 @@ def history_document(history: HistoryResult) -> Document:
             {
                 "version": e.version,
                 "description": e.description,
-                "action": e.action,
+                "standing": e.standing,
                 "at": _moment(e.at),
                 "by": e.by,
                 "duration_ms": e.duration_ms,
                 "checksum": e.checksum,
-                "tool_version": e.tool_version,
-                "tables": list(e.tables),
             }
             for e in history.entries
         ],

@@ -65,13 +65,13 @@ def _status_line(status: Status) -> str:
 
 
 def history_text(history: HistoryResult, style: Style) -> str:
-    """One line for each record, oldest first."""
+    """One line for each version."""
     if not history.entries:
         return f"{history.project} in {history.environment}: nothing was applied yet.\n"
     rows = [
         (
             e.version,
-            e.action,
+            _state(e.standing, style),
             words.moment(e.at),
             words.duration(e.duration_ms),
             words.one_line(e.by),
@@ -79,7 +79,7 @@ def history_text(history: HistoryResult, style: Style) -> str:
         )
         for e in history.entries
     ]
-    return "\n".join(_columns(rows, ("version", "action", "at", "took", "by", "description"), style)) + "\n"
+    return "\n".join(_columns(rows, ("version", "standing", "applied at", "took", "by", "description"), style)) + "\n"
 
 
 def apply_text(result: ApplyResult, style: Style) -> str:

@@ -1,0 +1,58 @@
+"""``check``: every file and every step between versions, planned against a catalog that begins empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from icemigrate.app.folding import Folding
+from icemigrate.app.opening import load_files
+from icemigrate.declare.migration import MigrationFile
+from icemigrate.diagnostics import Diagnostic, sort_key
+from icemigrate.model.sides import EMPTY_STATE, State
+from icemigrate.plan import MigrationPlan
+from icemigrate.plan_table import Surroundings
+from icemigrate.planner import plan_migrations
+from icemigrate.project import Project
+from icemigrate.results import CheckResult
+
+CATALOG_NAME = "catalog"
+"""How the catalog is called in statements that nobody runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """All files planned one after another on an empty catalog."""
+
+    plans: tuple[MigrationPlan, ...]
+    state: State
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def check(project: Project) -> CheckResult:
+    """Check every file and every step between versions; reads the files alone.
+
+    Steps are checked up to the first file that has a mistake of its own.
+
+    :raises IcemigrateError: the folder cannot be read.
+    """
+    loaded = load_files(project)
+    # What comes after a file that cannot be read would be blamed for what is missing.
+    telling = [f for f in loaded.migrations if not loaded.broken or f.version < loaded.broken[0]]
+    rehearsed = rehearse(project, telling)
+    found = dict.fromkeys((*loaded.diagnostics, *rehearsed.diagnostics))
+    return CheckResult(
+        project=project.name,
+        migrations=len(loaded.migrations) + len(loaded.broken),
+        tables=len(rehearsed.state.tables),
+        diagnostics=tuple(sorted(found, key=sort_key)),
+    )
+
+
+def rehearse(project: Project, files: Sequence[MigrationFile]) -> Rehearsed:
+    """Plan files one after another on an empty catalog."""
+    folding = Folding()
+    planned = plan_migrations(
+        folding.pending(files), EMPTY_STATE, {}, Surroundings(project.name, CATALOG_NAME)
+    )
+    return Rehearsed(planned.migrations, planned.state, folding.diagnostics(planned.migrations))

@@ -1,0 +1,61 @@
+"""Migration files handed to the planner, with what the fold says of them kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from icemigrate.app.findings import findings
+from icemigrate.declare.fold import Folded, fold
+from icemigrate.declare.migration import MigrationFile, TableEntry
+from icemigrate.diagnostics import Diagnostic, sort_key
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.plan import Consent, MigrationPlan
+from icemigrate.planner import Pending
+
+
+@dataclass(slots=True)
+class Folding:
+    """Folds files in order while they are planned, and collects every mistake.
+
+    :param broken: tables that an earlier file was wrong about.
+    """
+
+    said: list[Diagnostic] = field(default_factory=list)
+    broken: frozenset[TableName] = frozenset()
+    _files: dict[str, MigrationFile] = field(default_factory=dict)
+    _entries: dict[str, Mapping[TableName, TableEntry]] = field(default_factory=dict)
+
+    def pending(self, files: Iterable[MigrationFile]) -> tuple[Pending, ...]:
+        """The files as the planner takes them."""
+        return tuple(self._pending(file) for file in files)
+
+    def _pending(self, file: MigrationFile) -> Pending:
+        self._files[file.version.text] = file
+        return Pending(
+            version=file.version.text,
+            description=title(file),
+            checksum=file.checksum,
+            consents=tuple(Consent(a.kind, a.scope) for a in file.allow),
+            fold=lambda state: self._fold(state, file),
+        )
+
+    def _fold(self, state: State, file: MigrationFile) -> Folded:
+        folded = fold(state, file, self.broken)
+        self.broken = folded.broken
+        self.said.extend(folded.diagnostics)
+        self._entries[file.version.text] = folded.entries
+        return folded
+
+    def diagnostics(self, plans: Iterable[MigrationPlan]) -> tuple[Diagnostic, ...]:
+        """What the fold said and what the plans have against themselves, in the order of showing."""
+        found = list(self.said)
+        for plan in plans:
+            found.extend(findings(self._files[plan.version], self._entries[plan.version], plan))
+        return tuple(sorted(dict.fromkeys(found), key=sort_key))
+
+
+def title(file: MigrationFile) -> str:
+    """What a migration is for: its description, else the words of its file's name."""
+    return file.description or file.name.replace("_", " ")

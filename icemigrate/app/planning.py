@@ -1,0 +1,151 @@
+"""``plan``: pending migrations against the catalog; reads alone, starts no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from icemigrate import __version__
+from icemigrate.app.folding import Folding
+from icemigrate.app.opening import Opened, as_mistakes, known_version, load_files, opened
+from icemigrate.app.standing import standing
+from icemigrate.declare.migration import UNSET, MigrationFile
+from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
+from icemigrate.errors import UsageError
+from icemigrate.history.properties import History
+from icemigrate.model.names import BadName, TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Table
+from icemigrate.plan import MigrationPlan, Plan
+from icemigrate.plan_table import Surroundings
+from icemigrate.planner import plan_migrations
+from icemigrate.project import Project
+from icemigrate.results import PlanResult
+
+
+def plan(
+    project: Project,
+    environment: str | None = None,
+    *,
+    to: str | None = None,
+    overwrite: Iterable[str] = (),
+) -> PlanResult:
+    """Plan all pending migrations, or those up to a version.
+
+    :param environment: ``None`` for the project's default.
+    :param to: the last version to plan.
+    :param overwrite: facts (``table:subject``) that are set whatever the catalog has now.
+    :raises UsageError: there is no such environment, version or conflict.
+    :raises Mistakes: files hold mistakes, or do not fit the history.
+    :raises CatalogError: the catalog cannot be read.
+    :raises HistoryError: the history cannot be used.
+    """
+    loaded = load_files(project)
+    as_mistakes(loaded.diagnostics)
+    with opened(project, environment) as world:
+        result = plan_in(world, loaded.migrations, to=to, overwrite=overwrite)
+    notes = dict.fromkeys((*loaded.diagnostics, *result.diagnostics))
+    return PlanResult(result.plan, tuple(sorted(notes, key=sort_key)))
+
+
+def plan_in(
+    world: Opened, files: Sequence[MigrationFile], *, to: str | None = None, overwrite: Iterable[str] = ()
+) -> PlanResult:
+    """Plan in an environment whose catalog is open; as :func:`plan`."""
+    history = world.history()
+    stands = standing(files, history.applied)
+    as_mistakes(stands.mistakes)
+    pending = stands.pending
+    if to is not None:
+        last = known_version(tuple(files), to, "--to")
+        pending = tuple(f for f in pending if f.version.number <= last)
+    # Nothing to apply needs no look at the tables.
+    names = _names(pending, history.state) if pending else frozenset()
+    actual = world.catalog.load(sorted(map(world.names.table, names)))
+    given = _Given(world, pending, history, dict(actual), frozenset(world.catalog.namespaces()))
+    facts = frozenset(overwrite)
+    result = given.plan(facts)
+    _refuse_idle(given, facts)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Everything that a plan is made of, read once."""
+
+    world: Opened
+    pending: tuple[MigrationFile, ...]
+    history: History
+    actual: dict[TableName, Table | None]
+    namespaces: frozenset[tuple[str, ...]]
+
+    def plan(self, overwrite: frozenset[str]) -> PlanResult:
+        world, folding = self.world, Folding()
+        planned = plan_migrations(
+            folding.pending(self.pending),
+            self.history.state,
+            self.actual,
+            Surroundings(
+                project=world.project.name,
+                catalog_name=world.environment.catalog.name,
+                physical=world.names.table,
+                physical_namespace=world.names.namespace,
+                namespaces=self.namespaces,
+                default_location=world.catalog.default_location,
+                overwrite=overwrite,
+                adjust=world.names.adjust,
+            ),
+        )
+        diagnostics = folding.diagnostics(planned.migrations)
+        if has_errors(folding.said):
+            as_mistakes(diagnostics)
+        return PlanResult(self._complete(planned.migrations), diagnostics)
+
+    def _complete(self, migrations: tuple[MigrationPlan, ...]) -> Plan:
+        world = self.world
+        return Plan(
+            project=world.project.name,
+            environment=world.environment.name,
+            catalog=world.catalog.identity,
+            catalog_name=world.environment.catalog.name,
+            migrations=migrations,
+            applied=tuple((a.version.text, a.checksum) for a in self.history.applied),
+            based_on=self.actual,
+            base=self.history.state,
+            tool_version=__version__,
+        )
+
+
+def _names(files: Iterable[MigrationFile], base: State) -> frozenset[TableName]:
+    """Declared names of all tables that the files can touch."""
+    names: set[TableName] = set()
+    for file in files:
+        for entry in file.tables:
+            if entry.match is not None:
+                # It may fit whatever is declared by then.
+                names |= base.tables.keys()
+            for text in (entry.name, None if entry.renamed_from is UNSET else entry.renamed_from):
+                if text is not None:
+                    names |= _parsed(text)
+    return frozenset(names)
+
+
+def _parsed(text: str) -> set[TableName]:
+    try:
+        return {TableName.parse(text)}
+    except BadName:
+        return set()  # the fold says so, with its place
+
+
+def _refuse_idle(given: _Given, overwrite: frozenset[str]) -> None:
+    """Refuse a fact that overwrites nothing: it was misspelt, or somebody else was faster.
+
+    :raises UsageError: without this fact there would be no conflict about it.
+    """
+    for fact in sorted(overwrite):
+        without = given.plan(overwrite - {fact}).plan
+        conflicts = {c.fact for m in without.migrations for c in m.conflicts}
+        if fact not in conflicts:
+            hint = did_you_mean(fact, conflicts) or "`plan` without it names the conflicts"
+            raise UsageError(f"--overwrite {fact}: there is no conflict about this", hint)
+

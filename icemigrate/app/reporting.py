@@ -1,0 +1,114 @@
+"""``status`` and ``history``: what the history and the catalog say; reading alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from icemigrate.app.checking import rehearse
+from icemigrate.app.opening import Opened, opened, sound_files
+from icemigrate.app.standing import Standing, standing
+from icemigrate.model.names import TableName
+from icemigrate.plan import MigrationPlan
+from icemigrate.project import Project
+from icemigrate.results import HistoryEntry, HistoryResult, Status, TableStatus
+
+
+def history(project: Project, environment: str | None = None) -> HistoryResult:
+    """Who applied what, when, and how long it took.
+
+    :raises UsageError: there is no such environment.
+    :raises CatalogError: the catalog cannot be read.
+    :raises HistoryError: the history cannot be used.
+    """
+    with opened(project, environment) as world:
+        entries = tuple(
+            HistoryEntry(
+                version=a.version.text,
+                description=a.description,
+                standing=a.standing,
+                at=a.applied_at,
+                by=a.applied_by,
+                duration_ms=a.duration_ms,
+                checksum=a.checksum,
+            )
+            for a in world.history().applied
+        )
+        return HistoryResult(project.name, world.environment.name, entries)
+
+
+def status(project: Project, environment: str | None = None) -> Status:
+    """Where each migration and each table stands.
+
+    :raises UsageError: there is no such environment.
+    :raises Mistakes: files hold mistakes.
+    :raises CatalogError: the catalog cannot be read.
+    :raises HistoryError: the history cannot be used.
+    """
+    files = sound_files(project)
+    with opened(project, environment) as world:
+        known = world.history()
+        stands = standing(files, known.applied)
+        applied = [m.version for m in stands.migrations if m.state in ("applied", "edited", "missing")]
+        trails = _trails(rehearse(project, files).plans, stands)
+        return Status(
+            project=project.name,
+            environment=world.environment.name,
+            catalog=world.catalog.identity,
+            version=applied[-1] if applied else None,
+            migrations=stands.migrations,
+            tables=_tables(world, trails, known.state.tables),
+        )
+
+
+@dataclass(slots=True)
+class _Trail:
+    """The migrations that mention one table."""
+
+    applied: str | None = None
+    pending: list[str] = field(default_factory=list)
+
+
+def _trails(plans: Iterable[MigrationPlan], stands: Standing) -> dict[TableName, _Trail]:
+    """Every table that is applied or pending, by its name in the state that the history has."""
+    states = {m.version: m.state for m in stands.migrations}
+    trails: dict[TableName, _Trail] = {}
+    now: dict[TableName, TableName] = {}
+    for plan in plans:
+        is_applied = states[plan.version] in ("applied", "edited")
+        for table in plan.tables:
+            before = now.pop(table.formerly, table.formerly) if table.formerly else None
+            if is_applied:
+                trail = trails.pop(before, _Trail()) if before else _Trail()
+                trail.applied = plan.version
+                shown = table.declared
+            else:
+                # Until it is applied, a table goes by the name that it has.
+                shown = before or table.declared
+                trail = trails.pop(shown, _Trail())
+                trail.pending.append(plan.version)
+            if table.wanted is not None or not is_applied:
+                trails[shown] = trail
+                now[table.declared] = shown
+    return trails
+
+
+def _tables(
+    world: Opened, trails: Mapping[TableName, _Trail], recorded: Iterable[TableName]
+) -> tuple[TableStatus, ...]:
+    names = sorted({*trails, *recorded})
+    there = world.catalog.load([world.names.table(n) for n in names])
+    rows = []
+    for name in names:
+        physical = world.names.table(name)
+        trail = trails.get(name, _Trail())
+        rows.append(
+            TableStatus(
+                table=str(name),
+                name=str(physical),
+                version=trail.applied,
+                exists=there[physical] is not None,
+                pending=tuple(trail.pending),
+            )
+        )
+    return tuple(rows)

@@ -1,0 +1,93 @@
+"""The history held against the files: what is applied, what is pending, and what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from icemigrate.app.folding import title
+from icemigrate.declare.migration import MigrationFile
+from icemigrate.diagnostics import Diagnostic
+from icemigrate.history.properties import Applied
+from icemigrate.results import MigrationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where every migration stands.
+
+    :param pending: files that are to be applied, in order.  An interrupted one is among them: to apply it
+        again finishes it, since what is done is found done.
+    :param mistakes: applied files that were edited or are missing, and files that came late.
+    """
+
+    migrations: tuple[MigrationStatus, ...]
+    pending: tuple[MigrationFile, ...]
+    mistakes: tuple[Diagnostic, ...]
+
+
+def standing(files: Sequence[MigrationFile], applied: Iterable[Applied]) -> Standing:
+    """Compare files with what the history says of them."""
+    known = {a.version.number: a for a in applied}
+    last = max((n for n, a in known.items() if a.standing == "applied"), default=-1)
+    rows: dict[int, MigrationStatus] = {}
+    pending: list[MigrationFile] = []
+    mistakes: list[Diagnostic] = []
+    for file in files:
+        record = known.pop(file.version.number, None)
+        state = _state(file, record, last)
+        rows[file.version.number] = MigrationStatus(
+            file.version.text, title(file), state, record.applied_at if record else None
+        )
+        if state in ("pending", "interrupted"):
+            pending.append(file)
+        elif state == "edited":
+            assert record is not None
+            mistakes.append(_edited(file, record))
+        elif state == "late":
+            mistakes.append(_late(file, files, last))
+    for number, record in known.items():
+        state = "missing" if record.standing == "applied" else record.standing
+        rows[number] = MigrationStatus(record.version.text, record.description, state, record.applied_at)
+        if state == "missing":
+            mistakes.append(_missing(record))
+    return Standing(tuple(rows[n] for n in sorted(rows)), tuple(pending), tuple(mistakes))
+
+
+def _state(file: MigrationFile, record: Applied | None, last: int) -> str:
+    if record is None:
+        return "late" if file.version.number < last else "pending"
+    if record.standing == "applied" and record.checksum != file.checksum:
+        return "edited"
+    return record.standing
+
+
+def _edited(file: MigrationFile, record: Applied) -> Diagnostic:
+    return Diagnostic(
+        "edited-file",
+        f"{file.version} is applied, and its file says something else now: "
+        f"checksum {record.checksum} was applied, the file has {file.checksum}",
+        file.place,
+        "bring the file back as it was, and write what is new into a new migration",
+    )
+
+
+def _late(file: MigrationFile, files: Sequence[MigrationFile], last: int) -> Diagnostic:
+    newest = max(f.version for f in files)
+    number = max(newest.number, last) + 1
+    name = f"{str(number).zfill(len(newest.text))}_{file.name}.yaml"
+    return Diagnostic(
+        "late-file",
+        f"{file.version} is not applied, though a later migration is: its file came late",
+        file.place,
+        f"renumber it: `{name}`",
+    )
+
+
+def _missing(record: Applied) -> Diagnostic:
+    return Diagnostic(
+        "missing-file",
+        f"{record.version} ({record.description}) is applied, and there is no file of it",
+        None,
+        "bring the file back from version control",
+    )

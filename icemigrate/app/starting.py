@@ -1,0 +1,47 @@
+"""``init`` and ``new``: the files that a project begins with, and the next one."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timezone
+from pathlib import Path
+
+from icemigrate.declare.files import list_migrations
+from icemigrate.declare.scaffold import init_files, new_file_name, new_text, write_new
+from icemigrate.declare.source import shown_path
+from icemigrate.errors import UsageError
+from icemigrate.project import Project, safe_name
+from icemigrate.project.reading import FILE_NAME
+
+
+def init(folder: Path) -> tuple[tuple[str, bool], ...]:
+    """Begin a project.  Files that are there already are left as they are.
+
+    :returns: each file, and whether it is new.
+    :raises UsageError: there is a project file already.
+    :raises IcemigrateError: a file cannot be written.
+    """
+    root = folder.absolute()
+    if (root / FILE_NAME).exists():
+        raise UsageError(
+            f"`{shown_path(root / FILE_NAME)}` is there already", 'go on with `icemigrate new "what it does"`'
+        )
+    files = init_files(safe_name(root))
+    missing = {name: text for name, text in files.items() if not (root / name).exists()}
+    write_new(root, missing)
+    return tuple((shown_path(root / name), name in missing) for name in files)
+
+
+def new(project: Project, description: str) -> str:
+    """Write the next numbered migration file.
+
+    :returns: its path, as the user would type it.
+    :raises UsageError: the description gives no name for a file.
+    :raises IcemigrateError: the folder or the file cannot be written.
+    """
+    folder = project.migrations_dir
+    versions = [f.version for f in list_migrations(folder).files] if folder.exists() else []
+    name = new_file_name(description, versions, datetime.now(timezone.utc))
+    schema = os.path.relpath(project.root / "schemas" / "migration.schema.json", folder)
+    (path,) = write_new(folder, {name: new_text(description, schema)})
+    return shown_path(path)
