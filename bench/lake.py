@@ -9,6 +9,7 @@ import gzip
 import json
 import sqlite3
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -155,13 +156,14 @@ def _uuid(number: int) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, str(number)))
 
 
-def _write_catalog(database: Path, rows: list[tuple[str | None, ...]]) -> None:
+def _write_catalog(database: Path, rows: Iterable[tuple[str | None, ...]]) -> None:
     """The tables as Java's ``JdbcCatalog`` makes them in its schema V1."""
     with sqlite3.connect(database) as connection:
         connection.execute(
             "CREATE TABLE iceberg_tables(catalog_name VARCHAR(255) NOT NULL,"
-            " table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000),"
-            " previous_metadata_location VARCHAR(1000), iceberg_type VARCHAR(5),"
+            " table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,"
+            " metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),"
+            " iceberg_type VARCHAR(5),"
             " PRIMARY KEY (catalog_name, table_namespace, table_name))"
         )
         connection.execute(

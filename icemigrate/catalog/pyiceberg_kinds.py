@@ -1,7 +1,7 @@
 """The kinds of catalogs that PyIceberg reaches, each asked for the raw metadata.
 
-PyIceberg's own ``load_table`` is not used: it cannot read every table (``variant``, parts of version 3) and is
-slow with many snapshots.  What is used of its insides, which it never promised, stands in this file alone.
+PyIceberg's own ``load_table`` is not used: it cannot read every table (``variant``, parts of version 3) and
+is slow with many snapshots.  What is used of its insides, which it never promised, stands in this file alone.
 """
 
 from __future__ import annotations

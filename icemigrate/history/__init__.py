@@ -1,1 +1,1 @@
-"""The history: one Iceberg table per project, whose rows are for people and whose properties are for planning."""
+"""The history: one Iceberg table per project; its rows are for people, its properties for planning."""

@@ -20,7 +20,7 @@ from icemigrate.declare.version import Version
 from icemigrate.errors import HistoryError
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.names import BadName, TableName
-from icemigrate.model.sides import State
+from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
 from icemigrate.model.table_json import table_from_json_form, table_to_json
 
@@ -43,8 +43,8 @@ class Applied:
     """Where one version stands.
 
     :param applied_at: with time zone; for a held version, when it was last applied.
-    :param standing: ``held`` after a rollback (not pending, waits for ``--redo``); ``interrupted`` when neither
-        done nor undone.
+    :param standing: ``held`` after a rollback (not pending, waits for ``--redo``); ``interrupted`` when
+        neither done nor undone.
     """
 
     version: Version
@@ -66,7 +66,7 @@ class History:
 
     project: str
     applied: tuple[Applied, ...] = ()
-    state: State = State()
+    state: State = EMPTY_STATE
 
 
 def encode(history: History) -> dict[str, str]:
@@ -141,7 +141,7 @@ def _check_format(properties: Mapping[str, str]) -> None:
 def _altered(reason: str) -> HistoryError:
     return HistoryError(
         f"its properties were altered or are damaged: {reason}",
-        "nothing but icemigrate may change them: set them back to those of an earlier metadata file of the table",
+        "only icemigrate may change them: set them back to what an earlier metadata file of the table says",
     )
 
 

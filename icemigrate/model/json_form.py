@@ -29,6 +29,8 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
 _GEO = re.compile(r"(geometry|geography)(?:\(\s*([^,)]*?)\s*(?:,\s*([^,)]*?)\s*)?\))?")
 
+_DEFAULT_CRS, _DEFAULT_ALGORITHM = "OGC:CRS84", "spherical"
+
 
 class BadMetadata(ValueError):
     """JSON that is not what the specification describes; the message names the part."""
@@ -106,7 +108,9 @@ def _primitive_from_text(text: str) -> Type:
     if match := _FIXED.fullmatch(text):
         return Fixed(int(match[1]))
     if match := _GEO.fullmatch(text):
-        crs, algorithm = match[2] or None, match[3] or None
+        # Iceberg's library writes the defaults out (`geometry(OGC:CRS84)`), others leave them out.
+        crs = None if match[2] in ("", _DEFAULT_CRS) else match[2]
+        algorithm = None if match[3] in ("", _DEFAULT_ALGORITHM) else match[3]
         return Geometry(crs) if match[1] == "geometry" else Geography(crs, algorithm)
     raise BadMetadata(f"unknown type {text!r}")
 

@@ -1,0 +1,387 @@
+"""Metadata files: what is read of them, what is written, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from icemigrate.model.json_form import BadMetadata
+from icemigrate.model.metadata import dump, parse, table_from_json, to_table
+from icemigrate.model.names import TableName
+from icemigrate.model.partitioning import PartitionSpec, Transform
+from icemigrate.model.schema import Schema
+from icemigrate.model.table import Ref, Snapshot
+from icemigrate.model.types import Field, Geography, Geometry, Primitive
+from tests.metadata_samples import SAMPLES, sample
+
+NAME = TableName(("db",), "t")
+Json = dict[str, Any]
+
+
+@pytest.mark.parametrize("file", SAMPLES)
+def test_a_real_file_comes_back_as_it_was(file: str) -> None:
+    json = sample(file)
+    before = copy.deepcopy(json)
+    assert dump(parse(json)) == before
+
+
+@pytest.mark.parametrize("file", SAMPLES)
+def test_the_quick_way_gives_the_same_table(file: str) -> None:
+    json = sample(file)
+    assert table_from_json(json, NAME) == to_table(parse(json), NAME)
+
+
+@pytest.mark.parametrize("file", SAMPLES)
+def test_the_typed_values_alone_hold_all_that_the_model_knows(file: str) -> None:
+    """Written without the JSON they came from: only what no value holds is missing."""
+    json = sample(file)
+    metadata = parse(json)
+    written = dump(replace(metadata, source={}))
+    assert replace(parse(written), source={}) == replace(metadata, source={})
+    kept_by_source = {"snapshot-log", "metadata-log", "statistics", "partition-statistics", "next-row-id"}
+    assert set(json) - set(written) <= kept_by_source | {"current-snapshot-id"}
+
+
+@pytest.mark.parametrize("file", SAMPLES)
+def test_one_edit_changes_one_thing(file: str) -> None:
+    json = sample(file)
+    metadata = parse(json)
+    edited = dump(replace(metadata, properties={**metadata.properties, "new": "value"}))
+    assert edited.pop("properties") == {**json.pop("properties", {}), "new": "value"}
+    assert edited == json
+
+
+def test_a_table_of_spark_is_read_in_full() -> None:
+    table = table_from_json(sample("spark-v3"), NAME)
+    assert table.format_version == 3
+    assert [(f.name, f.required) for f in table.schema.fields][:3] == [
+        ("id", True),
+        ("label", False),
+        ("amount", False),
+    ]
+    assert table.schema.identifier_ids == {1, 4}
+    added = table.schema.find(("with_default",))
+    assert added is not None
+    assert (added.initial_default, added.write_default, added.required) == (7, 7, True)
+    types = {f.name: f.type for f in table.schema.fields}
+    assert types["geo"] == Geometry()
+    assert types["geog"] == Geography()
+    assert types["ns"] == Primitive("timestamptz_ns")
+    assert [str(f.transform) for f in table.spec.fields] == ["day", "truncate[4]"]
+    assert len(table.older_specs) == 2
+    assert [f.direction for f in table.sort_order.fields] == ["asc", "desc"]
+    assert table.properties["comment"] == "Described"
+    assert table.properties["team"] == "café"
+    assert table.refs["end of year"].max_ref_age_ms == 30 * 86_400_000
+    assert table.refs["audit"] == Ref(
+        "branch", table.refs["audit"].snapshot_id, 7 * 86_400_000, 2 * 86_400_000, 3
+    )
+    assert table.last_partition_id == 1002
+    assert table.snapshot is not None
+    assert table.snapshot.total_records == 0
+    assert not table.has_rows
+
+
+def test_a_variant_column_is_read() -> None:
+    table = table_from_json(sample("spark-v3-variant"), NAME)
+    assert [f.type for f in table.schema.fields] == [Primitive(n) for n in ("int", "variant", "unknown")]
+
+
+def test_reserved_properties_are_none_of_the_tables() -> None:
+    json = sample("spark-v2-empty")
+    json["properties"] = {"format-version": "2", "uuid": "x", "kept": "1"}
+    assert table_from_json(json, NAME).properties == {"kept": "1"}
+
+
+def test_what_a_later_specification_adds_is_kept() -> None:
+    json = sample("spark-v3")
+    json["encryption-keys"] = [{"key-id": "k", "encrypted-key-metadata": "AA==", "encrypted-by-id": "m"}]
+    json["future"] = {"a": [1]}
+    json["schemas"][0]["future"] = True
+    json["schemas"][0]["fields"][0]["future"] = 1
+    json["refs"]["main"]["future"] = 2
+    before = copy.deepcopy(json)
+    metadata = parse(json)
+    assert dump(metadata) == before
+    changed = dump(replace(metadata, location="file:/elsewhere"))
+    assert changed == {**before, "location": "file:/elsewhere"}
+
+
+def test_old_version_1_has_one_schema_and_one_spec() -> None:
+    json = sample("spark-v1")
+    for key in ("schemas", "current-schema-id", "partition-specs", "default-spec-id", "last-partition-id"):
+        del json[key]
+    for key in ("sort-orders", "default-sort-order-id", "table-uuid", "refs"):
+        json.pop(key, None)
+    json["partition-spec"] = [{"name": "at_day", "transform": "day", "source-id": 4}]
+    before = copy.deepcopy(json)
+    metadata = parse(json)
+    assert dump(metadata) == before
+    table = table_from_json(json, NAME)
+    assert table == to_table(metadata, NAME)
+    assert table.uuid is None
+    assert [f.id for f in table.spec.fields] == [1000]
+    assert table.last_partition_id == 1000
+    assert table.sort_order.fields == ()
+
+
+def test_a_new_schema_of_version_1_stands_under_both_keys() -> None:
+    json = sample("spark-v1")
+    metadata = parse(json)
+    schema = Schema((*metadata.schema.fields, Field(99, "new", Primitive("int"))), id=9)
+    written = dump(
+        replace(metadata, schemas=(*metadata.schemas, schema), current_schema_id=9, last_column_id=99)
+    )
+    assert written["schema"] == written["schemas"][-1]
+    assert written["current-schema-id"] == 9
+    assert written["schemas"][:-1] == json["schemas"]
+    assert replace(parse(written), source={}).schema == schema
+
+
+def test_old_version_1_gets_its_lists_with_its_second_schema() -> None:
+    json = sample("spark-v1")
+    for key in ("schemas", "current-schema-id", "partition-specs", "default-spec-id", "refs"):
+        json.pop(key, None)
+    metadata = parse(json)
+    schema = Schema((Field(1, "only", Primitive("int")),), id=metadata.schema.id + 1)
+    written = dump(replace(metadata, schemas=(*metadata.schemas, schema), current_schema_id=schema.id))
+    again = parse(written)
+    assert again.schemas == (*metadata.schemas, schema)
+    assert again.schema == schema
+    assert again.spec == metadata.spec
+    assert written["schema"]["fields"] == [{"id": 1, "name": "only", "required": False, "type": "int"}]
+
+
+def test_an_upgrade_takes_version_1s_keys_away() -> None:
+    metadata = parse(sample("spark-v1"))
+    written = dump(replace(metadata, format_version=2))
+    assert "schema" not in written
+    assert "partition-spec" not in written
+    assert parse(written).format_version == 2
+    assert dump(replace(metadata, format_version=3))["next-row-id"] == 0
+
+
+def test_snapshots_can_be_taken_out() -> None:
+    json = sample("spark-v2")
+    metadata = parse(json)
+    kept = metadata.snapshots[-1]
+    written = dump(replace(metadata, snapshots=(kept,), refs={"main": metadata.refs["main"]}))
+    assert written["snapshots"] == [json["snapshots"][-1]]
+    empty = dump(replace(metadata, snapshots=(), refs={}, current_snapshot_id=None))
+    assert parse(empty).snapshots == ()
+    assert to_table(parse(empty), NAME).snapshot is None
+
+
+def test_an_unknown_count_of_rows_is_not_zero() -> None:
+    json = sample("spark-v2")
+    for snapshot in json["snapshots"]:
+        del snapshot["summary"]["total-records"]
+    table = table_from_json(json, NAME)
+    assert isinstance(table.snapshot, Snapshot)
+    assert table.snapshot.total_records is None
+    assert table.has_rows
+
+
+def _delete(key: str) -> Callable[[Json], object]:
+    return lambda json: json.pop(key)
+
+
+def _set(key: str, value: Any) -> Callable[[Json], object]:
+    return lambda json: json.update({key: value})
+
+
+def _in_schema(change: Callable[[Json], object]) -> Callable[[Json], object]:
+    def edit(json: Json) -> None:
+        change(next(s for s in json["schemas"] if s["schema-id"] == json["current-schema-id"]))
+
+    return edit
+
+
+CORRUPTIONS: dict[str, tuple[Callable[[Json], object], str]] = {
+    "no version": (_delete("format-version"), "`format-version` is missing"),
+    "version of the future": (_set("format-version", 4), "`format-version` is 4; known are 1 to 3"),
+    "version 0": (_set("format-version", 0), "`format-version` is 0"),
+    "version in words": (_set("format-version", "2"), "`format-version` is '2', not a whole number"),
+    "version true": (_set("format-version", True), "`format-version` is True, not a whole number"),
+    "no uuid": (_delete("table-uuid"), "`table-uuid` is missing"),
+    "no location": (_delete("location"), "`location` is missing"),
+    "location of a wrong type": (_set("location", ["x"]), "`location` is ['x'], not a string"),
+    "no schemas": (_delete("schemas"), "`schemas` is missing"),
+    "schemas no list": (_set("schemas", {}), "`schemas` is {}, not a list"),
+    "current schema nowhere": (
+        _set("current-schema-id", 77),
+        "`current-schema-id` is 77, which none of `schemas`",
+    ),
+    "no current schema": (_delete("current-schema-id"), "`current-schema-id` is missing"),
+    "schema twice": (lambda j: j["schemas"].append(j["schemas"][0]), "`schemas` has the id 0 twice"),
+    "schema no object": (lambda j: j["schemas"].append(5), "is not in the form"),
+    "default spec nowhere": (_set("default-spec-id", 77), "`default-spec-id` is 77, which none of"),
+    "spec twice": (
+        lambda j: j["partition-specs"].append(j["partition-specs"][0]),
+        "`partition-specs` has the id 0 twice",
+    ),
+    "spec without fields": (
+        lambda j: j["partition-specs"][0].pop("fields"),
+        "partition-specs[0]: `fields` is missing",
+    ),
+    "spec id in words": (
+        lambda j: j["partition-specs"][0].update({"spec-id": "a"}),
+        "partition-specs[0]: its id is 'a'",
+    ),
+    "transform a number": (
+        lambda j: j["partition-specs"][0]["fields"][0].update(transform=5),
+        "partition-specs[0] is not in the form",
+    ),
+    "partition field id in words": (
+        lambda j: j["partition-specs"][0]["fields"][0].update({"field-id": "a"}),
+        "partition-specs[0], field 'at_day': its id is 'a'",
+    ),
+    "order nowhere": (_set("default-sort-order-id", 77), "`default-sort-order-id` is 77"),
+    "order without direction": (
+        lambda j: j["sort-orders"][1]["fields"][0].pop("direction"),
+        "sort-orders[1]: `direction` is missing",
+    ),
+    "order id in words": (
+        lambda j: j["sort-orders"][0].update({"order-id": "a"}),
+        "sort-orders[0]: its id is 'a'",
+    ),
+    "snapshot nowhere": (
+        _set("current-snapshot-id", 77),
+        "`current-snapshot-id` is 77, which none of `snapshots`",
+    ),
+    "snapshot twice": (
+        lambda j: j["snapshots"].append(j["snapshots"][0]),
+        "`snapshots` has a snapshot id twice",
+    ),
+    "snapshot without an id": (
+        lambda j: j["snapshots"][0].pop("snapshot-id"),
+        "snapshots: `snapshot-id` is missing",
+    ),
+    "snapshot without a time": (
+        lambda j: j["snapshots"][-1].pop("timestamp-ms"),
+        "`timestamp-ms` is missing",
+    ),
+    "snapshots an object": (_set("snapshots", {}), "`snapshots` is {}, not a list"),
+    "reference to nowhere": (
+        lambda j: j["refs"]["audit"].update({"snapshot-id": 77}),
+        "refs.audit: none of `snapshots` has the id 77",
+    ),
+    "reference without a kind": (lambda j: j["refs"]["audit"].pop("type"), "refs.audit: `type` is missing"),
+    "property a number": (_set("properties", {"a": 1}), "property `a` is 1, not a string"),
+    "field without a type": (
+        _in_schema(lambda s: s["fields"][2].pop("type")),
+        "fields[2] (amount): `type` is missing",
+    ),
+    "unknown type": (
+        _in_schema(lambda s: s["fields"][2].update(type="money")),
+        "fields[2] (amount): unknown type 'money'",
+    ),
+    "unknown nesting": (
+        _in_schema(lambda s: s["fields"][2].update(type={"type": "bag"})),
+        "fields[2] (amount): unknown type 'bag'",
+    ),
+    "struct without fields": (
+        _in_schema(lambda s: s["fields"][2].update(type={"type": "struct"})),
+        "fields[2] (amount): `fields` is missing",
+    ),
+    "fields no list": (_in_schema(lambda s: s.update(fields=5)), "is not in the form"),
+    "field no object": (_in_schema(lambda s: s["fields"].append(None)), "(None) is not in the form"),
+    "field id twice": (_in_schema(lambda s: s["fields"][2].update(id=1)), "field id 1 is there twice"),
+    "field name twice": (_in_schema(lambda s: s["fields"][2].update(name="id")), "field 'id' is there twice"),
+    "field id in words": (
+        _in_schema(lambda s: s["fields"][2].update(id="3")),
+        "field 'amount' ('3') has an id",
+    ),
+    "required in words": (
+        _in_schema(lambda s: s["fields"][2].update(required="no")),
+        "field 'amount' (3) has an id",
+    ),
+    "description a number": (
+        _in_schema(lambda s: s["fields"][2].update(doc=3)),
+        "the description of field 'amount'",
+    ),
+    "identifier nowhere": (
+        _in_schema(lambda s: s.update({"identifier-field-ids": [77]})),
+        "identifier field 77 is no field",
+    ),
+    "identifiers nested": (
+        _in_schema(lambda s: s.update({"identifier-field-ids": [[1]]})),
+        "is not in the form",
+    ),
+}
+
+
+@pytest.mark.parametrize("read", [parse, lambda json: table_from_json(json, NAME)], ids=["whole", "quick"])
+@pytest.mark.parametrize("corruption", CORRUPTIONS)
+def test_damage_is_named(corruption: str, read: Callable[[Json], object]) -> None:
+    damage, message = CORRUPTIONS[corruption]
+    json = sample("spark-v2")
+    damage(json)
+    with pytest.raises(BadMetadata) as raised:
+        read(json)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("remove", "message"),
+    [
+        (("schemas", "schema"), "neither `schemas` nor `schema` is there"),
+        (("partition-specs", "partition-spec"), "neither `partition-specs` nor `partition-spec` is there"),
+        (("current-schema-id",), "`current-schema-id` is missing"),
+        (("default-spec-id",), "`default-spec-id` is missing"),
+    ],
+)
+def test_version_1_needs_one_of_two(remove: tuple[str, ...], message: str) -> None:
+    json = sample("spark-v1")
+    for key in remove:
+        del json[key]
+    with pytest.raises(BadMetadata, match=message):
+        parse(json)
+
+
+@pytest.mark.parametrize("json", [None, [], "text", 5])
+def test_a_file_that_holds_something_else(json: Any) -> None:
+    with pytest.raises(BadMetadata, match=r"the file holds .*, not an object"):
+        parse(json)
+
+
+def test_a_damaged_older_schema_harms_only_those_who_read_it() -> None:
+    json = sample("spark-v2")
+    del json["schemas"][0]["fields"][0]["type"]
+    assert json["current-schema-id"] != 0
+    table_from_json(json, NAME)
+    with pytest.raises(BadMetadata, match=r"schemas\[0\].fields\[0\] \(id\): `type` is missing"):
+        parse(json)
+
+
+def test_a_type_nested_without_end_is_refused() -> None:
+    json = sample("spark-v2-empty")
+    type_: Any = "int"
+    for i in range(5_000):
+        type_ = {"type": "list", "element-id": i + 10, "element": type_, "element-required": False}
+    json["schemas"][0]["fields"][0]["type"] = type_
+    with pytest.raises(BadMetadata, match="nested too deeply"):
+        table_from_json(json, NAME)
+
+
+def test_metadata_made_here_is_whole() -> None:
+    metadata = replace(
+        parse(sample("pyiceberg-v2")),
+        specs=(PartitionSpec(),),
+        default_spec_id=0,
+        source={},
+    )
+    written = dump(metadata)
+    assert written["last-sequence-number"] == 0
+    assert parse(written).spec == PartitionSpec()
+
+
+def test_a_transform_that_nobody_knows_is_kept() -> None:
+    json = sample("spark-v2")
+    json["partition-specs"][0]["fields"][0]["transform"] = "zorder[3]"
+    assert dump(parse(json)) == json
+    assert any(Transform("zorder[3]") in [f.transform for f in spec.fields] for spec in parse(json).specs)
