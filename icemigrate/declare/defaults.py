@@ -179,7 +179,7 @@ def _binary(default: Default, _: Type) -> JsonValue:
 def _fixed(default: Default, type_: Type) -> JsonValue:
     assert isinstance(type_, Fixed)
     return (
-        default.text.lower()
+        default.text.upper()
         if _HEX.fullmatch(default.text) and len(default.text) == 2 * type_.length
         else None
     )
