@@ -133,6 +133,7 @@ class Plan:
     :param based_on: the tables as they were, by name in the catalog, ``None`` where absent;
         snapshots left out, so that appended rows make nothing stale.
     :param base: the declared state that the history held.
+    :param overwrite: facts that are set whatever the catalog has.
     """
 
     project: str
@@ -143,6 +144,7 @@ class Plan:
     applied: tuple[tuple[str, str], ...] = ()
     based_on: Mapping[TableName, Table | None] = field(default_factory=dict)
     base: State = field(default_factory=State)
+    overwrite: frozenset[str] = frozenset()
     tool_version: str = ""
 
     @property

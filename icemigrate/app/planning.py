@@ -49,9 +49,17 @@ def plan(
 
 
 def plan_in(
-    world: Opened, files: Sequence[MigrationFile], *, to: str | None = None, overwrite: Iterable[str] = ()
+    world: Opened,
+    files: Sequence[MigrationFile],
+    *,
+    to: str | None = None,
+    overwrite: Iterable[str] = (),
+    strict: bool = True,
 ) -> PlanResult:
-    """Plan in an environment whose catalog is open; as :func:`plan`."""
+    """Plan in an environment whose catalog is open; as :func:`plan`.
+
+    :param strict: refuse facts of ``overwrite`` about which there is no conflict.
+    """
     history = world.history()
     stands = standing(files, history.applied)
     as_mistakes(stands.mistakes)
@@ -65,7 +73,8 @@ def plan_in(
     given = _Given(world, pending, history, dict(actual), frozenset(world.catalog.namespaces()))
     facts = frozenset(overwrite)
     result = given.plan(facts)
-    _refuse_idle(given, facts)
+    if strict:
+        _refuse_idle(given, facts)
     return result
 
 
@@ -99,9 +108,9 @@ class _Given:
         diagnostics = folding.diagnostics(planned.migrations)
         if has_errors(folding.said):
             as_mistakes(diagnostics)
-        return PlanResult(self._complete(planned.migrations), diagnostics)
+        return PlanResult(self._complete(planned.migrations, overwrite), diagnostics)
 
-    def _complete(self, migrations: tuple[MigrationPlan, ...]) -> Plan:
+    def _complete(self, migrations: tuple[MigrationPlan, ...], overwrite: frozenset[str]) -> Plan:
         world = self.world
         return Plan(
             project=world.project.name,
@@ -112,6 +121,7 @@ class _Given:
             applied=tuple((a.version.text, a.checksum) for a in self.history.applied),
             based_on=self.actual,
             base=self.history.state,
+            overwrite=overwrite,
             tool_version=__version__,
         )
 

@@ -1,0 +1,100 @@
+"""The Python API: a project with its use cases as methods, which return what the commands print.
+
+.. code-block:: python
+
+    import icemigrate
+
+    market = icemigrate.Project("path/to/project", environment="prod")
+    if not market.plan().is_empty:
+        market.apply()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icemigrate.app.opening import open_project
+from icemigrate.events import Event
+from icemigrate.plan import Plan
+from icemigrate.results import ApplyResult, CheckResult, HistoryResult, PlanResult, Status
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Project:
+    """A project.  Every method raises faults of :mod:`icemigrate.errors`, mistakes in files as ``Mistakes``.
+
+    :param path: the project file, or the folder that it is or could be in; without it the working directory.
+    :param environment: without it the project's default.
+    """
+
+    def __init__(self, path: str | PathLike[str] | None = None, environment: str | None = None) -> None:
+        self._project = open_project(None if path is None else Path(path))
+        self._environment = environment
+
+    @property
+    def name(self) -> str:
+        """The project's name."""
+        return self._project.name
+
+    def check(self) -> CheckResult:
+        """Check every file and every step between versions, without a catalog."""
+        from icemigrate.app.checking import check
+
+        return check(self._project)
+
+    def plan(self, to: str | None = None, overwrite: Iterable[str] = ()) -> PlanResult:
+        """Plan the pending migrations against the catalog; starts no JVM.
+
+        :param to: the last version to plan.
+        :param overwrite: facts (``table:subject``) that are set whatever the catalog has now.
+        """
+        from icemigrate.app.planning import plan
+
+        return plan(self._project, self._environment, to=to, overwrite=overwrite)
+
+    def apply(
+        self,
+        plan: Plan | PlanResult | None = None,
+        spark: SparkSession | None = None,
+        on_event: Callable[[Event], None] = lambda event: None,
+    ) -> ApplyResult:
+        """Carry out a plan, or all that is pending; asks nobody.
+
+        :param plan: exactly this one, or none; without it a plan is made.
+        :param spark: a running session with Iceberg's SQL extensions; without it one is started.
+        :param on_event: told of every step.
+        """
+        from icemigrate.app.applying import apply, require_ready
+
+        result = self.plan() if plan is None else plan
+        if isinstance(result, PlanResult):
+            require_ready(result)
+            result = result.plan
+        return apply(self._project, result, spark=spark, on_event=on_event)
+
+    def status(self) -> Status:
+        """Where each migration and each table stands."""
+        from icemigrate.app.reporting import status
+
+        return status(self._project, self._environment)
+
+    def history(self) -> HistoryResult:
+        """Who applied what, when, and how long it took."""
+        from icemigrate.app.reporting import history
+
+        return history(self._project, self._environment)
+
+    def show(self, table: str | None = None, at: str | None = None) -> str:
+        """The declared tables as YAML that is itself a valid declaration.
+
+        :param table: this one alone.
+        :param at: as declared after this version.
+        """
+        from icemigrate.app.showing import show
+
+        return show(self._project, table, at)

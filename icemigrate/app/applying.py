@@ -1,0 +1,138 @@
+"""``apply``: carries out a plan that was shown, and nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icemigrate.app.mapping import spark_settings
+from icemigrate.app.opening import Opened, as_mistakes, load_files, opened
+from icemigrate.app.planning import plan_in
+from icemigrate.errors import ConflictError, Mistakes
+from icemigrate.events import Event, Noted
+from icemigrate.plan import Plan
+from icemigrate.plan_file import require_fresh
+from icemigrate.project import Project
+from icemigrate.results import ApplyResult, PlanResult, errors_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from icemigrate.engine.spark import SparkEngine
+
+
+def ready_plan(project: Project, saved: Plan) -> PlanResult:
+    """A saved plan held against the world.
+
+    :returns: the same plan, made anew.
+    :raises StalePlan: the project, the catalog, the history, a file or a table is another one by now.
+    """
+    with opened(project, saved.environment) as world:
+        return _again(world, saved)
+
+
+def apply(
+    project: Project,
+    plan: Plan,
+    *,
+    spark: SparkSession | None = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+) -> ApplyResult:
+    """Carry out a plan; where it is empty, Spark is not started.
+
+    The world is looked at again once Spark runs, and nothing is done if the plan would be another one.
+    Spark goes on running in this process for whoever comes next.
+
+    :param spark: a running session with Iceberg's SQL extensions; without it one is started.
+    :raises Mistakes: the plan has problems, or consents are missing.
+    :raises ConflictError: the plan has conflicts, or (:class:`~icemigrate.errors.StalePlan`) is stale.
+    :raises EngineError: Java, Spark or a statement failed.
+    """
+    if plan.is_empty:
+        return ApplyResult(project.name, plan.environment, (), 0)
+    with opened(project, plan.environment) as world:
+        engine = _engine(world, spark)
+        fresh = _again(world, plan)
+        require_ready(fresh)
+        return _carry_out(world, fresh.plan, engine, on_event)
+
+
+def _again(world: Opened, plan: Plan) -> PlanResult:
+    """The plan made anew.
+
+    :raises StalePlan: it is another one by now.
+    """
+    loaded = load_files(world.project)
+    as_mistakes(loaded.diagnostics)
+    last = plan.migrations[-1].version if plan.migrations else None
+    there = {f.version.text for f in loaded.migrations}
+    fresh = plan_in(
+        world,
+        loaded.migrations,
+        to=last if last in there else None,
+        # Facts that nobody disputes any more show in the comparison.
+        overwrite=plan.overwrite,
+        strict=False,
+    )
+    if plan.is_empty and not fresh.is_empty:
+        return PlanResult(plan)
+    require_fresh(plan, fresh.plan)
+    return fresh
+
+
+def require_ready(result: PlanResult) -> None:
+    """Refuse a plan that may not run.
+
+    :raises Mistakes: there are problems, or consents are missing.
+    :raises ConflictError: there are conflicts.
+    """
+    if errors_of(result.diagnostics):
+        raise Mistakes(result.diagnostics)
+    conflicts = [c.fact for m in result.plan.migrations for c in m.conflicts]
+    if conflicts:
+        raise ConflictError(
+            f"the catalog is neither as it was nor as it shall be: {', '.join(conflicts)}",
+            "`icemigrate plan` shows the values and the ways out",
+        )
+
+
+def _engine(world: Opened, spark: SparkSession | None) -> SparkEngine:
+    from icemigrate.engine.session import start
+    from icemigrate.engine.spark import SparkEngine
+
+    settings = spark_settings(world.environment)
+    if world.environment.catalog.type == "sqlite" and world.environment.catalog.uri is not None:
+        # SQLite makes the file, but not the folder.
+        Path(world.environment.catalog.uri).parent.mkdir(parents=True, exist_ok=True)
+    name = settings.catalog_name
+    if spark is None or spark.conf.get(f"spark.sql.catalog.{name}", None) is None:
+        # Where Spark runs already, this is another session of it, with the catalog added.
+        spark = start(settings)
+    return SparkEngine(spark, name)
+
+
+def _carry_out(
+    world: Opened, plan: Plan, engine: SparkEngine, on_event: Callable[[Event], None]
+) -> ApplyResult:
+    from icemigrate import executor
+    from icemigrate.history.write import HistoryWriter
+
+    notes: list[str] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Noted):
+            notes.append(f"{event.version}: {f'{event.table}: ' if event.table else ''}{event.text}")
+        on_event(event)
+
+    clock = time.monotonic()
+    writer = HistoryWriter(engine, world.history_name, world.project.name)
+    records = executor.apply(plan, engine, writer, listen)
+    return ApplyResult(
+        project=world.project.name,
+        environment=world.environment.name,
+        applied=tuple(r.version.text for r in records),
+        elapsed_ms=round((time.monotonic() - clock) * 1000),
+        notes=tuple(notes),
+    )

@@ -1,0 +1,97 @@
+"""``icemigrate apply``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.cli.options import overwrite_option, to_option
+from icemigrate.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from icemigrate.project import Project
+    from icemigrate.results import PlanResult
+
+
+@click.command("apply")
+@click.argument("plan_file", metavar="[PLAN]", required=False, type=click.Path(path_type=Path))
+@to_option
+@overwrite_option
+@click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(
+    settings: Settings, plan_file: Path | None, to: str | None, overwrite: tuple[str, ...], auto_approve: bool
+) -> ExitCode:
+    """Do it: plan, ask, run, verify, record.
+
+    With PLAN, a file that `plan --out` wrote, exactly that plan is done, or none.
+    """
+    project = settings.open_project()
+    result = _plan(settings, project, plan_file, to, overwrite)
+    _show(settings, result)
+    if not result.ready:
+        return result.obstacle
+    if not result.is_empty and not auto_approve and not _approved():
+        write("Nothing was done.\n", sys.stderr)
+        return ExitCode.ERROR
+    return _carry_out(settings, project, result)
+
+
+def _plan(
+    settings: Settings, project: Project, plan_file: Path | None, to: str | None, overwrite: tuple[str, ...]
+) -> PlanResult:
+    if plan_file is None:
+        from icemigrate.app.planning import plan
+
+        return plan(project, settings.environment, to=to, overwrite=overwrite)
+    if to is not None or overwrite:
+        raise UsageError("a saved plan is done as it is", "leave `--to` and `--overwrite` to `plan --out`")
+    from icemigrate.app.applying import ready_plan
+    from icemigrate.app.saving import saved_plan
+
+    saved = saved_plan(plan_file)
+    if settings.environment not in (None, saved.environment):
+        raise UsageError(
+            f"the plan is for environment `{saved.environment}`, not for `{settings.environment}`",
+            "leave `--env` away, or plan again for the other one",
+        )
+    return ready_plan(project, saved)
+
+
+def _show(settings: Settings, result: PlanResult) -> None:
+    """The plan, before anybody is asked; beside the answer where that is for a program."""
+    from icemigrate.render.formats import render
+
+    stream = sys.stdout if settings.format == "text" else sys.stderr
+    if not result.is_empty or not result.ready:
+        write(render(result, "text", settings.style(stream)), stream)
+
+
+def _approved() -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "there is no terminal to ask on whether these changes shall be applied",
+            "`--auto-approve` applies them without asking",
+        )
+    return click.confirm("Apply these changes?", default=False, err=True)
+
+
+def _carry_out(settings: Settings, project: Project, result: PlanResult) -> ExitCode:
+    from icemigrate.app.applying import apply
+    from icemigrate.render.progress_text import Progress
+
+    if not result.is_empty:
+        write("Starting Spark …\n", sys.stderr)
+    progress = Progress(sys.stderr, settings.style(sys.stderr))
+    try:
+        answer = apply(project, result.plan, on_event=progress)
+    finally:
+        progress.close()
+    settings.answer(answer)
+    return ExitCode.OK

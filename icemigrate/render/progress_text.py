@@ -1,0 +1,65 @@
+"""What happens while a plan runs, line by line, for a person who waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TextIO
+
+from icemigrate.events import (
+    Event,
+    MigrationRecorded,
+    MigrationStarted,
+    Noted,
+    StatementFinished,
+    StatementStarted,
+)
+from icemigrate.render import words
+from icemigrate.render.style import Style
+
+_WIDEST = 100
+
+
+@dataclass(slots=True)
+class Progress:
+    """Writes one line for each statement: what it is when it begins, how long it took when it ends."""
+
+    stream: TextIO
+    style: Style
+    _is_open: bool = False
+
+    def __call__(self, event: Event) -> None:
+        """Tell of an event; those that say nothing to a person who waits are passed over."""
+        if isinstance(event, MigrationStarted):
+            number = self.style.dim(f"({event.number} of {event.of})")
+            self._line(f"{self.style.bold(f'{event.version}  {words.one_line(event.description)}')} {number}")
+        elif isinstance(event, StatementStarted):
+            self._write(f"  {_shortened(event)} ")
+            self._is_open = True
+        elif isinstance(event, StatementFinished):
+            self._write(self.style.dim(words.duration(round(event.elapsed * 1000))) + "\n")
+            self._is_open = False
+        elif isinstance(event, Noted):
+            where = f"{event.table}: " if event.table else ""
+            self._line(self.style.dim(f"  note: {words.one_line(where + event.text)}"))
+        elif isinstance(event, MigrationRecorded):
+            self._line(f"  {self.style.good('recorded')} {words.duration(round(event.elapsed * 1000))}")
+
+    def close(self) -> None:
+        """End a line that a failure left open."""
+        if self._is_open:
+            self._write("\n")
+            self._is_open = False
+
+    def _line(self, text: str) -> None:
+        self.close()
+        self._write(text + "\n")
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
+
+
+def _shortened(event: StatementStarted) -> str:
+    where = f"{event.table}: " if event.table else ""
+    text = words.one_line(f"[{event.number}/{event.of}] {where}{event.text}")
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
