@@ -7,36 +7,49 @@ from functools import lru_cache
 
 from icemigrate.model.names import TableName
 
+SHORTEST = 4
+"""Below this many characters names are near to each other by chance."""
+
 
 def near_name(name: TableName, known: Iterable[TableName]) -> TableName | None:
-    """A name in the same namespace that is one slip of a finger away, or differs only in case or underscores.
+    """A name in the same namespace that is one slip away, or differs only in case or underscores.
 
-    Names that differ in nothing but digits (``events_v1``, ``events_v2``) are meant.
+    Names with different digits (``events_v1``, ``events_v2``) are meant to differ.
     """
-    same = (other for other in known if other.namespace == name.namespace and other != name)
-    return next((other for other in same if _is_slip(name.name, other.name)), None)
-
-
-@lru_cache(maxsize=65536)
-def _is_slip(a: str, b: str) -> bool:
-    if abs(len(a) - len(b)) > 2 or (a[:1] != b[:1] and a[-1:] != b[-1:]):
-        return False
-    if _letters(a) == _letters(b):
-        return a.lower().replace("_", "") == b.lower().replace("_", "")
-    return _one_edit(a, b) and min(len(a), len(b)) > 3
+    text, digits = name.name, _digits(name.name)
+    for other in known:
+        # The cheap questions first: a file may create hundreds of tables beside hundreds of others.
+        if (
+            -2 <= len(other.name) - len(text) <= 2
+            and _digits(other.name) == digits
+            and other.namespace == name.namespace
+            and other.name != text
+            and (_plain(other.name) == _plain(text) or _one_slip(text, other.name))
+        ):
+            return other
+    return None
 
 
 @lru_cache(maxsize=4096)
-def _letters(name: str) -> str:
-    return "".join(c for c in name.lower() if c.isalpha())
+def _digits(name: str) -> str:
+    return "".join(c for c in name if c.isdigit())
 
 
-def _one_edit(a: str, b: str) -> bool:
-    """One character added, left out, changed, or two neighbours changed over."""
+@lru_cache(maxsize=4096)
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _one_slip(a: str, b: str) -> bool:
+    """One character added, left out or changed, or two neighbours changed over."""
     if len(a) > len(b):
         a, b = b, a
-    at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
-    rest_a, rest_b = a[at:], b[at:]
+    if len(a) < SHORTEST or len(b) - len(a) > 1:
+        return False
+    at = 0
+    while at < len(a) and a[at] == b[at]:
+        at += 1
     if len(a) < len(b):
-        return rest_a == rest_b[1:]
-    return rest_a[1:] == rest_b[1:] or (rest_a[:2] == rest_b[1::-1] and rest_a[2:] == rest_b[2:])
+        return a[at:] == b[at + 1 :]
+    changed_over = b[at + 1 : at + 2] + b[at : at + 1]
+    return a[at + 1 :] == b[at + 1 :] or a[at:] == changed_over + b[at + 2 :]
