@@ -17,8 +17,7 @@ from icemigrate.model.table import Table
 class DropPartitionField(Change):
     """A partition field goes; files written under it stay as they are.
 
-    It goes before any column does: a column that the current spec uses cannot be dropped, and the field's
-    name may block a new column.
+    It goes before any column does: a column that the current spec uses cannot be dropped.
 
     :param name: the partition field's name.
     """

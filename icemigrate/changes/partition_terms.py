@@ -41,7 +41,7 @@ def spec_difference(pair: Pair) -> SpecDifference:
     kept = {_key(f) for f in old} & {_key(f) for f in new}
     gone = [f for f in old if _key(f) not in kept]
     come = [f for f in new if _key(f) not in kept and f.source_ids[0] in pair.new]
-    renamed = list(_renamed(pair, gone, come))
+    renamed = list(_renamed(gone, come))
     gone = [f for f in gone if f not in [old for old, _ in renamed]]
     come = [f for f in come if f not in [new for _, new in renamed]]
     replaced = list(_replaced(pair, gone, come, {new.name for _, new in renamed}))
@@ -54,18 +54,13 @@ def _key(field: PartitionField) -> tuple[tuple[int, ...], str, str]:
 
 
 def _renamed(
-    pair: Pair, gone: Sequence[PartitionField], come: Sequence[PartitionField]
+    gone: Sequence[PartitionField], come: Sequence[PartitionField]
 ) -> Iterator[tuple[PartitionField, PartitionField]]:
-    """Pairs of one source and transform.
-
-    Renaming happens before any column changes, so a name that a column still has is no rename: the
-    field is dropped first and added under it last.
-    """
+    """Pairs of one source and transform."""
     terms = {(f.source_ids, str(f.transform)): f for f in come}
-    columns = {".".join(e.path): i for i, e in pair.old.items()}
     for old in gone:
         new = terms.get((old.source_ids, str(old.transform)))
-        if new is not None and columns.get(new.name, old.source_ids[0]) == old.source_ids[0]:
+        if new is not None:
             yield old, new
 
 
@@ -76,22 +71,14 @@ def _replaced(
     rest = list(come)
     for old in gone:
         new = next((f for f in rest if f.source_ids == old.source_ids), None)
-        if new is not None and _may_wait(pair, old) and old.name not in taken:
+        if new is not None and old.name not in taken and _keeps_its_type(pair, old.source_ids[0]):
             rest.remove(new)
             yield old, new
 
 
-def _may_wait(pair: Pair, field: PartitionField) -> bool:
-    source = field.source_ids[0]
-    if source not in pair.old or source not in pair.new:
-        return False
-    if pair.old[source].field.type != pair.new[source].field.type:
-        return False
-    # Its name would block a column that comes to be called so.
-    return not any(
-        ".".join(e.path) == field.name and (i not in pair.old or pair.old[i].path != e.path)
-        for i, e in pair.new.items()
-    )
+def _keeps_its_type(pair: Pair, source: int) -> bool:
+    """Whether the old field may stay while the source changes: it need not fit another type."""
+    return pair.old[source].field.type == pair.new[source].field.type
 
 
 def existing_field_sql(table: Table, field: PartitionField) -> str:

@@ -20,14 +20,14 @@ from icemigrate.sql.terms import transform_sql
 class RenamePartitionField(Change):
     """A partition field keeps its id, source and transform under another name.
 
-    It happens before columns change, so that the old name is free for them.
+    The old name is not free for a column afterwards: Iceberg keeps the earlier spec.
 
     :param old: the name it has.
     :param new: the name it takes.
     """
 
     kind: ClassVar[str] = "rename_partition_field"
-    phase: ClassVar[Phase] = Phase.FREE_PARTITIONS
+    phase: ClassVar[Phase] = Phase.PARTITION
     symbol: ClassVar[str] = "→"
 
     old: str

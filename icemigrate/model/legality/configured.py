@@ -22,9 +22,10 @@ def no_reserved_properties(view: View) -> Iterator[Breach]:
 
     Some fail when they are set, some are ignored without a word.
     """
-    for key in view.table.properties:
+    old = view.before.properties if view.before else {}
+    for key, value in view.table.properties.items():
         hint = instead(key)
-        if hint is not None:
+        if hint is not None and old.get(key) != value:
             yield Breach("reserved-property", _subject(key), f"`{key}` cannot be set as a property", hint)
 
 

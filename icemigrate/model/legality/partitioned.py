@@ -42,18 +42,22 @@ def partition_sources_exist(view: View) -> Iterator[Breach]:
 def void_sources_exist(view: View) -> Iterator[Breach]:
     """A field that the table was partitioned by stays, as long as the spec still holds it as void.
 
-    Format version 1 never lets a partition field go.  Without its source, rows can be written no more
-    ("Cannot build accessor for field").
+    Format version 1 never lets a partition field go.  Beside a live field, one without its source makes
+    every write fail ("Cannot build accessor for field"); alone it does no harm yet.
     """
+    live = bool(view.table.spec.live)
     for field in view.table.spec.fields:
-        if field.transform == VOID and field.source_ids[0] not in view.fields:
-            yield Breach(
-                "void-partition-source-missing",
-                _SUBJECT,
-                f"{_named(_former_path(view, field))} was the source of partition field `{field.name}`, "
-                "which format version 1 keeps as a void one; without it no row could be written",
-                "keep the column: in this table it can be renamed or ignored, but not dropped",
-            )
+        if field.transform != VOID or field.source_ids[0] in view.fields:
+            continue
+        harm = "no row could be written" if live else "the table can never be partitioned again"
+        yield Breach(
+            "void-partition-source-missing",
+            _SUBJECT,
+            f"{_named(_former_path(view, field))} was the source of partition field `{field.name}`, "
+            f"which format version 1 keeps as a void one; without it {harm}",
+            "keep the column, or bring it back with `restore_columns`",
+            is_warning=not live,
+        )
 
 
 def _former_path(view: View, field: PartitionField) -> Path | None:
@@ -176,52 +180,63 @@ def _term(field: PartitionField) -> tuple[tuple[int, ...], str]:
 def names_differ_from_columns(view: View) -> Iterator[Breach]:
     """A partition field is named like no column, unless it is that column's identity.
 
-    Specification, "Partitioning"; ``PartitionSpec.Builder``: "Cannot create partition from name that exists
-    in schema".  Partition names do not follow renames of columns (public threads: apache/iceberg#11762,
-    #16217).  A void field keeps the name of its source, and nothing else may take it.
+    Specification, "Partitioning"; ``PartitionSpec.Builder``: "Cannot create identity partition sourced from
+    different field in schema".  Partition names do not follow renames of columns, and every schema
+    change is held against the earlier specs as well: a name that a table was ever partitioned under is lost
+    to other columns for as long as the source is there (public threads: apache/iceberg#11762, #16217).
     """
-    for field in view.table.spec.fields:
-        clash = view.paths.get(field.name)
-        if clash is None or ((clash,) == field.source_ids and field.transform in (IDENTITY, VOID)):
-            continue
-        path = format_path(view.fields[clash].path)
-        yield Breach(
+    seen: set[tuple[str, int]] = set()
+    for spec in (view.table.spec, *view.table.older_specs):
+        for field in spec.fields:
+            clash = view.paths.get(field.name)
+            if clash is None or (field.name, clash) in seen or field.source_ids[0] not in view.fields:
+                continue
+            if (clash,) != field.source_ids or (
+                spec is view.table.spec and field.transform not in (IDENTITY, VOID)
+            ):
+                seen.add((field.name, clash))
+                yield _clash(view, field, clash)
+
+
+def _clash(view: View, field: PartitionField, clash: int) -> Breach:
+    column, source = (format_path(view.fields[i].path) for i in (clash, field.source_ids[0]))
+    term = _term_text(field, source)
+    if _was_there(view, field):
+        return Breach(
             "partition-name-is-a-column",
-            _SUBJECT if _is_new(view, field) else ("columns", path),
-            f"column `{path}` cannot be there beside a partition field of the same name"
-            + _of_source(view, field),
-            _clash_hint(view, field, path),
+            ("columns", column),
+            f"`{column}` cannot be named so: the table is, or was, partitioned by {term} under the name "
+            f"`{field.name}`",
+            f"give the column another name; the name stays taken for as long as `{source}` is there, "
+            "whatever the table is partitioned by now",
         )
-
-
-def _is_new(view: View, field: PartitionField) -> bool:
-    return view.before is None or field.name not in {f.name for f in view.before.spec.fields}
-
-
-def _of_source(view: View, field: PartitionField) -> str:
-    source = view.fields.get(field.source_ids[0])
-    if source is None or source.path == tuple(field.name.split(".")):
-        return ""
-    return f", which is made of `{format_path(source.path)}`"
-
-
-def _clash_hint(view: View, field: PartitionField, column: str) -> str:
-    source = view.fields.get(field.source_ids[0])
-    if field.transform == VOID or source is None:
-        return (
-            f"give column `{column}` another name: "
-            "format version 1 keeps the names of its dropped partition fields"
-        )
-    term = format_path(source.path)
-    if field.transform != IDENTITY:
-        width = "" if field.transform.width is None else f"{field.transform.width}, "
-        term = f"{field.transform.name}({width}{term})"
-    name = default_name(source.path, field.transform)
-    name = name if name not in view.paths or field.transform == IDENTITY else f"{name}_part"
-    return (
-        f"either name the partition field anew (`partition_by: [… {term} as {name}]`), "
-        "or give the column another name"
+    return Breach(
+        "partition-name-is-a-column",
+        _SUBJECT,
+        f"partition field `{field.name}` ({term}) is named like column `{column}`",
+        f"either name the partition field otherwise (`{term} as {_free_name(view, field)}`), or give the column "
+        "another name",
     )
+
+
+def _was_there(view: View, field: PartitionField) -> bool:
+    """Whether the table had a field of this name and source before the migration."""
+    specs = (view.before.spec, *view.before.older_specs) if view.before else ()
+    return any(f.name == field.name and f.source_ids == field.source_ids for s in specs for f in s.fields)
+
+
+def _term_text(field: PartitionField, source: str) -> str:
+    if field.transform in (IDENTITY, VOID):
+        return source
+    width = "" if field.transform.width is None else f"{field.transform.width}, "
+    return f"{field.transform.name}({width}{source})"
+
+
+def _free_name(view: View, field: PartitionField) -> str:
+    name = default_name(view.fields[field.source_ids[0]].path, field.transform).replace(".", "_")
+    while name in view.paths:
+        name += "_part"
+    return name
 
 
 def names_are_portable(view: View) -> Iterator[Breach]:
