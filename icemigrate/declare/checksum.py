@@ -1,9 +1,9 @@
 """The checksum of a migration: over what it says, not over how it is written.
 
-Comments, layout, the order of keys, quoting, anchors, byte order marks and line breaks do not count, nor do
-the file's name and its ``description`` and ``because``.  A value that is left at its default does not
-count either, so that ``drop_columns: [a]`` equals ``[{name: a, purge: false}]`` and a key that a later
-icemigrate knows changes no checksum of today's files.  ``for_each`` counts as what it stands for.
+Comments, layout, the order of keys and of tables, quoting, anchors, byte order marks and line breaks do not
+count, nor do the file's name and its ``description`` and ``because``.  A value that is left at its default
+does not count either, so that ``drop_columns: [a]`` equals ``[{name: a, purge: false}]`` and a key that a
+later icemigrate knows changes no checksum of today's files.  ``for_each`` counts as what it stands for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.version import Version
 
 _NOT_COUNTED = frozenset({"version", "path", "name", "description", "because"})
+_WITHOUT_ORDER = ("allow", "namespaces", "tables")
+"""A table stands once in a file, so the order of tables says nothing; nor does that of consents."""
+
 SHORT_LENGTH = 12
 
 
@@ -30,13 +33,19 @@ def checksum(migration: MigrationFile) -> str:
         for field in dataclasses.fields(migration)
         if field.compare and field.name not in _NOT_COUNTED
     }
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    for name in _WITHOUT_ORDER:
+        content[name] = sorted(map(_written, content[name]))
+    text = _written(content)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def short(checksum_hex: str) -> str:
     """A checksum for people."""
     return checksum_hex[:SHORT_LENGTH]
+
+
+def _written(content: Any) -> str:
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:

@@ -172,11 +172,11 @@ class TableEntry:
 
     :param place: of the name or the pattern.
     :param variables: what ``for_each`` put in for this entry: ``{"tenant": "acme"}``.
-    :param places: subject → place. ``("columns", path)``, ``("columns", path, "type" | "required" | …)``,
+    :param places: subject → place. ``("columns", path)``, ``("columns", path, "type")`` and its other keys,
         ``("renames", old)`` and ``("renames", old, "to")``, ``("drop_columns", name)``,
-        ``("restore_columns", name)``, ``("identifier", name)``, ``("partition_by", "0")``, ``("sort_by", "0")``,
-        ``("properties", key)``, ``("retention", "rows", "column")``, ``("tags", name)``,
-        ``("branches", name)``, and ``(key,)`` for every key that was written.
+        ``("restore_columns", name)``, ``("identifier", name)``, ``("partition_by", "0")``,
+        ``("sort_by", "0")``, ``("properties", key)``, ``("retention", "rows", "column")``,
+        ``("tags", name)``, ``("branches", name)``, and ``(key,)`` for every key that was written.
     """
 
     name: str | None

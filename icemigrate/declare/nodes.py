@@ -108,7 +108,10 @@ _CONSTANTS: dict[str, Value] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,37})")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]{1,300}|(0|[1-9][0-9]{0,300})(\.[0-9]{0,300})?)([eE][-+]?[0-9]{1,9})?")
+_EXPONENT = r"[eE][-+]?[0-9]{1,9}"
+_FLOAT = re.compile(
+    rf"[-+]?((\.[0-9]{{1,300}}|(0|[1-9][0-9]{{0,300}})\.[0-9]{{0,300}})({_EXPONENT})?|(0|[1-9][0-9]{{0,300}}){_EXPONENT})"
+)
 _SPECIAL_FLOAT = re.compile(r"([-+]?)\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _NUMBER_START = frozenset("-+.0123456789")
 
@@ -176,6 +179,7 @@ class _Composer:
         self._count = 0
         self._from_aliases = 0
         self._values: dict[str, Value] = {}
+        self._merge_keys: set[Place] = set()
 
     def run(self, events: Iterator[Any]) -> None:
         documents = 0
@@ -218,6 +222,8 @@ class _Composer:
         value: Value = text
         if event.tag is None:
             if event.implicit[0]:
+                if text == "<<":
+                    self._merge_keys.add(place)
                 try:
                     value = self._values[text]
                 except KeyError:
@@ -318,7 +324,7 @@ class _Composer:
                 )
             else:
                 seen[key.text] = key
-                if key.text == "<<" and key.value == "<<":
+                if key.place in self._merge_keys:
                     self._merge(value, merged)
                 else:
                     own.append((key, value))

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from icemigrate.declare.nodes import plain_value
 from icemigrate.declare.schema import schema_text
 from icemigrate.declare.version import Version
 from icemigrate.errors import IcemigrateError, UsageError
@@ -25,7 +26,7 @@ environments:
     catalog: {{type: sqlite}}
   # prod:
   #   catalog:
-  #     {{type: rest, name: lake, uri: "${{CATALOG_URI}}", warehouse: "s3://lake", credential: "${{CREDENTIAL}}"}}
+  #     {{type: rest, name: lake, warehouse: "s3://lake", uri: "${{URI}}", credential: "${{CREDENTIAL}}"}}
   #   storage: {{region: us-east-1}}
   #   spark: {{master: yarn}}
 default_environment: local
@@ -76,7 +77,8 @@ jobs:
 """
 
 _IGNORED = """\
-.icemigrate/
+# The embedded catalog and its warehouse are of this machine alone.
+*
 """
 
 
@@ -88,7 +90,7 @@ def init_files(project: str, migrations: str = "migrations") -> dict[str, str]:
         ".github/workflows/icemigrate.yaml": _WORKFLOW.format(migrations=migrations),
         "schemas/migration.schema.json": schema_text("migration"),
         "schemas/project.schema.json": schema_text("project"),
-        ".gitignore": _IGNORED,
+        ".icemigrate/.gitignore": _IGNORED,
     }
 
 
@@ -131,7 +133,8 @@ def new_text(title: str, schema: str = "../schemas/migration.schema.json") -> st
     """
     words = " ".join(title.split())
     quoted = "'" + words.replace("'", "''") + "'"
-    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9 ,.()/-]*", words) is not None
+    safe = re.fullmatch(r"[A-Za-z][A-Za-z0-9 ,.()/-]*", words) is not None
+    plain = safe and isinstance(plain_value(words), str)
     return _NEXT.format(schema=schema, description=words if plain else quoted)
 
 

@@ -87,7 +87,7 @@ class _Check:
         if rule.types is not None and not _fits(json_type, rule.types):
             self._wrong_type(node, rule.types, rule, name, is_item)
         elif type(node) is Mapping:
-            self._mapping(node, rule)
+            self._mapping(node, rule, name)
         elif type(node) is Sequence:
             self._sequence(node, rule, name)
         elif type(node) is Scalar:
@@ -101,7 +101,7 @@ class _Check:
         types = frozenset(t for one in rule.any_of for t in one.types or ())
         self._wrong_type(node, types, rule, name, is_item)
 
-    def _mapping(self, node: Mapping, rule: Rule) -> None:
+    def _mapping(self, node: Mapping, rule: Rule, name: str) -> None:
         properties = rule.properties
         given = set()
         before: tuple[Node, bool] | None = None
@@ -123,11 +123,16 @@ class _Check:
                     "missing-key", f"`{needed}` is missing: {with_article(rule.title)} needs it", node.place
                 )
         if len(node.entries) < rule.min_properties:
-            known = ", ".join(f"`{key}`" for key in properties)
-            hint = f"one or more of {known}" if known else None
-            self._add("empty-value", f"{with_article(rule.title)} says nothing here", node.place, hint)
+            self._nothing_said(node, rule, name)
         if rule.one_of:
             self._one_of(node, rule, given)
+
+    def _nothing_said(self, node: Mapping, rule: Rule, name: str) -> None:
+        if rule.properties:
+            hint = "one or more of " + ", ".join(f"`{key}`" for key in rule.properties)
+            self._add("empty-value", f"{with_article(rule.title)} says nothing here", node.place, hint)
+        else:
+            self._add("empty-value", f"`{name}` is empty", node.place)
 
     def _sequence(self, node: Sequence, rule: Rule, name: str) -> None:
         if rule.items is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ _MEANT_FOR = {
     "credential": frozenset({"rest"}),
     "token": frozenset({"rest"}),
 }
+_LOGIN = re.compile(r"://[^/@:]*:[^/@]+@|[?&]password=.")
 _SECRETS = frozenset({"password", "credential", "token", "secret_key", "session_token"})
 
 
@@ -70,9 +72,7 @@ def _plain_secrets(node: Node) -> Iterator[Diagnostic]:
         for key, value in node.entries:
             if not isinstance(value, Scalar):
                 yield from _plain_secrets(value)
-            elif "${" not in value.text and (
-                key.text in _SECRETS or (is_secret_key(key.text) and _is_long_text(value))
-            ):
+            elif "${" not in value.text and _is_secret(key.text, value):
                 yield Diagnostic(
                     "secret-in-file",
                     f"`{key.text}` stands in the project file for all to read",
@@ -82,6 +82,10 @@ def _plain_secrets(node: Node) -> Iterator[Diagnostic]:
                 )
 
 
-def _is_long_text(value: Scalar) -> bool:
-    """A key's name alone convicts too many settings; a flag or a number under it is no secret."""
-    return isinstance(value.value, str) and len(value.text) >= 8
+def _is_secret(key: str, value: Scalar) -> bool:
+    """A setting's name alone convicts too many: a flag, a number or a short word is no secret."""
+    if key in _SECRETS:
+        return True
+    if key == "uri":
+        return _LOGIN.search(value.text) is not None
+    return is_secret_key(key) and isinstance(value.value, str) and len(value.text) >= 8

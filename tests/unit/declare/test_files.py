@@ -1,0 +1,140 @@
+"""The folder of migrations: order, names, doubles, and everything else that may lie in it."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from icemigrate.declare.files import list_migrations, load_migrations
+from icemigrate.diagnostics import Severity
+from icemigrate.errors import ExitCode, IcemigrateError
+
+SOUND = "tables: [{name: m.t}]\n"
+
+
+def folder(root: Path, *names: str, text: str = SOUND) -> Path:
+    for name in names:
+        path = root / "migrations" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root / "migrations"
+
+
+def codes(path: Path) -> list[tuple[str, str]]:
+    return [(one.place.file, one.code) for one in load_migrations(path).diagnostics if one.place is not None]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    path = folder(tmp_path, "10_ten.yaml", "9_nine.yml", "0001_one_and_more.yaml", "20261127203700_late.yaml")
+    loaded = load_migrations(path)
+    assert [(one.version.text, one.name, one.path) for one in loaded.migrations] == [
+        ("0001", "one_and_more", "migrations/0001_one_and_more.yaml"),
+        ("9", "nine", "migrations/9_nine.yml"),
+        ("10", "ten", "migrations/10_ten.yaml"),
+        ("20261127203700", "late", "migrations/20261127203700_late.yaml"),
+    ]
+    assert loaded.diagnostics == ()
+    assert loaded.broken == ()
+
+
+def test_every_file_is_read_even_when_others_are_broken(tmp_path: Path) -> None:
+    path = folder(tmp_path, "1_a.yaml", "3_c.yaml", "5_e.yaml")
+    (path / "2_b.yaml").write_text("tabels: []\n")
+    (path / "4_d.yaml").write_bytes(b"\xff\xfe")
+    loaded = load_migrations(path)
+    assert [one.version.number for one in loaded.migrations] == [1, 3, 5]
+    assert [one.number for one in loaded.broken] == [2, 4]
+    assert codes(path) == [("migrations/2_b.yaml", "unknown-key"), ("migrations/4_d.yaml", "not-utf8")]
+
+
+def test_a_version_taken_twice(tmp_path: Path) -> None:
+    path = folder(tmp_path, "0003_a.yaml", "3_b.yaml")
+    loaded = load_migrations(path)
+    assert [one.name for one in loaded.migrations] == ["a"]
+    (told,) = loaded.diagnostics
+    assert (str(told.place), told.code) == ("migrations/3_b.yaml:1:1", "duplicate-version")
+    assert told.message == "version 3 is taken already, by `0003_a.yaml`"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "hint"),
+    [
+        ("rename.yaml", "misnamed-file", "give it the next version"),
+        ("V3__rename volume.yaml", "misnamed-file", "for example `0003_rename_volume.yaml`"),
+        ("0003-rename.yml", "misnamed-file", "for example `0003_rename.yaml`"),
+        ("0003.yaml", "misnamed-file", "for example `0003_name.yaml`"),
+        ("0003_.yaml", "misnamed-file", "for example `0003_name.yaml`"),
+        ("0003_rename.YAML", "misnamed-file", "for example `0003_rename.yaml`"),
+        ("1234567890123456789_x.yaml", "misnamed-file", "give it the next version"),
+        ("\u0663_x.yaml", "misnamed-file", "give it the next version"),
+        ("0003_rename.json", "wrong-extension", None),
+        ("0003_rename.yaml.bak", "wrong-extension", None),
+        ("more/0003_rename.yaml", "folder-not-read", "move its files up"),
+    ],
+)
+def test_files_that_were_meant_to_be_migrations(
+    tmp_path: Path, name: str, code: str, hint: str | None
+) -> None:
+    (told,) = load_migrations(folder(tmp_path, name)).diagnostics
+    assert (told.code, told.hint) == (code, hint)
+    assert told.place is not None
+    assert told.place.file == f"migrations/{name.split('/')[0]}"
+
+
+def test_files_that_were_not(tmp_path: Path) -> None:
+    path = folder(
+        tmp_path, "1_a.yaml", "README.md", ".hidden.yaml", "1_a.yaml~", "notes/a.txt", "__pycache__/a.yaml"
+    )
+    loaded = load_migrations(path)
+    assert len(loaded.migrations) == 1
+    assert loaded.diagnostics == ()
+
+
+def test_a_folder_named_like_a_migration(tmp_path: Path) -> None:
+    path = folder(tmp_path, "1_a.yaml/x.txt")
+    assert codes(path) == [("migrations/1_a.yaml", "folder-not-read")]
+
+
+def test_a_link_to_nothing(tmp_path: Path) -> None:
+    path = folder(tmp_path, "1_a.yaml")
+    (path / "2_b.yaml").symlink_to("nowhere")
+    assert codes(path) == [("migrations/2_b.yaml", "unreadable-file")]
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "migrations").mkdir()
+    (told,) = load_migrations(tmp_path / "migrations").diagnostics
+    assert (told.code, told.severity) == ("no-migrations", Severity.WARNING)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(IcemigrateError, match="`migrations` does not exist") as raised:
+        list_migrations(tmp_path / "migrations")
+    assert raised.value.exit_code is ExitCode.ERROR
+    assert raised.value.hint is not None
+
+
+def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "migrations").write_text("")
+    with pytest.raises(IcemigrateError, match="`migrations` cannot be read: not a directory"):
+        list_migrations(tmp_path / "migrations")
+
+
+def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
+    path = folder(tmp_path, "1_a.yaml")
+    assert gc.isenabled()
+    load_migrations(path)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        load_migrations(path)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
