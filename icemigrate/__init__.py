@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from icemigrate.api import Project
 
 __all__ = ["Project", "__version__"]
-__version__ = "0.1.0"
+__version__: str
 
 
 def __getattr__(name: str) -> Any:
@@ -17,4 +17,8 @@ def __getattr__(name: str) -> Any:
         from icemigrate.api import Project
 
         return Project
+    if name == "__version__":
+        from icemigrate.versions import ICEMIGRATE
+
+        return ICEMIGRATE
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -66,9 +66,9 @@ class PlanResult:
 class MigrationStatus:
     """Where one migration stands.
 
-    :param state: ``applied``, ``pending``, ``held`` (rolled back), ``interrupted``, ``edited`` (applied, and its
-        file says something else now), ``missing`` (applied, and there is no file) or ``late`` (not applied,
-        though a higher one is).
+    :param state: ``applied``, ``pending``, ``held`` (rolled back), ``interrupted``, ``edited`` (applied, and
+        its file says something else now), ``missing`` (applied, and there is no file) or ``late`` (not
+        applied, though a higher one is).
     :param applied_at: in UTC; ``None`` where it is not applied.
     """
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from icemigrate.errors import EngineError
 
+ICEMIGRATE = "0.1.0"
+"""This program's own version; ``setup.cfg`` reads it from here."""
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.54.1.0"
 POSTGRES_JDBC = "org.postgresql:postgresql:42.7.8"
 

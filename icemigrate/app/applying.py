@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icemigrate.app.mapping import spark_settings
-from icemigrate.app.opening import Opened, as_mistakes, load_files, opened
+from icemigrate.app.opening import as_mistakes, load_files
 from icemigrate.app.planning import plan_in
+from icemigrate.app.spark import open_engine
+from icemigrate.app.world import Opened, opened
 from icemigrate.errors import ConflictError, Mistakes
 from icemigrate.events import Event, Noted
 from icemigrate.plan import Plan
@@ -53,7 +53,7 @@ def apply(
     if plan.is_empty:
         return ApplyResult(project.name, plan.environment, (), 0)
     with opened(project, plan.environment) as world:
-        engine = _engine(world, spark)
+        engine = open_engine(world.environment, spark)
         fresh = _again(world, plan)
         require_ready(fresh)
         return _carry_out(world, fresh.plan, engine, on_event)
@@ -96,21 +96,6 @@ def require_ready(result: PlanResult) -> None:
             f"the catalog is neither as it was nor as it shall be: {', '.join(conflicts)}",
             "`icemigrate plan` shows the values and the ways out",
         )
-
-
-def _engine(world: Opened, spark: SparkSession | None) -> SparkEngine:
-    from icemigrate.engine.session import start
-    from icemigrate.engine.spark import SparkEngine
-
-    settings = spark_settings(world.environment)
-    if world.environment.catalog.type == "sqlite" and world.environment.catalog.uri is not None:
-        # SQLite makes the file, but not the folder.
-        Path(world.environment.catalog.uri).parent.mkdir(parents=True, exist_ok=True)
-    name = settings.catalog_name
-    if spark is None or spark.conf.get(f"spark.sql.catalog.{name}", None) is None:
-        # Where Spark runs already, this is another session of it, with the catalog added.
-        spark = start(settings)
-    return SparkEngine(spark, name)
 
 
 def _carry_out(

@@ -13,7 +13,7 @@ from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.plan import MigrationPlan
 from icemigrate.plan_table import Surroundings
 from icemigrate.planner import plan_migrations
-from icemigrate.project import Project
+from icemigrate.project.values import Project
 from icemigrate.results import CheckResult
 
 CATALOG_NAME = "catalog"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from icemigrate.changes.base import Hazard, Problem
+from icemigrate.changes.base import Problem
 from icemigrate.declare.migration import MigrationFile, TableEntry
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.model.names import TableName

@@ -1,4 +1,4 @@
-"""What an environment makes of declared things: names in its catalog, overrides, the settings of its clients."""
+"""What an environment makes of declared things: names in its catalog, overrides, settings of its clients."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from icemigrate.catalog.port import CatalogSettings
-from icemigrate.engine.session import SparkSettings
 from icemigrate.declare.fold_settings import retention_properties
 from icemigrate.declare.migration import UNSET
 from icemigrate.errors import UsageError
 from icemigrate.model.names import BadName, TableName, parse_path
 from icemigrate.model.table import Table
-from icemigrate.project import Environment, pyiceberg_properties, spark_conf
+from icemigrate.project import Environment, pyiceberg_properties
 
 Namespace = tuple[str, ...]
 
@@ -100,23 +99,3 @@ def catalog_settings(environment: Environment) -> CatalogSettings:
         warehouse=properties.pop("warehouse", None),
         properties=properties,
     )
-
-
-def spark_settings(environment: Environment) -> SparkSettings:
-    """How Spark is started for it.
-
-    :raises UsageError: it names a Spark Connect server, where metadata commits cannot be made.
-    """
-    spark = environment.spark
-    if spark.remote is not None:
-        raise UsageError(
-            f"environment `{environment.name}`: `spark.remote` cannot apply migrations, since Spark Connect has no JVM",
-            "write `spark: {master: …}`; or call icemigrate's Python API where Spark runs, with its session",
-        )
-    name = environment.catalog.name
-    prefix = f"spark.sql.catalog.{name}"
-    conf = spark_conf(environment)
-    inner = {k.removeprefix(f"{prefix}."): v for k, v in conf.items() if k.startswith(f"{prefix}.")}
-    rest = {k: v for k, v in conf.items() if k != prefix and not k.startswith(f"{prefix}.")}
-    settings = SparkSettings(catalog_name=name, catalog_conf=inner, conf=rest, jars_dir=spark.jars)
-    return settings if spark.master is None else replace(settings, master=spark.master)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from icemigrate.app.mapping import Names, catalog_settings
-from icemigrate.catalog import open_catalog
-from icemigrate.catalog.port import Catalog
 from icemigrate.declare.files import Loaded, load_migrations
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic, has_errors
-from icemigrate.errors import HistoryError, Mistakes, UsageError
-from icemigrate.history.properties import History
-from icemigrate.history.read import read
-from icemigrate.model.names import BadName, TableName
-from icemigrate.project import Environment, Project, choose_environment, load_project
+from icemigrate.errors import Mistakes, UsageError
+from icemigrate.project.reading import load_project
+from icemigrate.project.values import Project
 
 
 def open_project(path: Path | None = None) -> Project:
@@ -51,52 +42,6 @@ def sound_files(project: Project) -> tuple[MigrationFile, ...]:
     if has_errors(loaded.diagnostics):
         raise Mistakes(loaded.diagnostics)
     return loaded.migrations
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A project in one environment, with its catalog open for reading."""
-
-    project: Project
-    environment: Environment
-    catalog: Catalog
-    names: Names
-
-    @property
-    def history_name(self) -> TableName:
-        """The history table's name.
-
-        :raises HistoryError: the project file names it wrongly.
-        """
-        try:
-            return TableName.parse(self.project.history)
-        except BadName as error:
-            raise HistoryError(f"`history:` in the project file: {error}") from error
-
-    def history(self) -> History:
-        """What the history says; empty before the first apply.
-
-        :raises HistoryError: it cannot be used.
-        """
-        found = read(self.catalog, self.history_name, self.project.name)
-        return History(self.project.name) if found is None else found
-
-
-@contextmanager
-def opened(project: Project, environment: str | None) -> Iterator[Opened]:
-    """The project in an environment, until the block ends.
-
-    :param environment: ``None`` for the project's default.
-    :raises UsageError: there is no such environment.
-    :raises Mistakes: variables that it names are missing.
-    :raises CatalogError: there is no such catalog.
-    """
-    chosen = choose_environment(project, environment, dict(os.environ))
-    catalog = open_catalog(catalog_settings(chosen))
-    try:
-        yield Opened(project, chosen, catalog, Names(chosen))
-    finally:
-        catalog.close()
 
 
 def known_version(files: tuple[MigrationFile, ...], text: str, option: str) -> int:

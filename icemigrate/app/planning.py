@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from icemigrate import __version__
+from icemigrate import versions
 from icemigrate.app.folding import Folding
-from icemigrate.app.opening import Opened, as_mistakes, known_version, load_files, opened
+from icemigrate.app.opening import as_mistakes, known_version, load_files
 from icemigrate.app.standing import standing
+from icemigrate.app.world import Opened, opened
 from icemigrate.declare.migration import UNSET, MigrationFile
 from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import UsageError
@@ -122,7 +123,7 @@ class _Given:
             based_on=self.actual,
             base=self.history.state,
             overwrite=overwrite,
-            tool_version=__version__,
+            tool_version=versions.ICEMIGRATE,
         )
 
 
@@ -158,4 +159,3 @@ def _refuse_idle(given: _Given, overwrite: frozenset[str]) -> None:
         if fact not in conflicts:
             hint = did_you_mean(fact, conflicts) or "`plan` without it names the conflicts"
             raise UsageError(f"--overwrite {fact}: there is no conflict about this", hint)
-

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from icemigrate.app.checking import rehearse
-from icemigrate.app.opening import Opened, opened, sound_files
+from icemigrate.app.opening import sound_files
 from icemigrate.app.standing import Standing, standing
+from icemigrate.app.world import Opened, opened
 from icemigrate.model.names import TableName
 from icemigrate.plan import MigrationPlan
 from icemigrate.project import Project

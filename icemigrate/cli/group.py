@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from icemigrate import __version__
 from icemigrate.cli.context import global_options
 from icemigrate.diagnostics import did_you_mean
+from icemigrate.versions import ICEMIGRATE
 
-# Name and what it does, in the order of a first use; the module of the same name here defines it as `command`.
+# Name and what it does, in the order of a first use; the module of the same name here has it as `command`.
 COMMANDS: dict[str, str] = {
     "init": "Begin a project: project file, migrations folder, workflow for pull requests.",
     "new": "Write the next numbered migration file.",
@@ -28,11 +28,11 @@ COMMANDS: dict[str, str] = {
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one when it is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (Click's signature)
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """All commands in the order in which one meets them."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, or ``None``."""
         if cmd_name not in COMMANDS:
             return None
@@ -49,7 +49,7 @@ class LazyGroup(click.Group):
             ctx.fail(f"there is no command `{args[0]}`" + (f": {near}" if near else ""))
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands as the table has them, so that `--help` imports none of them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -57,7 +57,7 @@ class LazyGroup(click.Group):
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
-        click.echo(f"icemigrate {__version__}")
+        click.echo(f"icemigrate {ICEMIGRATE}")
         ctx.exit()
 
 

@@ -10,10 +10,10 @@ from icemigrate.cli.context import global_options, write
 
 
 @click.command("init")
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("."), required=False)
+@click.argument("folder", type=click.Path(path_type=Path), default=Path(), required=False)
 @global_options
 def command(folder: Path) -> None:
-    """Begin a project in FOLDER (the current one): project file, migrations folder, workflow for pull requests.
+    """Begin a project in FOLDER (without it, here): project file, migrations, workflow for pull requests.
 
     Files that are there already are left as they are.
     """

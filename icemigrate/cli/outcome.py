@@ -22,7 +22,8 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     """Run a command and say in one message what went wrong, if something did.
 
     Faults and mistakes go to standard error; with ``--format json`` to standard output too, as the document
-    of ``schemas/error.schema.json``, so that a program always reads JSON.  Wrong usage goes to standard error alone.
+    of ``schemas/error.schema.json``, so that a program always reads JSON.  Wrong usage that keeps the command
+    from starting goes to standard error alone.
     """
     settings = Settings()
     try:

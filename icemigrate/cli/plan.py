@@ -13,7 +13,9 @@ from icemigrate.errors import ExitCode
 
 
 @click.command("plan")
-@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Save the plan for `apply FILE`.")
+@click.option(
+    "--out", metavar="FILE", type=click.Path(path_type=Path), help="Save the plan for `apply FILE`."
+)
 @to_option
 @overwrite_option
 @click.option("--detailed-exitcode", is_flag=True, help="End with 2 when there is something to do.")
@@ -25,8 +27,8 @@ def command(
 ) -> ExitCode:
     """Show what the pending migrations would do.
 
-    Ends with 3 when a file must be mended first (a problem, a missing `allow`), else with 4 when the catalog is
-    neither as it was nor as it shall be.  Writes nothing but the file of `--out`.
+    Ends with 3 when a file must be mended first (a problem, a missing `allow`), else with 4 when the catalog
+    is neither as it was nor as it shall be.  Writes nothing but the file of `--out`.
     """
     from icemigrate.app.planning import plan
     from icemigrate.app.saving import save_plan

@@ -1,1 +1,1 @@
-"""Values in, strings out: every output format is one file here and one line in :mod:`icemigrate.render.formats`."""
+"""Values in, strings out; :data:`icemigrate.render.formats.FORMATS` is the one list of output formats."""

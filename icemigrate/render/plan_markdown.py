@@ -83,7 +83,7 @@ def _migration(migration: MigrationPlan, with_statements: bool) -> Iterator[str]
 def _table(table: TablePlan, unconsented: tuple[Hazard, ...], with_statements: bool) -> Iterator[str]:
     changes = list(table.changes())
     about = [words.count(len(changes), "change") if changes else "nothing to do"]
-    about += [h for h in _worst(changes)]
+    about += _worst(changes)
     if table.conflicts:
         about.append(words.count(len(table.conflicts), "conflict"))
     label = _code(words.table_label(table))

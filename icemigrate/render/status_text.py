@@ -79,7 +79,8 @@ def history_text(history: HistoryResult, style: Style) -> str:
         )
         for e in history.entries
     ]
-    return "\n".join(_columns(rows, ("version", "standing", "applied at", "took", "by", "description"), style)) + "\n"
+    heads = ("version", "standing", "applied at", "took", "by", "description")
+    return "\n".join(_columns(rows, heads, style)) + "\n"
 
 
 def apply_text(result: ApplyResult, style: Style) -> str:

@@ -1,4 +1,4 @@
-"""Colour for a terminal, in one place; a few escape codes, since importing more costs more than ``check`` itself."""
+"""Colour for a terminal, in one place: a few escape codes, since a library would cost more than ``check``."""
 
 from __future__ import annotations
 

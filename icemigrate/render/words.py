@@ -160,7 +160,7 @@ def visible(text: str) -> str:
 
 
 def _safe(character: str) -> str:
-    # Control characters and the marks that turn the direction of writing: names come from strangers' catalogs.
+    # Control characters and marks that turn the direction of writing: names come from strangers' catalogs.
     return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
 
 

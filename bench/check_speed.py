@@ -1,0 +1,87 @@
+"""How long ``icemigrate check`` takes as a whole process, beside a process that imports what it stands on.
+
+``python bench/check_speed.py`` checks 200 files over 300 tables; the ratio counts, since machines are noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+FILES = 200
+TABLES = 300
+COLUMNS = 20
+_TYPES = ("long", "string", "double", "timestamptz", "decimal(18, 6)", "int", "date", "boolean")
+_IMPORTS = "import yaml, jsonschema, click"
+_CHECK = "import sys; from icemigrate.cli import main; sys.exit(main(['check']))"
+
+
+def make(folder: Path, files: int = FILES, tables: int = TABLES) -> None:
+    """A project whose first half of files creates tables, and whose second half evolves them."""
+    migrations = folder / "migrations"
+    migrations.mkdir(parents=True)
+    half = files // 2
+    each = tables // half
+    for number in range(1, files + 1):
+        first = (number - 1) % half * each
+        names = [f"bench.table_{i:03}" for i in range(first, first + each)]
+        write = _creating if number <= half else _evolving
+        text = "\n".join(["allow: [destructive]", "tables:", *(write(name) for name in names)])
+        (migrations / f"{number:04}_step.yaml").write_text(text + "\n", encoding="utf-8")
+
+
+def _creating(name: str) -> str:
+    columns = "\n".join(
+        f"      - {{name: column_{i:02}, type: {_quoted(_TYPES[i % len(_TYPES)])}, description: What {i} holds}}"
+        for i in range(COLUMNS)
+    )
+    return (
+        f"  - name: {name}\n    columns:\n{columns}\n"
+        "    partition_by: [day(column_03) as at_day]\n    sort_by: [column_03, column_00 desc]\n"
+        "    properties: {write.parquet.compression-codec: zstd}"
+    )
+
+
+def _evolving(name: str) -> str:
+    return (
+        f"  - name: {name}\n    renames: {{column_01: label}}\n"
+        "    columns:\n      - {name: added, type: string, after: label}\n      - {name: column_05, type: long}\n"
+        "    drop_columns: [column_07]\n    partition_by: [month(column_03) as at_month]\n"
+        "    properties: {write.target-file-size-bytes: 268435456}"
+    )
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if "," in text else text
+
+
+def seconds(program: str, folder: Path) -> float:
+    """Wall time of one process."""
+    before = time.perf_counter()
+    subprocess.run([sys.executable, "-c", program], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - before
+
+
+def main() -> None:
+    """Print the line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make(folder)
+        pairs = [(seconds(_CHECK, folder), seconds(_IMPORTS, folder)) for _ in range(rounds)]
+    ours, theirs = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
+    print(
+        f"{FILES} files, {TABLES} tables: icemigrate check {ours:.2f} s; "
+        f"`{_IMPORTS}` {theirs:.2f} s; ratio {ours / theirs:.1f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The Spark of an environment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icemigrate.engine.session import SparkSettings
+from icemigrate.errors import UsageError
+from icemigrate.project import Environment, spark_conf
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from icemigrate.engine.spark import SparkEngine
+
+
+def open_engine(environment: Environment, spark: SparkSession | None) -> SparkEngine:
+    """The engine of an environment.
+
+    :param spark: a running session; without it one is started.
+    :raises UsageError: see :func:`spark_settings`.
+    :raises EngineError: Java or Spark failed.
+    """
+    from icemigrate.engine.session import start
+    from icemigrate.engine.spark import SparkEngine
+
+    settings = spark_settings(environment)
+    if environment.catalog.type == "sqlite" and environment.catalog.uri is not None:
+        # SQLite makes the file, but not the folder.
+        Path(environment.catalog.uri).parent.mkdir(parents=True, exist_ok=True)
+    name = settings.catalog_name
+    if spark is None or spark.conf.get(f"spark.sql.catalog.{name}", None) is None:
+        # Where Spark runs already, this is another session of it, with the catalog added.
+        spark = start(settings)
+    return SparkEngine(spark, name)
+
+
+def spark_settings(environment: Environment) -> SparkSettings:
+    """How Spark is started for it.
+
+    :raises UsageError: it names a Spark Connect server, where metadata commits cannot be made.
+    """
+    spark = environment.spark
+    if spark.remote is not None:
+        raise UsageError(
+            f"environment `{environment.name}`: "
+            "`spark.remote` cannot apply migrations, since Spark Connect has no JVM",
+            "write `spark: {master: …}`; or call icemigrate's Python API where Spark runs, with its session",
+        )
+    name = environment.catalog.name
+    prefix = f"spark.sql.catalog.{name}"
+    conf = spark_conf(environment)
+    inner = {k.removeprefix(f"{prefix}."): v for k, v in conf.items() if k.startswith(f"{prefix}.")}
+    rest = {k: v for k, v in conf.items() if k != prefix and not k.startswith(f"{prefix}.")}
+    settings = SparkSettings(catalog_name=name, catalog_conf=inner, conf=rest, jars_dir=spark.jars)
+    return settings if spark.master is None else replace(settings, master=spark.master)

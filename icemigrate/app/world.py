@@ -1,0 +1,63 @@
+"""A project in one environment, with its catalog open: what every use case beyond the files works on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from icemigrate.app.mapping import Names, catalog_settings
+from icemigrate.catalog import open_catalog
+from icemigrate.catalog.port import Catalog
+from icemigrate.errors import HistoryError
+from icemigrate.history.properties import History
+from icemigrate.history.read import read
+from icemigrate.model.names import BadName, TableName
+from icemigrate.project import Environment, Project, choose_environment
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A project in one environment, with its catalog open for reading."""
+
+    project: Project
+    environment: Environment
+    catalog: Catalog
+    names: Names
+
+    @property
+    def history_name(self) -> TableName:
+        """The history table's name.
+
+        :raises HistoryError: the project file names it wrongly.
+        """
+        try:
+            return TableName.parse(self.project.history)
+        except BadName as error:
+            raise HistoryError(f"`history:` in the project file: {error}") from error
+
+    def history(self) -> History:
+        """What the history says; empty before the first apply.
+
+        :raises HistoryError: it cannot be used.
+        """
+        found = read(self.catalog, self.history_name, self.project.name)
+        return History(self.project.name) if found is None else found
+
+
+@contextmanager
+def opened(project: Project, environment: str | None) -> Iterator[Opened]:
+    """The project in an environment, until the block ends.
+
+    :param environment: ``None`` for the project's default.
+    :raises UsageError: there is no such environment.
+    :raises Mistakes: variables that it names are missing.
+    :raises CatalogError: there is no such catalog.
+    """
+    chosen = choose_environment(project, environment, dict(os.environ))
+    catalog = open_catalog(catalog_settings(chosen))
+    try:
+        yield Opened(project, chosen, catalog, Names(chosen))
+    finally:
+        catalog.close()
