@@ -13,7 +13,7 @@ from icemigrate.model.names import format_path
 from icemigrate.model.types import Decimal, Fixed, JsonValue, List, Map, Primitive, Struct, Type, is_nested
 
 _FRACTION = {"timestamp": 6, "timestamptz": 6, "timestamp_ns": 9, "timestamptz_ns": 9, "time": 6}
-_TIME = re.compile(r"(?P<whole>.*:\d\d)(?:\.(?P<fraction>\d+))?(?P<zone>\+00:00)?\Z")
+_TIME = re.compile(r"(?P<whole>[^+.]*:\d\d)(?:\.(?P<fraction>\d+))?(?P<zone>\+00:00)?\Z")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*\Z")
 _DECIMAL = re.compile(r"-?(\d+)(?:\.(\d+))?\Z")
 _INTEGERS = {"int": 31, "long": 63}

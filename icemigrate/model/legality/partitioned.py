@@ -191,9 +191,8 @@ def names_differ_from_columns(view: View) -> Iterator[Breach]:
             clash = view.paths.get(field.name)
             if clash is None or (field.name, clash) in seen or field.source_ids[0] not in view.fields:
                 continue
-            if (clash,) != field.source_ids or (
-                spec is view.table.spec and field.transform not in (IDENTITY, VOID)
-            ):
+            own = (clash,) == field.source_ids
+            if not own or (spec is view.table.spec and field.transform not in (IDENTITY, VOID)):
                 seen.add((field.name, clash))
                 yield _clash(view, field, clash)
 
@@ -214,8 +213,8 @@ def _clash(view: View, field: PartitionField, clash: int) -> Breach:
         "partition-name-is-a-column",
         _SUBJECT,
         f"partition field `{field.name}` ({term}) is named like column `{column}`",
-        f"either name the partition field otherwise (`{term} as {_free_name(view, field)}`), or give the column "
-        "another name",
+        f"either name the partition field otherwise (`{term} as {_free_name(view, field)}`), "
+        "or give the column another name",
     )
 
 

@@ -1,0 +1,113 @@
+"""Retention: durations, and properties there and back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icemigrate.model.retention import (
+    PROPERTIES,
+    ROW_AGE,
+    ROW_COLUMN,
+    SNAPSHOT_AGE,
+    SNAPSHOT_COUNT,
+    BadDuration,
+    after_rename,
+    format_duration,
+    from_properties,
+    other_properties,
+    parse_duration,
+    row_column,
+    to_properties,
+)
+
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("text", "ms", "printed"),
+    [
+        ("30d", 30 * DAY, "30d"),
+        ("2w", 14 * DAY, "14d"),
+        ("12h", DAY // 2, "12h"),
+        ("24h", DAY, "1d"),
+        ("90m", 5_400_000, "90m"),
+        (" 5 s ", 5_000, "5s"),
+        ("1500ms", 1_500, "1500ms"),
+    ],
+)
+def test_durations(text: str, ms: int, printed: str) -> None:
+    assert parse_duration(text) == ms
+    assert format_duration(ms) == printed
+
+
+@pytest.mark.parametrize("text", ["", "30", "d", "1.5d", "-1d", "30 days", "1y", "1d 2h"])
+def test_no_durations(text: str) -> None:
+    with pytest.raises(BadDuration, match="`30d`"):
+        parse_duration(text)
+
+
+@given(st.integers(min_value=0, max_value=2**62))
+def test_every_duration_is_read_back(ms: int) -> None:
+    assert parse_duration(format_duration(ms)) == ms
+
+
+RETENTION: dict[str, Any] = {
+    "snapshots": {"max_age": "30d", "keep_at_least": 10},
+    "rows": {"column": "exchange_timestamp", "max_age": "2555d"},
+}
+SAID = {
+    SNAPSHOT_AGE: str(30 * DAY),
+    SNAPSHOT_COUNT: "10",
+    ROW_COLUMN: "exchange_timestamp",
+    ROW_AGE: str(2555 * DAY),
+}
+
+
+def test_there_and_back() -> None:
+    assert to_properties(RETENTION) == SAID
+    assert from_properties({**SAID, "other": "1"}) == RETENTION
+    assert other_properties({**SAID, "other": "1"}) == {"other": "1"}
+    assert from_properties({"other": "1"}) == {}
+
+
+def test_values_may_be_durations() -> None:
+    assert to_properties({"snapshots": {"max_age": timedelta(hours=1)}}) == {SNAPSHOT_AGE: "3600000"}
+
+
+@pytest.mark.parametrize(
+    ("retention", "properties"),
+    [
+        (None, dict.fromkeys(PROPERTIES)),
+        ({}, {}),
+        ({"rows": None}, {ROW_COLUMN: None, ROW_AGE: None}),
+        ({"snapshots": None}, {SNAPSHOT_AGE: None, SNAPSHOT_COUNT: None}),
+        ({"snapshots": {"max_age": None}}, {SNAPSHOT_AGE: None}),
+        ({"snapshots": {"keep_at_least": None}}, {SNAPSHOT_COUNT: None}),
+    ],
+)
+def test_parts_are_taken_away(retention: Any, properties: dict[str, str | None]) -> None:
+    assert to_properties(retention) == properties
+
+
+def test_properties_set_by_hand() -> None:
+    odd = {SNAPSHOT_AGE: "never", SNAPSHOT_COUNT: "5", ROW_COLUMN: "a`", ROW_AGE: "1"}
+    assert from_properties(odd) == {
+        "snapshots": {"keep_at_least": 5},
+        "rows": {"column": "a`", "max_age": "1ms"},
+    }
+    assert other_properties(odd) == {SNAPSHOT_AGE: "never"}
+    assert row_column(odd) is None
+    assert from_properties({ROW_AGE: "1"}) == {}
+
+
+def test_the_column_is_followed() -> None:
+    properties = {ROW_COLUMN: "s.`odd at`", "x": "1"}
+    assert after_rename(properties, ("s", "odd at"), ("s", "at")) == {ROW_COLUMN: "s.at", "x": "1"}
+    assert after_rename(properties, ("s",), ("t",)) == {ROW_COLUMN: "t.`odd at`", "x": "1"}
+    assert after_rename(properties, ("x",), ("y",)) == properties
+    assert after_rename({"x": "1"}, ("x",), ("y",)) == {"x": "1"}
