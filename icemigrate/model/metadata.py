@@ -19,6 +19,7 @@ from icemigrate.model.metadata_check import (
     read_parts,
     read_schema,
     snapshot_ids,
+    strings,
 )
 from icemigrate.model.metadata_parts import (
     SnapshotEntry,
@@ -117,7 +118,7 @@ def parse(json: Json) -> TableMetadata:
         last_partition_id=last_partition_id(json, specs),
         sort_orders=orders,
         default_order_id=default_order_id(json),
-        properties=json.get("properties") or {},
+        properties=strings(json, "properties"),
         snapshots=read_parts("snapshots", snapshot_from_json, json.get("snapshots") or ()),
         current_snapshot_id=current_snapshot_id(json, ids),
         refs=read_refs(json, ids),
@@ -162,7 +163,7 @@ def table_from_json(json: Json, name: TableName) -> Table:
         schema=current_schema(json),
         spec=next(s for s in specs if s.id == default_spec),
         sort_order=next(o for o in orders if o.id == default_order),
-        properties=own_properties(json.get("properties") or {}),
+        properties=own_properties(strings(json, "properties")),
         format_version=version,
         location=json["location"],
         refs=read_refs(json, ids),
@@ -222,7 +223,8 @@ def _fit_version(out: dict[str, Any], metadata: TableMetadata, before: TableMeta
     if before is not None and before.format_version == 1:
         out.pop("schema", None)
         out.pop("partition-spec", None)
-    out.setdefault("last-sequence-number", max((s.sequence_number for s in metadata.snapshots), default=0))
+    if "last-sequence-number" not in out:
+        out["last-sequence-number"] = max((s.sequence_number for s in metadata.snapshots), default=0)
     if metadata.format_version >= 3:
         out.setdefault("next-row-id", 0)
 

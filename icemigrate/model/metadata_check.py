@@ -130,7 +130,7 @@ def read_schema(part: str, json: Any) -> Schema:
     ids: set[int] = set()
     _check_fields(part, schema.fields, ids)
     if not schema.identifier_ids <= ids:
-        missing = min(schema.identifier_ids - ids)
+        missing = next(iter(schema.identifier_ids - ids))
         raise BadMetadata(f"{part}: identifier field {missing} is no field of it")
     check_id(part, schema.id)
     return schema
@@ -171,6 +171,8 @@ def check_id(part: str, id_: Any) -> None:
 
 def check_chosen(key: str, wanted: int, part: str, ids: Sequence[int]) -> None:
     """``key`` names exactly one of the parts, and no id is there twice."""
+    for i, id_ in enumerate(ids):
+        check_id(f"{part}[{i}]", id_)
     if len(set(ids)) != len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
         raise BadMetadata(f"`{part}` has the id {twice} twice")
@@ -181,10 +183,35 @@ def check_chosen(key: str, wanted: int, part: str, ids: Sequence[int]) -> None:
 def snapshot_ids(json: Json) -> set[int]:
     """The ids in the snapshot list."""
     snapshots = json.get("snapshots") or ()
-    ids = {read_part("snapshots", lambda s: s["snapshot-id"], snapshot) for snapshot in snapshots}
+    ids = {read_part("snapshots", _snapshot_id, snapshot) for snapshot in snapshots}
     if len(ids) != len(snapshots):
         raise BadMetadata("`snapshots` has a snapshot id twice")
     return ids
+
+
+def _snapshot_id(snapshot: Json) -> int:
+    return whole_number(snapshot, "snapshot-id")
+
+
+def whole_number(json: Json, key: str) -> int:
+    """A number that must be there."""
+    number: int = _need(json, key, int)
+    return number
+
+
+def maybe_whole_number(json: Json, key: str) -> int | None:
+    """A number that may be absent or null."""
+    return None if json.get(key) is None else whole_number(json, key)
+
+
+def strings(json: Json, key: str) -> dict[str, str]:
+    """An object of strings that may be absent or null."""
+    values = json.get(key)
+    if values is None:
+        return {}
+    if not isinstance(values, dict) or not all(type(value) is str for value in values.values()):
+        raise BadMetadata(f"`{key}` is {_short(values)}, not an object of strings")
+    return values
 
 
 def current_snapshot_id(json: Json, ids: set[int]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,17 +12,23 @@ from icemigrate.model.metadata_check import (
     check_chosen,
     check_id,
     current_snapshot_id,
+    maybe_whole_number,
     read_part,
     read_parts,
     read_schema,
+    strings,
+    whole_number,
 )
 from icemigrate.model.partitioning import FIRST_FIELD_ID, PartitionSpec
 from icemigrate.model.schema import Schema
-from icemigrate.model.sorting import UNSORTED, SortOrder
+from icemigrate.model.sorting import ASC, DESC, NULLS_FIRST, NULLS_LAST, UNSORTED, SortOrder
 from icemigrate.model.table import Ref, Snapshot
 from icemigrate.model.table_json import ref_from_json
 
 Json = Mapping[str, Any]
+
+_DIGITS = re.compile("[0-9]{1,18}")
+_DIRECTIONS, _NULL_ORDERS = (ASC, DESC), (NULLS_FIRST, NULLS_LAST)
 
 RESERVED_PROPERTIES = frozenset(
     {
@@ -65,11 +72,9 @@ def schema_jsons(json: Json) -> Sequence[Any]:
 
 def current_schema_id(json: Json) -> int:
     """The id of the current schema."""
-    if json.get("schemas") is None:
-        id_: int = json["schema"].get("schema-id", 0)
-        return id_
-    current: int = json["current-schema-id"]
-    return current
+    if json.get("schemas") is not None:
+        return whole_number(json, "current-schema-id")
+    return maybe_whole_number(json["schema"], "schema-id") or 0
 
 
 def current_schema(json: Json) -> Schema:
@@ -89,35 +94,44 @@ def read_specs(json: Json) -> tuple[PartitionSpec, ...]:
         return (PartitionSpec(read_part("partition-spec", spec_fields_from_json, json["partition-spec"])),)
     specs = read_parts("partition-specs", spec_from_json, jsons)
     for i, spec in enumerate(specs):
-        check_id(f"partition-specs[{i}]", spec.id)
         for partition in spec.fields:
             check_id(f"partition-specs[{i}], field {partition.name!r}", partition.id)
+            _check_sources(f"partition-specs[{i}], field {partition.name!r}", partition.source_ids)
+            if type(partition.name) is not str:
+                raise BadMetadata(f"partition-specs[{i}]: a field is named {partition.name!r}")
     check_chosen("default-spec-id", json["default-spec-id"], "partition-specs", [s.id for s in specs])
     return specs
 
 
 def default_spec_id(json: Json) -> int:
     """The id of the default spec."""
-    spec_id: int = json.get("default-spec-id", 0) if json.get("partition-specs") is not None else 0
-    return spec_id
+    return whole_number(json, "default-spec-id") if json.get("partition-specs") is not None else 0
 
 
 def read_orders(json: Json) -> tuple[SortOrder, ...]:
     """All sort orders; the default one is among them."""
     jsons = json.get("sort-orders")
-    if jsons is None:
-        return (UNSORTED,)
-    orders = read_parts("sort-orders", order_from_json, jsons)
+    orders = (UNSORTED,) if jsons is None else read_parts("sort-orders", order_from_json, jsons)
     for i, order in enumerate(orders):
-        check_id(f"sort-orders[{i}]", order.id)
+        for term in order.fields:
+            _check_sources(f"sort-orders[{i}]", term.source_ids)
+            if term.direction not in _DIRECTIONS or term.null_order not in _NULL_ORDERS:
+                raise BadMetadata(
+                    f"sort-orders[{i}]: {term.direction!r}, {term.null_order!r} is no direction"
+                )
     check_chosen("default-sort-order-id", default_order_id(json), "sort-orders", [o.id for o in orders])
     return orders
 
 
+def _check_sources(part: str, ids: tuple[int, ...]) -> None:
+    for id_ in ids:
+        check_id(f"{part}, source", id_)
+
+
 def default_order_id(json: Json) -> int:
     """The id of the default sort order."""
-    order_id: int = json.get("default-sort-order-id", UNSORTED.id)
-    return order_id
+    order_id = maybe_whole_number(json, "default-sort-order-id")
+    return UNSORTED.id if order_id is None else order_id
 
 
 def last_partition_id(json: Json, specs: Sequence[PartitionSpec]) -> int:
@@ -132,10 +146,19 @@ def read_refs(json: Json, ids: set[int]) -> dict[str, Ref]:
     """Branches and tags by name; each points to a snapshot of the list."""
     refs = {}
     for name, ref_json in (json.get("refs") or {}).items():
-        ref = refs[name] = read_part(f"refs.{name}", ref_from_json, ref_json)
+        ref = refs[name] = read_part(f"refs.{name}", _read_ref, ref_json)
         if ref.snapshot_id not in ids:
             raise BadMetadata(f"refs.{name}: none of `snapshots` has the id {ref.snapshot_id}")
     return refs
+
+
+def _read_ref(json: Json) -> Ref:
+    whole_number(json, "snapshot-id")
+    for limit in ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep"):
+        maybe_whole_number(json, limit)
+    if json["type"] not in ("branch", "tag"):
+        raise BadMetadata(f"`type` is {json['type']!r}, neither branch nor tag")
+    return ref_from_json(json)
 
 
 def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
@@ -155,20 +178,19 @@ def current_snapshot(json: Json, ids: set[int]) -> Snapshot | None:
 
 def snapshot_summary(entry: SnapshotEntry) -> Snapshot:
     """What a plan needs of a snapshot."""
-    total = entry.summary.get("total-records")
-    known = isinstance(total, str) and total.isascii() and total.isdigit()
-    return Snapshot(entry.id, entry.timestamp_ms, int(total) if known else None)  # type: ignore[arg-type]
+    total = entry.summary.get("total-records", "")
+    return Snapshot(entry.id, entry.timestamp_ms, int(total) if _DIGITS.fullmatch(total) else None)
 
 
 def snapshot_from_json(json: Json) -> SnapshotEntry:
     """Read a snapshot."""
     return SnapshotEntry(
-        id=json["snapshot-id"],
-        timestamp_ms=json["timestamp-ms"],
-        parent_id=json.get("parent-snapshot-id"),
-        sequence_number=json.get("sequence-number", 0),
-        schema_id=json.get("schema-id"),
-        summary=dict(json.get("summary") or {}),
+        id=whole_number(json, "snapshot-id"),
+        timestamp_ms=whole_number(json, "timestamp-ms"),
+        parent_id=maybe_whole_number(json, "parent-snapshot-id"),
+        sequence_number=maybe_whole_number(json, "sequence-number") or 0,
+        schema_id=maybe_whole_number(json, "schema-id"),
+        summary=strings(json, "summary"),
         manifest_list=json.get("manifest-list"),
     )
 

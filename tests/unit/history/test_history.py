@@ -1,0 +1,258 @@
+"""The history's properties: kept whole, and refused when they are not what was written."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from icemigrate.catalog import Catalog, open_catalog
+from icemigrate.declare.version import Version
+from icemigrate.errors import HistoryError
+from icemigrate.history.properties import (
+    APPLIED_KEY,
+    DIGEST_KEY,
+    FORMAT_KEY,
+    PROJECT_KEY,
+    STATE_KEY,
+    TABLE_PREFIX,
+    Applied,
+    History,
+    changes,
+    decode,
+    encode,
+)
+from icemigrate.history.read import read
+from icemigrate.history.record import SCHEMA, Record
+from icemigrate.model.metadata import table_from_json
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Dropped, Table
+from icemigrate.model.types import Field, Primitive, walk
+from tests import lakes
+from tests.metadata_samples import SAMPLES, sample
+
+NAME = TableName(("icemigrate",), "history")
+NOON = datetime(2026, 11, 27, 12, 0, tzinfo=timezone.utc)
+
+
+def _table(name: TableName, file: str) -> Table:
+    table = table_from_json(sample(file), name)
+    gone = Dropped(
+        Field(5, "zip", Primitive("string"), doc="code"), parent=3, path=("address", "zip"), after=4
+    )
+    return replace(table, dropped=(gone, replace(gone, parent=None, path=("zip",), after=None)))
+
+
+TRADES, ODD = TableName(("db",), "trades"), TableName(("db", "a.b"), "odd `name`")
+HISTORY = History(
+    "market",
+    (
+        Applied(Version.parse("0001"), "abc", "Begin – café", NOON, "ann", 1200),
+        Applied(Version.parse("20261127120000"), "def", "", NOON + timedelta(seconds=1), standing="held"),
+    ),
+    State(
+        {TRADES: _table(TRADES, "spark-v3"), ODD: _table(ODD, "pyiceberg-v2")},
+        frozenset({("db",), ("db", "a.b")}),
+        frozenset({TableName(("db",), "was")}),
+    ),
+)
+
+
+def test_a_history_comes_back_as_it_was() -> None:
+    decoded = decode(encode(HISTORY))
+    assert decoded == HISTORY
+    assert [applied.version.text for applied in decoded.applied] == ["0001", "20261127120000"]
+
+
+def test_an_empty_history_comes_back() -> None:
+    assert decode(encode(History("market"))) == History("market")
+
+
+@pytest.mark.parametrize("file", SAMPLES)
+def test_every_real_table_comes_back(file: str) -> None:
+    history = History("market", (), State({TRADES: _table(TRADES, file)}))
+    assert decode(encode(history)).state.tables[TRADES] == _table(TRADES, file)
+
+
+def test_versions_are_kept_in_order() -> None:
+    mixed = replace(HISTORY, applied=HISTORY.applied[::-1])
+    assert decode(encode(mixed)) == HISTORY
+
+
+def test_other_properties_of_the_table_do_not_matter() -> None:
+    assert decode({**encode(HISTORY), "owner": "ann", "icemigrate.lock": "held"}) == HISTORY
+
+
+def test_only_what_changed_is_written() -> None:
+    before = {**encode(HISTORY), "owner": "ann"}
+    tables = dict(HISTORY.state.tables)
+    tables[TRADES] = replace(tables[TRADES], location="file:/moved")
+    del tables[ODD]
+    after = encode(replace(HISTORY, state=replace(HISTORY.state, tables=tables)))
+    to_set, to_remove = changes(before, after)
+    assert set(to_set) == {DIGEST_KEY, TABLE_PREFIX + "db.trades"}
+    assert to_remove == (TABLE_PREFIX + str(ODD),)
+    kept = {key: value for key, value in before.items() if key not in to_remove}
+    assert decode({**kept, **to_set}).state.tables == tables
+
+
+def _pack(value: object) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(value).encode())).decode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {PROJECT_KEY: "other"},
+        {APPLIED_KEY: "[]"},
+        {STATE_KEY: '{"namespaces":[],"former":[]}'},
+        {TABLE_PREFIX + "db.trades": _pack({})},
+        {TABLE_PREFIX + "db.more": _pack({})},
+        {DIGEST_KEY: "0"},
+    ],
+)
+def test_what_was_altered_is_refused(change: Mapping[str, str]) -> None:
+    with pytest.raises(HistoryError, match="its properties were altered or are damaged") as raised:
+        decode({**encode(HISTORY), **change})
+    assert raised.value.hint is not None
+
+
+@pytest.mark.parametrize("key", [PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY, TABLE_PREFIX + "db.trades"])
+def test_what_was_taken_out_is_missed(key: str) -> None:
+    properties = encode(HISTORY)
+    del properties[key]
+    with pytest.raises(HistoryError, match="altered or are damaged"):
+        decode(properties)
+
+
+def _with_digest(properties: dict[str, str]) -> dict[str, str]:
+    """Properties that somebody wrote who knows the digest, so that it does not give them away."""
+    from icemigrate.history.properties import _digest
+
+    rest = {key: value for key, value in properties.items() if key != DIGEST_KEY}
+    return rest | {DIGEST_KEY: _digest(rest)}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({APPLIED_KEY: "{"}, "Expecting"),
+        ({APPLIED_KEY: '[{"version": "x"}]'}, "a version is"),
+        ({APPLIED_KEY: "[5]"}, "damaged"),
+        ({STATE_KEY: "{}"}, "`namespaces` is missing"),
+        ({STATE_KEY: '{"namespaces":[],"former":["x"]}'}, "has no namespace"),
+        ({TABLE_PREFIX + "db.trades": "%%%"}, "damaged"),
+        ({TABLE_PREFIX + "db.trades": "AAAA"}, "damaged"),
+        ({TABLE_PREFIX + "db.trades": _pack([])}, "damaged"),
+        ({TABLE_PREFIX + "db.trades": _pack({"name": "db.trades"})}, "'schema' is missing"),
+        ({TABLE_PREFIX + "db.more": encode(HISTORY)[TABLE_PREFIX + "db.trades"]}, "holds table `db.trades`"),
+        ({TABLE_PREFIX + "more": _pack({})}, "has no namespace"),
+    ],
+)
+def test_what_cannot_be_read_is_said(change: Mapping[str, str], reason: str) -> None:
+    with pytest.raises(HistoryError) as raised:
+        decode(_with_digest({**encode(HISTORY), **change}))
+    assert raised.value.message.startswith("its properties were altered or are damaged: ")
+    assert reason in raised.value.message
+
+
+def test_a_newer_form_is_refused_before_anything_else_is_read() -> None:
+    with pytest.raises(HistoryError, match="written by a newer icemigrate") as raised:
+        decode({FORMAT_KEY: "2"})
+    assert raised.value.hint == "pip install --upgrade icemigrate"
+
+
+def test_a_form_that_is_no_number() -> None:
+    with pytest.raises(HistoryError, match=r"`icemigrate.format` is 'one'"):
+        decode({FORMAT_KEY: "one"})
+
+
+def _catalog(folder: Path, properties: Mapping[str, str]) -> Catalog:
+    lake = lakes.make(folder, {NAME: "spark-v2-empty"})
+    metadata = sample("spark-v2-empty")
+    metadata["properties"] |= properties
+    lake.files[NAME].write_text(json.dumps(metadata), encoding="utf-8")
+    return open_catalog(lake.settings())
+
+
+def test_the_history_is_read_by_the_catalog(tmp_path: Path) -> None:
+    assert read(_catalog(tmp_path, encode(HISTORY)), NAME, "market") == HISTORY
+
+
+def test_before_the_first_apply_there_is_none(tmp_path: Path) -> None:
+    catalog = open_catalog(lakes.Lake(tmp_path / "none.db").settings())
+    assert read(catalog, NAME, "market") is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "message", "hint"),
+    [
+        (
+            encode(replace(HISTORY, project="bank")),
+            "the history `icemigrate.history` belongs to project `bank`, not to `market`",
+            "`history: NAMESPACE.TABLE`",
+        ),
+        (
+            {FORMAT_KEY: "99"},
+            "the history `icemigrate.history` cannot be used: it was written by a newer icemigrate (",
+            "pip install --upgrade icemigrate",
+        ),
+        (
+            {},
+            "the history `icemigrate.history` cannot be used: it is an ordinary table, not a history",
+            "name another table as `history:`",
+        ),
+        (
+            {**encode(HISTORY), PROJECT_KEY: "bank"},
+            "the history `icemigrate.history` cannot be used: its properties were altered or are damaged",
+            "only icemigrate may change them",
+        ),
+    ],
+)
+def test_a_history_that_cannot_be_used(
+    properties: Mapping[str, str], message: str, hint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(HistoryError) as raised:
+        read(_catalog(tmp_path, properties), NAME, "market")
+    assert raised.value.message.startswith(message)
+    assert raised.value.hint is not None
+    assert hint in raised.value.hint
+
+
+RECORD = Record(
+    version=Version.parse("0003"),
+    description="Begin",
+    checksum="abc",
+    project="market",
+    environment="local",
+    outcome="applied",
+    started_at=NOON,
+    finished_at=NOON + timedelta(milliseconds=1234),
+    user="ann",
+    host="laptop",
+    tool_version="0.1.0",
+    tables=("db.trades",),
+    statements=("ALTER TABLE …",),
+)
+
+
+def test_a_row_has_the_columns_of_the_schema() -> None:
+    row = RECORD.row()
+    assert list(row) == [field.name for field in SCHEMA.fields]
+    assert (row["version"], row["version_text"], row["duration_ms"]) == (3, "0003", 1234)
+    assert {field.name for field in SCHEMA.fields if not field.required} == {"message"}
+
+
+def test_the_schemas_ids_are_those_that_iceberg_gives() -> None:
+    """Columns first, what lies below them after: then the created table has just these."""
+    ids = [field.id for field in SCHEMA.fields] + [
+        field.id for path, field in walk(SCHEMA.root) if len(path) > 1
+    ]
+    assert ids == list(range(1, len(ids) + 1))
