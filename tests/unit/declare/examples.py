@@ -39,7 +39,9 @@ tables:
     sort_by: [exchange_timestamp, sequence_number desc nulls last]
     write_distribution: hash
     properties: {a.text: zstd, a.number: 7, a.flag: True, a.quoted: "7", a.gone: null}
-    retention: {snapshots: {max_age: 30d, keep_at_least: 10}, rows: {column: exchange_timestamp, max_age: 2555d}}
+    retention:
+      snapshots: {max_age: 30d, keep_at_least: 10}
+      rows: {column: exchange_timestamp, max_age: 2555d}
     branches: {audit: {retention: {max_age: 1w, snapshots: {max_age: null, keep_at_least: 3}}}, old: null}
     tags: {eod: {retention: {max_age: 12h}}, forever: {}, gone: null}
     format_version: 2
@@ -65,16 +67,20 @@ environments:
     catalog:
       {name: lake, type: rest, uri: "${CATALOG_URI}", warehouse: "s3://lake", credential: "${CREDENTIAL}",
        token: "${TOKEN}", properties: {header.x-token: "${TOKEN}", scope: catalog}}
-    storage: {endpoint: "${S3}", path_style: true, region: us-east-1, access_key: "${KEY}", secret_key: "${SECRET}",
-              session_token: "${TOKEN}", properties: {s3.connect-timeout: 5}}
+    storage:
+      {endpoint: "${S3}", path_style: true, region: us-east-1, access_key: "${KEY}",
+       secret_key: "${SECRET}", session_token: "${TOKEN}", properties: {s3.connect-timeout: 5}}
     spark: {master: yarn, jars: jars, conf: {spark.executor.instances: 4}}
     namespaces: {market_data: prod_market_data}
     overrides:
-      - {tables: "market_data.*", properties: {a: 1, b: null}, retention: {snapshots: {max_age: 7d}}, location: s3://x}
+      - tables: "market_data.*"
+        properties: {a: 1, b: null}
+        retention: {snapshots: {max_age: 7d}}
+        location: s3://x
     record: history
     publish: direct
   warehouse:
-    catalog: {type: jdbc, uri: "jdbc:postgresql://db/lake", user: me, password: "${PASSWORD}", warehouse: /data}
+    catalog: {type: jdbc, uri: "jdbc:postgresql://db/lake", user: me, password: "${PASSWORD}"}
     spark: {remote: "sc://spark:15002"}
 default_environment: local
 """

@@ -102,6 +102,19 @@ def test_a_folder_named_like_a_migration(tmp_path: Path) -> None:
     assert codes(path) == [("migrations/1_a.yaml", "folder-not-read")]
 
 
+def test_a_folder_inside_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder(tmp_path, "1_a.yaml", "secret/2_b.yaml")
+    iterdir = Path.iterdir
+
+    def refused(self: Path) -> object:
+        if self.name == "secret":
+            raise PermissionError(13, "Permission denied")
+        return iterdir(self)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    assert load_migrations(path).diagnostics == ()
+
+
 def test_a_link_to_nothing(tmp_path: Path) -> None:
     path = folder(tmp_path, "1_a.yaml")
     (path / "2_b.yaml").symlink_to("nowhere")

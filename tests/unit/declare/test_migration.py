@@ -227,10 +227,13 @@ def test_where_consents_are_missing_the_file_begins() -> None:
 
 
 def test_a_dollar_can_be_meant() -> None:
-    text = "tables: [{name: '${t}.e', for_each: {t: [a, 2]}, properties: {'${t}': '$${t} ${t}', n: 3}}]"
-    assert [(one.name, one.properties) for one in migration(text).tables] == [
-        ("a.e", {"a": "${t} a", "n": "3"}),
-        ("2.e", {"2": "${t} 2", "n": "3"}),
+    text = (
+        "tables: [{name: '${t}.e', for_each: {t: [a, 2]}, "
+        "properties: {'${t}': '$${t} ${t}', n: 3}, sort_by: ['${t}']}]"
+    )
+    assert [(one.name, one.properties, one.sort_by) for one in migration(text).tables] == [
+        ("a.e", {"a": "${t} a", "n": "3"}, ("a",)),
+        ("2.e", {"2": "${t} 2", "n": "3"}, ("2",)),
     ]
 
 

@@ -10,6 +10,7 @@ import yaml
 from icemigrate.declare import nodes
 from icemigrate.declare.nodes import Mapping, Node, Scalar, parse, to_data
 from icemigrate.declare.source import SIZE_LIMIT, Source, decode, read_source
+from icemigrate.declare.syntax import explain
 from icemigrate.diagnostics import Diagnostic, Place
 from tests.unit.declare.examples import EVERYTHING, source
 
@@ -123,6 +124,11 @@ def test_the_slow_parser_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None
     assert parse(source(EVERYTHING)) == fast
     told = parse(source("a:\n\tb: 1\n")).diagnostics
     assert [(one.code, str(one.place)) for one in told] == [("tab-indentation", "0007_all.yaml:2:1")]
+
+
+def test_a_complaint_without_a_place_is_told_at_the_beginning() -> None:
+    told = explain(yaml.YAMLError("no idea\nat all"), source(""))
+    assert str(told) == "0007_all.yaml:1:1: error: this is not YAML: no idea [yaml-syntax]"
 
 
 def test_brackets_beyond_any_stack() -> None:

@@ -148,7 +148,7 @@ def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monkey
     found = load_project()
     assert found.project is not None
     assert found.project.name == "long"
-    with pytest.raises(UsageError, match="no project file `gone.yaml`"):
+    with pytest.raises(UsageError, match=r"no project file `gone\.yaml`"):
         load_project(Path("gone.yaml"))
 
 
@@ -214,6 +214,12 @@ def test_variables_that_do_not_fit(environ: dict[str, str], code: str) -> None:
     assert [one.code for one in raised.value.diagnostics] == [code]
 
 
+def test_a_variable_may_yet_become_a_url() -> None:
+    found = project('environments: {prod: {catalog: {type: sql, uri: "postgresql://[${A}/x"}}}')
+    with pytest.raises(Mistakes):
+        choose_environment(found, "prod", {"A": "x"})
+
+
 def test_a_dollar_can_be_meant() -> None:
     assert only('{type: glue, properties: {a: "$${X} $5 ${S3}"}}').catalog.properties == {
         "a": "${X} $5 https://s3"
@@ -233,7 +239,7 @@ def test_secrets_do_not_show() -> None:
         str(environment),
         str(project(text)),
         f"{secret} {secret!r} {secret:>9}",
-        "%s" % secret,
+        str(secret),
     ]
     shown += [repr(dataclasses.asdict(environment)), repr(copy.copy(secret)), repr(chosen(PROJECT, "prod"))]
     for text in shown:
@@ -284,9 +290,11 @@ def test_a_warehouse_that_is_no_folder_stays(warehouse: str) -> None:
 @pytest.mark.parametrize(
     "catalog",
     [
-        "{type: jdbc, name: lake, uri: 'jdbc:postgresql://db:5432/x?ssl=on', user: me, password: '${PASSWORD}', warehouse: /d}",
+        "{type: jdbc, name: lake, uri: 'jdbc:postgresql://db:5432/x?ssl=on', user: me,"
+        " password: '${PASSWORD}', warehouse: /d}",
         "{type: sql, name: lake, uri: 'postgresql://me:p%40ss%2Fword@db:5432/x?ssl=on', warehouse: /d}",
-        "{type: sql, name: lake, uri: 'jdbc:postgresql://db:5432/x?ssl=on&user=me&password=p%40ss%2Fword', warehouse: /d}",
+        "{type: sql, name: lake, warehouse: /d,"
+        " uri: 'jdbc:postgresql://db:5432/x?ssl=on&user=me&password=p%40ss%2Fword'}",
     ],
 )
 def test_settings_of_a_database(catalog: str) -> None:
