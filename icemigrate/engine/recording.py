@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial
 from typing import Any
 
-from icemigrate.changes.base import Sql
+from icemigrate.changes.base import Change, Phase, Sql
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.errors import EngineError
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
-from icemigrate.model.table import Table
+from icemigrate.model.table import DEFAULT_FORMAT_VERSION, Table
 from icemigrate.plan import Plan, TablePlan
 
 
@@ -49,19 +49,21 @@ class RecordingEngine(Engine):
 
     def _expect(self, plan: TablePlan) -> None:
         name = plan.name
+        version = plan.wanted.format_version if plan.wanted else DEFAULT_FORMAT_VERSION
         for step in plan.steps:
-            statements = [s.text for s in step.statements if isinstance(s, Sql)]
-            changes = [c.change for c in step.changes]
+            changes = [planned.change for planned in step.changes]
+            texts = [s.text for s in step.statements if isinstance(s, Sql)]
+            if texts and len(texts) == len(step.statements):
+                self.effects[texts[-1]] = partial(self._fold, name, changes, version)
+            # Only a change of the whole table renames it, and that works on any table.
+            renames = [c for c in changes if c.phase in (Phase.TABLE, Phase.REMOVE_TABLE)]
+            name = renames[-1].apply(Table(name, Schema())).name if renames else name
 
-            def effect(name: TableName = name, changes: list[Any] = changes) -> None:
-                version = plan.wanted.format_version if plan.wanted else 2
-                before = self.tables.pop(name, None) or Table(name, Schema(), format_version=version)
-                after: Table = reduce(lambda t, c: c.apply(t), changes, before)
-                self.tables[after.name] = after
-
-            if statements and len(statements) == len(step.statements):
-                self.effects[statements[-1]] = effect
-            name = changes[-1].apply(Table(name, Schema())).name if len(changes) == 1 else name
+    def _fold(self, name: TableName, changes: Sequence[Change], version: int) -> None:
+        table = self.tables.pop(name, None) or Table(name, Schema(), format_version=version)
+        for change in changes:
+            table = change.apply(table)
+        self.tables[table.name] = table
 
     def sql(self, text: str) -> None:
         """Write the statement down, and do what the plan says it does."""
