@@ -279,7 +279,7 @@ class RestKind(_ByPyIceberg):
             # A token that ran out is renewed once, as PyIceberg does in its own calls.
             self._catalog._refresh_token()
             response = self._get(name, "all" if whole else "refs")
-        if response.status_code == 404:
+        if response.status_code == 404 and _is_error_of_a_catalog(response):
             return None
         try:
             response.raise_for_status()
@@ -294,6 +294,14 @@ class RestKind(_ByPyIceberg):
         # Braces of a name must not be taken for the places that `url` fills in.
         url = self._catalog.url("{path}", path=path)
         return self._catalog._session.get(url, params={"snapshots": snapshots})
+
+
+def _is_error_of_a_catalog(response: Response) -> bool:
+    """Whether the answer has the protocol's form: a proxy's 404 does not mean that there is no such table."""
+    try:
+        return "error" in response.json()
+    except ValueError:
+        return False
 
 
 class GlueKind(_ByPyIceberg):

@@ -35,7 +35,7 @@ from tests.metadata_samples import SAMPLES, sample
 
 NAME = TableName(("db",), "t")
 FILES = st.sampled_from(SAMPLES)
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -95,17 +95,18 @@ def edited(draw: st.DrawFn) -> TableMetadata:
     """A real file's metadata after a few edits."""
     metadata = parse(sample(draw(FILES)))
     changes: dict[str, Any] = {}
-    if draw(st.booleans()):
+    edits = draw(st.sets(st.sampled_from(("schema", "properties", "location", "refs", "snapshots"))))
+    if "schema" in edits:
         changes |= {"schemas": (*metadata.schemas, draw(schemas())), "current_schema_id": 50}
-    if draw(st.booleans()):
+    if "properties" in edits:
         changes["properties"] = draw(st.dictionaries(TEXT, TEXT, max_size=3))
-    if draw(st.booleans()):
+    if "location" in edits:
         changes["location"] = draw(TEXT)
-    if metadata.snapshots and draw(st.booleans()):
-        target = draw(st.sampled_from(metadata.snapshots)).id
-        changes["refs"] = {**metadata.refs, draw(TEXT): Ref("tag", target, draw(st.none() | st.integers(1)))}
-    if draw(st.booleans()):
+    if "snapshots" in edits:
         changes |= {"snapshots": (), "refs": {}, "current_snapshot_id": None}
+    elif "refs" in edits and metadata.snapshots:
+        target = draw(st.sampled_from([snapshot.id for snapshot in metadata.snapshots]))
+        changes["refs"] = {**metadata.refs, draw(TEXT): Ref("tag", target, draw(st.none() | st.integers(1)))}
     return replace(metadata, **changes)
 
 

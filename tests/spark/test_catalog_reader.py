@@ -63,8 +63,14 @@ def _evolve(spark: SparkSession, table: str, version: int) -> None:
         spark.sql(statement)
 
 
+def _iceberg(spark: SparkSession) -> Any:
+    """Iceberg's Java package."""
+    assert spark._jvm is not None
+    return spark._jvm.org.apache.iceberg
+
+
 def _java(spark: SparkSession, table: str) -> Any:
-    return spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    return _iceberg(spark).spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -77,7 +83,7 @@ def test_our_table_is_icebergs_table(
     ours = catalog.load([name])[name]
     assert ours is not None
 
-    theirs, iceberg = _java(spark, full), spark._jvm.org.apache.iceberg
+    theirs, iceberg = _java(spark, full), _iceberg(spark)
     metadata = theirs.operations().current()
     assert schema_to_json(ours.schema) == json.loads(iceberg.SchemaParser.toJson(theirs.schema()))
     assert spec_to_json(ours.spec) == json.loads(iceberg.PartitionSpecParser.toJson(theirs.spec()))
@@ -129,7 +135,7 @@ def test_iceberg_reads_what_we_edited(
 ) -> None:
     full = f"`{warehouse.catalog}`.`{namespace}`.t"
     _evolve(spark, full, version)
-    iceberg = spark._jvm.org.apache.iceberg
+    iceberg = _iceberg(spark)
     read = json.loads(iceberg.TableMetadataParser.toJson(_java(spark, full).operations().current()))
     metadata = parse(read)
     older = metadata.schemas[0]
@@ -155,7 +161,7 @@ def test_metadata_without_a_source_is_whole_for_iceberg(
 ) -> None:
     full = f"`{warehouse.catalog}`.`{namespace}`.t"
     _evolve(spark, full, 2)
-    iceberg = spark._jvm.org.apache.iceberg
+    iceberg = _iceberg(spark)
     read = json.loads(iceberg.TableMetadataParser.toJson(_java(spark, full).operations().current()))
     metadata = parse(read)
     assert isinstance(metadata.snapshots[0], SnapshotEntry)
@@ -172,8 +178,8 @@ def test_types_of_version_3_are_read(
         f"CREATE TABLE {full} (id int, v variant, u void) USING iceberg TBLPROPERTIES ('format-version'='3')"
     )
     types, literal = (
-        spark._jvm.org.apache.iceberg.types.Types,
-        spark._jvm.org.apache.iceberg.expressions.Literal,
+        _iceberg(spark).types.Types,
+        _iceberg(spark).expressions.Literal,
     )
     update = _java(spark, full).updateSchema().allowIncompatibleChanges()
     update.addRequiredColumn("filled", types.IntegerType.get(), "doc", literal.of(7))
