@@ -27,8 +27,8 @@ from icemigrate.sql.terms import transform_sql
 class AddPartitionField(Change):
     """A partition field is added, perhaps in place of another one of the same source.
 
-    Files that are there stay as they are.  The name is always said: left out, Iceberg may take an earlier field of the same source and transform
-    under the name that one had.
+    Files that are there stay as they are.  The name is always said: left out, Iceberg may take an earlier
+    field of the same source and transform under the name that one had.
 
     :param source: path of the source when the change runs.
     :param name: the new field's name.

@@ -42,6 +42,8 @@ class CreateTable(Change):
     Found by the planner, not by :meth:`detect`: whether a table is new is a question about the catalog.
 
     :param made: the table as declared; field ids may be anything that is unique.
+    :param partition_afterwards: never use ``PARTITIONED BY``, for a catalog that refuses some of it:
+        SeaweedFS's refuses a table partitioned by its first column.
     """
 
     kind: ClassVar[str] = "create_table"
@@ -49,6 +51,7 @@ class CreateTable(Change):
     symbol: ClassVar[str] = "+"
 
     made: Table
+    partition_afterwards: bool = False
 
     @classmethod
     def detect(cls, pair: Pair) -> Iterator[Change]:
@@ -96,15 +99,10 @@ class CreateTable(Change):
 
     @property
     def _partitioned_at_once(self) -> bool:
-        """Whether ``PARTITIONED BY`` can say it: it gives the names itself.
-
-        A table partitioned by its first column is not left to it either: SeaweedFS's catalog refuses that.
-        """
-        first = self.made.schema.fields[0].id if self.made.schema.fields else None
-        return all(
-            f.name == default_create_name(self._path(f), f.transform) and f.source_ids[0] != first
-            for f in self.made.spec.live
-        )
+        """Whether ``PARTITIONED BY`` can say it: it gives the names itself."""
+        if self.partition_afterwards:
+            return not self.made.spec.live
+        return all(f.name == default_create_name(self._path(f), f.transform) for f in self.made.spec.live)
 
     def _path(self, field: PartitionField) -> Path:
         path = self.made.schema.path_of(field.source_ids[0])

@@ -87,7 +87,7 @@ def unsayable_problem(table: TableName, name: str, ref: Ref, has_snapshot: bool)
             "`main` is the table itself: it is always there, and always a branch",
             "write `retention: {snapshots: …}` for how long its snapshots are kept",
         )
-    if ref.kind == TAG and not has_snapshot and ref.snapshot_id == CURRENT_SNAPSHOT:
+    if ref.kind == TAG and not has_snapshot:
         yield Problem(
             "tag-without-snapshot",
             table,

@@ -326,7 +326,7 @@ def test_an_order_by_a_dropped_column() -> None:
 )
 def test_orders(path: str, transform: str) -> None:
     t = table("k: string, s: struct<a: int>, l: list<int>, v: variant", format_version=3)
-    assert rules(ordered(t, *ids(t.schema, path), transform)) == ["sort-source"]
+    assert rules(ordered(t, ids(t.schema, path)[0], transform)) == ["sort-source"]
 
 
 # Properties

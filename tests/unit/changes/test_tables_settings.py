@@ -1,0 +1,201 @@
+"""Properties, description and references: what is found, said and foretold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from icemigrate.changes import KINDS
+from icemigrate.changes.base import Change, HazardKind, Reversible, Sql
+from icemigrate.changes.reference_sql import CURRENT_SNAPSHOT
+from icemigrate.diff import Found, difference, unproved
+from icemigrate.model.table import Ref, Snapshot, Table
+from icemigrate.plan_table import group
+from tests.build import table
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+
+
+def found(before: Table, after: Table) -> tuple[Found, ...]:
+    outcome = difference(before, after, KINDS)
+    assert unproved(outcome, KINDS) == ()
+    return outcome.found
+
+
+def changes(before: Table, after: Table) -> list[Change]:
+    return [f.change for f in found(before, after)]
+
+
+def one(before: Table, after: Table) -> Change:
+    (change,) = changes(before, after)
+    return change
+
+
+def said(before: Table, after: Table) -> list[str]:
+    """The statements, grouped as a plan has them, without `ALTER TABLE lake.db.t`."""
+    statements = [s for step in group(found(before, after), "lake") for s in step.statements]
+    assert all(isinstance(s, Sql) for s in statements)
+    return [s.text.removeprefix("ALTER TABLE lake.db.t ") for s in statements if isinstance(s, Sql)]
+
+
+def with_properties(**properties: str) -> Table:
+    return table("id: long", properties=properties)
+
+
+# Properties and description
+
+
+def test_properties_are_set_together_and_taken_away_together() -> None:
+    before, after = with_properties(a="1", b="2", c="3", d="4"), with_properties(a="1", b="zwei", e="it's")
+    assert said(before, after) == [
+        "SET TBLPROPERTIES ('b' = 'zwei', 'e' = 'it\\'s')",
+        "UNSET TBLPROPERTIES ('c', 'd')",
+    ]
+    assert [c.describe() for c in changes(before, after)] == [
+        "set b (2 → zwei)",
+        "set e (unset → it's)",
+        "unset c (3 → unset)",
+        "unset d (4 → unset)",
+    ]
+    assert changes(before, after)[0].subject == ("properties", "b")
+    assert {c.reversal(before).answer for c in changes(before, after)} == {Reversible.YES}
+    assert said(with_properties(a="1"), with_properties(a="2")) == ["SET TBLPROPERTIES ('a' = '2')"]
+    assert said(with_properties(a="1"), with_properties()) == ["UNSET TBLPROPERTIES ('a')"]
+
+
+def test_a_description() -> None:
+    plain, told = with_properties(), with_properties(comment="it's all")
+    assert said(plain, told) == ["COMMENT ON TABLE lake.db.t IS 'it\\'s all'"]
+    assert said(told, plain) == ["UNSET TBLPROPERTIES ('comment')"]
+    assert one(plain, told).subject == ("description",)
+    assert one(plain, told).describe() == "describe the table"
+    assert one(told, plain).describe() == "take the description away"
+    assert one(told, plain).reversal(told).answer is Reversible.YES
+
+
+# References
+
+
+def with_refs(refs: Mapping[str, Ref], snapshot: int | None = 7) -> Table:
+    here = None if snapshot is None else Snapshot(snapshot, 0, 1)
+    return replace(table("id: long"), refs=dict(refs), snapshot=here)
+
+
+TAG = Ref("tag", CURRENT_SNAPSHOT, 10 * DAY)
+BRANCH = Ref("branch", CURRENT_SNAPSHOT, 90 * MINUTE, 5 * HOUR, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "ref", "statement", "text"),
+    [
+        ("release-1", TAG, "CREATE TAG `release-1` RETAIN 10 DAYS", "create tag release-1, kept for 10 days"),
+        (
+            "audit",
+            BRANCH,
+            "CREATE BRANCH audit RETAIN 90 MINUTES WITH SNAPSHOT RETENTION 3 SNAPSHOTS 5 HOURS",
+            "create branch audit, kept for 90 minutes, at least 3 snapshots, snapshots for 5 hours",
+        ),
+        ("t", Ref("tag", 5), "CREATE TAG t AS OF VERSION 5", "create tag t"),
+    ],
+)
+def test_a_reference_is_made(name: str, ref: Ref, statement: str, text: str) -> None:
+    before, after = with_refs({}), with_refs({name: ref})
+    assert said(before, after) == [statement]
+    change = one(before, after)
+    assert change.describe() == text
+    assert change.apply(before).refs[name].snapshot_id == (5 if ref.snapshot_id == 5 else 7)
+    assert (change.hazards(before), list(change.problems(before))) == ((), [])
+    assert change.reversal(before).answer is Reversible.YES
+    assert change.subject == ("branches" if ref.kind == "branch" else "tags", name)
+
+
+def test_a_tag_needs_a_snapshot_and_a_branch_does_not() -> None:
+    empty = with_refs({}, None)
+    (problem,) = one(empty, with_refs({"t": TAG}, None)).problems(empty)
+    assert (problem.rule, problem.subject) == ("tag-without-snapshot", ("tags", "t"))
+    assert list(one(empty, with_refs({"b": BRANCH}, None)).problems(empty)) == []
+
+
+def test_ages_are_whole_minutes() -> None:
+    before = with_refs({})
+    (problem,) = one(before, with_refs({"t": replace(TAG, max_ref_age_ms=1)})).problems(before)
+    assert problem.rule == "age-not-in-minutes"
+
+
+OLD = {"r": replace(BRANCH, snapshot_id=5)}
+KEPT = "WITH SNAPSHOT RETENTION"
+
+
+@pytest.mark.parametrize(
+    ("changed", "statements", "destructive"),
+    [
+        (
+            {"max_ref_age_ms": DAY},
+            [f"REPLACE BRANCH r AS OF VERSION 5 RETAIN 1 DAYS {KEPT} 3 SNAPSHOTS 5 HOURS"],
+            False,
+        ),
+        (
+            {"min_snapshots_to_keep": 2},
+            [f"REPLACE BRANCH r AS OF VERSION 5 RETAIN 90 MINUTES {KEPT} 2 SNAPSHOTS 5 HOURS"],
+            True,
+        ),
+        (
+            {"max_snapshot_age_ms": HOUR},
+            [f"REPLACE BRANCH r AS OF VERSION 5 RETAIN 90 MINUTES {KEPT} 3 SNAPSHOTS 1 HOURS"],
+            True,
+        ),
+        (
+            {"max_ref_age_ms": None, "max_snapshot_age_ms": None, "min_snapshots_to_keep": None},
+            ["DROP BRANCH r", "CREATE BRANCH r AS OF VERSION 5"],
+            True,
+        ),
+        (
+            {"snapshot_id": 6},
+            [f"REPLACE BRANCH r AS OF VERSION 6 RETAIN 90 MINUTES {KEPT} 3 SNAPSHOTS 5 HOURS"],
+            True,
+        ),
+    ],
+)
+def test_a_reference_changes(changed: dict[str, Any], statements: list[str], destructive: bool) -> None:
+    before, after = with_refs(OLD), with_refs({"r": replace(OLD["r"], **changed)})
+    assert said(before, after) == statements
+    change = one(before, after)
+    assert [(h.kind, h.scope) for h in change.hazards(before)] == (
+        [(HazardKind.DESTRUCTIVE, "db.t.r")] if destructive else []
+    )
+    assert change.reversal(before).answer is Reversible.WHILE
+    assert list(change.problems(before)) == []
+    assert change.describe().startswith("change branch r")
+
+
+def test_a_reference_that_names_no_snapshot_stays_where_it_is() -> None:
+    assert changes(with_refs(OLD), with_refs({"r": BRANCH})) == []
+
+
+def test_a_branch_stays_a_branch() -> None:
+    before = with_refs(OLD)
+    (problem,) = one(before, with_refs({"r": TAG})).problems(before)
+    assert (problem.rule, problem.subject) == ("reference-kind", ("tags", "r"))
+
+
+def test_a_reference_is_dropped() -> None:
+    before, after = with_refs({"t": Ref("tag", 5)}), with_refs({})
+    assert said(before, after) == ["DROP TAG t"]
+    change = one(before, after)
+    assert [(h.kind, h.scope) for h in change.hazards(before)] == [(HazardKind.DESTRUCTIVE, "db.t.t")]
+    assert change.reversal(before).answer is Reversible.WHILE
+    assert (change.describe(), change.subject, list(change.problems(before))) == (
+        "drop tag t",
+        ("tags", "t"),
+        [],
+    )
+
+
+def test_main_is_left_alone() -> None:
+    with_main, without = with_refs({"main": Ref("branch", 7)}), with_refs({})
+    limited = with_refs({"main": Ref("branch", 7, min_snapshots_to_keep=3)})
+    for before, after in ((with_main, without), (without, with_main), (with_main, limited)):
+        assert [p.rule for p in one(before, after).problems(before)] == ["main-branch"]
