@@ -16,8 +16,8 @@ from icemigrate.declare.values import (
 )
 from icemigrate.diagnostics import Diagnostic, Place
 
-_SHAPES = (("type",), ("fields",), ("element",), ("key", "value"))
-"""The ways to write a type; a column has one of them at most."""
+_SHAPES = {"type": "type", "fields": "fields", "element": "element", "key": "key", "value": "key"}
+"""Key → the way of writing a type that it belongs to; a column has one way at most."""
 
 
 class ColumnReader:
@@ -48,35 +48,27 @@ class ColumnReader:
 
     def _column(self, node: Mapping, name: str, path: str, place: Place) -> ColumnEntry:
         self._note(node, path, place)
-        self._shapes(node, path)
-        if flag(node.get("first")) and node.get("after") is not None:
-            self._add(
-                "conflicting-keys", f"`{path}` has only one of `first` and `after`", node.key_place("after")
-            )
-        default_node = node.get("default")
+        given = {key.text: value for key, value in node.entries}
+        self._contradictions(node, given, path)
+        default_node, fields = given.get("default"), given.get("fields")
         return ColumnEntry(
             name,
             path,
             place,
-            type=optional_text(node.get("type")),
-            required=optional_flag(node.get("required")),
+            type=optional_text(given.get("type")),
+            required=optional_flag(given.get("required")),
             default=UNSET if default_node is None else default(default_node),
-            description=nullable_text(node.get("description")),
-            first=flag(node.get("first")),
-            after=optional_text(node.get("after")),
-            fields=self._fields(node, path),
-            element=self._part(node, "element", path),
-            key=self._part(node, "key", path),
-            value=self._part(node, "value", path),
+            description=nullable_text(given.get("description")),
+            first=flag(given.get("first")),
+            after=optional_text(given.get("after")),
+            fields=UNSET if fields is None else self.columns(fields, path),
+            element=self._part(node, given.get("element"), "element", path),
+            key=self._part(node, given.get("key"), "key", path),
+            value=self._part(node, given.get("value"), "value", path),
         )
 
-    def _fields(self, node: Mapping, path: str) -> tuple[ColumnEntry, ...] | Unset:
-        fields = node.get("fields")
-        return UNSET if fields is None else self.columns(fields, path)
-
-    def _part(self, node: Mapping, name: str, path: str) -> ColumnEntry | Unset:
+    def _part(self, node: Mapping, part: Node | None, name: str, path: str) -> ColumnEntry | Unset:
         """``element``, ``key`` or ``value``: a type, or a mapping like a column's without its name."""
-        part = node.get(name)
         if part is None:
             return UNSET
         below = _below(path, name)
@@ -93,12 +85,19 @@ class ColumnReader:
             where = value.place if isinstance(value, Scalar) else key.place
             places.setdefault(("columns", path, key.text), where)
 
-    def _shapes(self, node: Mapping, path: str) -> None:
-        given = [[key for key in shape if node.get(key) is not None] for shape in _SHAPES]
-        used = [keys[0] for keys in given if keys]
-        if len(used) > 1:
-            message = f"the type of `{path}` is written twice, as `{used[0]}` and as `{used[1]}`"
-            self._add("conflicting-keys", message, node.key_place(used[1]), "keep one of the two")
+    def _contradictions(self, node: Mapping, given: dict[str, Node], path: str) -> None:
+        if len(_SHAPES.keys() & given.keys()) > 1:
+            written = [key for key, _ in node.entries if key.text in _SHAPES]
+            first = written[0].text
+            for other in written:
+                if _SHAPES[other.text] != _SHAPES[first]:
+                    message = f"the type of `{path}` is written twice, as `{first}` and as `{other.text}`"
+                    self._add("conflicting-keys", message, other.place, "keep one of the two")
+                    break
+        if "after" in given and flag(given.get("first")):
+            self._add(
+                "conflicting-keys", f"`{path}` has only one of `first` and `after`", node.key_place("after")
+            )
 
     def _add(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
         self._diagnostics.append(Diagnostic(code, message, place, hint))
