@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from icemigrate.engine.port import Marker
 from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
 from icemigrate.engine.spark import TRIES, SparkEngine
 from icemigrate.errors import EngineError
@@ -218,3 +219,72 @@ def test_a_statement_that_spark_refuses_is_one_sentence(engine: SparkEngine, nam
         engine.sql(f"ALTER TABLE local.{name} DROP COLUMN nothing")
     assert "nothing" in refused.value.message
     assert "\n" not in refused.value.message
+
+
+def test_references_and_the_location_are_part_of_a_commit(
+    engine: SparkEngine, spark: SparkSession, name: TableName
+) -> None:
+    spark.sql(f"INSERT INTO local.{name} VALUES (1, 'a')")
+    branch = Ref(
+        "branch", -1, max_ref_age_ms=9_000_000, max_snapshot_age_ms=8_000_000, min_snapshots_to_keep=3
+    )
+    before = engine.table(name)
+    assert before is not None
+    assert before.snapshot is not None
+    moved = f"{before.location}_moved"
+    after = engine.commit(name, lambda t: replace(t, refs={**t.refs, "audit": branch}, location=moved))
+    assert after.refs["audit"] == replace(branch, snapshot_id=before.snapshot.id)
+    assert after.location == moved
+    assert spark.table(f"local.{name}").count() == 1
+
+
+def test_the_order_can_be_taken_away(engine: SparkEngine, name: TableName) -> None:
+    engine.commit(name, lambda t: replace(t, sort_order=SortOrder((SortField((1,)),), 1)))
+    after = engine.commit(name, lambda t: replace(t, sort_order=SortOrder()))
+    assert after.sort_order == SortOrder()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_second_run_takes_the_tags_over(
+    engine: SparkEngine, spark: SparkSession, namespace: str, version: int
+) -> None:
+    name = TableName((namespace,), "t")
+    spark.sql(
+        f"CREATE TABLE local.{name} (id int) USING iceberg TBLPROPERTIES ('format-version' = '{version}')"
+    )
+    spark.sql(f"INSERT INTO local.{name} VALUES (1)")
+    first = engine.table(name)
+    assert first is not None
+    assert first.snapshot is not None
+    marker = Marker("p", "0001", "d", "old", before=first.snapshot.id)
+    engine.mark(name, marker)
+    spark.sql(f"INSERT INTO local.{name} VALUES (2)")
+    second = engine.table(name)
+    assert second is not None
+    assert second.snapshot is not None
+    engine.mark(name, replace(marker, checksum="new", before=second.snapshot.id))
+    after = engine.table(name)
+    assert after is not None
+    assert after.refs["icemigrate-0001-before"].snapshot_id == second.snapshot.id
+    assert after.snapshot == second.snapshot
+    tagged = after.refs["icemigrate-0001"].snapshot_id
+    (checksum,) = spark.sql(
+        f"SELECT summary['icemigrate.checksum'] FROM local.{name}.snapshots WHERE snapshot_id = {tagged}"
+    ).collect()
+    assert tuple(checksum) == ("new",)
+    assert spark.sql(f"SELECT * FROM local.{name} VERSION AS OF 'icemigrate-0001'").count() == 2
+    engine.mark(name, replace(marker, before=12345))
+    again = engine.table(name)
+    assert again is not None
+    assert again.refs["icemigrate-0001-before"] == after.refs["icemigrate-0001-before"]
+
+
+def test_tags_outlive_the_expiry_of_snapshots(
+    engine: SparkEngine, spark: SparkSession, name: TableName
+) -> None:
+    spark.sql(f"INSERT INTO local.{name} VALUES (1, 'a')")
+    spark.sql(f"ALTER TABLE local.{name} SET TBLPROPERTIES ('history.expire.max-ref-age-ms' = '1')")
+    engine.mark(name, Marker("p", "0001", "d", "c"))
+    spark.sql(f"INSERT OVERWRITE local.{name} VALUES (2, 'b')")
+    spark.sql(f"CALL local.system.expire_snapshots(table => '{name}', older_than => TIMESTAMP '2999-01-01')")
+    assert spark.sql(f"SELECT id FROM local.{name} VERSION AS OF 'icemigrate-0001'").collect()[0].id == 1
