@@ -79,8 +79,6 @@ class DropColumn(FieldChange):
         return self.map_key_problem(before)
 
     def reversal(self, before: Table) -> Reversal:
-        if before.snapshot is None:
-            return Reversal(Reversible.YES, "the table never held a row")
         reason = "the data files that hold it are neither rewritten nor expired"
         return Reversal(Reversible.WHILE, reason)
 

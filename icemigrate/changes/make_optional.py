@@ -40,8 +40,6 @@ class MakeOptional(FieldChange):
 
     def reversal(self, before: Table) -> Reversal:
         """Under ``required`` again, Spark reads a null that was written meanwhile as 0."""
-        if before.snapshot is None:
-            return Reversal(Reversible.YES, "the table never held a row")
         return Reversal(Reversible.WHILE, "no null was written into it since")
 
     def describe(self) -> str:

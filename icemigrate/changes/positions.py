@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from icemigrate.changes.base import Pair
-from icemigrate.changes.fields import is_reshaped
 from icemigrate.model.names import Path
 from icemigrate.model.types import Field, Struct
 
@@ -82,7 +81,7 @@ def all_siblings(pair: Pair) -> Iterator[Siblings]:
     yield from _differing(None, (), before.schema.fields, after.schema.fields)
     for old, new in pair.kept:
         a, b = old.field.type, new.field.type
-        if isinstance(a, Struct) and isinstance(b, Struct) and not is_reshaped(a, b):
+        if isinstance(a, Struct) and isinstance(b, Struct):
             yield from _differing(new.field.id, new.path, a.fields, b.fields)
 
 

@@ -157,14 +157,20 @@ def _in_order(renames: Sequence[RenameColumn], entries: dict[int, Entry]) -> Ite
     for parent, waiting in groups.items():
         names = {i: e.field.name for i, e in entries.items() if e.parent == parent}
         while waiting:
-            free = next((r for r in waiting if not _is_taken(r.to, names)), None)
-            first = free or waiting[0]
-            to = free.to if free else passing_name(first.field_id)
-            yield (*first.path[:-1], names[first.field_id]), to
-            names[first.field_id] = to
-            if free:
-                waiting.remove(free)
+            rename, to = _next(waiting, names)
+            yield (*rename.path[:-1], names[rename.field_id]), to
+            names[rename.field_id] = to
+            if to == rename.to:
+                waiting.remove(rename)
 
 
-def _is_taken(name: str, names: dict[int, str]) -> bool:
-    return name.lower() in {other.lower() for other in names.values()}
+def _next(waiting: Sequence[RenameColumn], names: dict[int, str]) -> tuple[RenameColumn, str]:
+    """The rename that runs next, and the name it goes to."""
+    for rename in waiting:
+        if rename.to.lower() not in {name.lower() for name in names.values()}:
+            return rename, rename.to
+    for rename in waiting:
+        if names[rename.field_id] != passing_name(rename.field_id):
+            return rename, passing_name(rename.field_id)
+    # Taken for good, by a field that keeps its name: the table that results is refused.
+    return waiting[0], waiting[0].to
