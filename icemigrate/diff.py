@@ -51,7 +51,8 @@ def difference(before: Table, target: Table, kinds: Iterable[type[Change]]) -> D
             ran = True
         if ran:
             target = rebind_by_path(target, current)
-            detected = _detect(kinds, current, target)
+            # What belongs to an earlier phase does not run any more.
+            detected = _detect(tuple(k for k in kinds if k.phase > phase), current, target)
     return Difference(tuple(found), current, target)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from icemigrate.app.folding import Folding
 from icemigrate.app.opening import load_files
+from icemigrate.declare.files import collector_at_rest
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic, sort_key
 from icemigrate.model.sides import EMPTY_STATE, State
@@ -52,7 +53,8 @@ def check(project: Project) -> CheckResult:
 def rehearse(project: Project, files: Sequence[MigrationFile]) -> Rehearsed:
     """Plan files one after another on an empty catalog."""
     folding = Folding()
-    planned = plan_migrations(
-        folding.pending(files), EMPTY_STATE, {}, Surroundings(project.name, CATALOG_NAME)
-    )
+    with collector_at_rest():
+        planned = plan_migrations(
+            folding.pending(files), EMPTY_STATE, {}, Surroundings(project.name, CATALOG_NAME)
+        )
     return Rehearsed(planned.migrations, planned.state, folding.diagnostics(planned.migrations))

@@ -62,7 +62,7 @@ def load_migrations(folder: Path, lists: Lists | None = None) -> Loaded:
     diagnostics = list(listing.diagnostics)
     migrations: list[MigrationFile] = []
     broken: list[Version] = []
-    with _collector_at_rest():
+    with collector_at_rest():
         for file in listing.files:
             source = read_source(file.path, file.shown)
             if isinstance(source, Source):
@@ -80,7 +80,7 @@ def load_migrations(folder: Path, lists: Lists | None = None) -> Loaded:
 
 
 @contextlib.contextmanager
-def _collector_at_rest() -> Iterator[None]:
+def collector_at_rest() -> Iterator[None]:
     """Without the cycle collector: a hundred thousand frozen nodes hold no cycle, and it costs a third."""
     was_on = gc.isenabled()
     gc.disable()

@@ -17,7 +17,7 @@ def rebind(table: Table, ids: Mapping[int, int]) -> Table:
     def new(old: int) -> int:
         return ids.get(old, old)
 
-    root = map_fields(table.schema.root, lambda f: replace(f, id=new(f.id)))
+    root = map_fields(table.schema.root, lambda f: replace(f, id=ids[f.id]) if f.id in ids else f)
     assert isinstance(root, Struct)
     return replace(
         table,
@@ -44,7 +44,10 @@ def rebind(table: Table, ids: Mapping[int, int]) -> Table:
 
 def rebind_by_path(table: Table, onto: Table) -> Table:
     """The table with its negative field ids replaced by those of the fields at the same paths of ``onto``."""
-    here = {f.id for _, f in table.schema.walk()}
+    here = {f.id: path for path, f in table.schema.walk()}
+    new = {i: path for i, path in here.items() if i < 0}
+    if not new:
+        return table
     there = {path: f.id for path, f in onto.schema.walk() if f.id not in here}
-    ids = {f.id: there[path] for path, f in table.schema.walk() if f.id < 0 and path in there}
+    ids = {i: there[path] for i, path in new.items() if path in there}
     return rebind(table, ids)

@@ -99,6 +99,8 @@ class Map:
 
 Type: TypeAlias = Union[Primitive, Decimal, Fixed, Geometry, Geography, Struct, List, Map]
 
+_NESTED = frozenset({Struct, List, Map})
+
 PRIMITIVES: dict[str, int] = {
     "boolean": 1,
     "int": 1,
@@ -132,7 +134,7 @@ def since_version(type_: Type) -> int:
 
 def is_nested(type_: Type) -> bool:
     """Whether the type has fields."""
-    return isinstance(type_, (Struct, List, Map))
+    return type(type_) in _NESTED
 
 
 def children(type_: Type) -> tuple[Field, ...]:
@@ -173,9 +175,11 @@ def map_fields(type_: Type, change: Callable[[Field], Field]) -> Type:
     """The type with ``change`` applied to every field, children before their parent."""
     if not is_nested(type_):
         return type_
-    return with_children(
-        type_, tuple(change(replace(f, type=map_fields(f.type, change))) for f in children(type_))
-    )
+
+    def mapped(f: Field) -> Field:
+        return change(replace(f, type=map_fields(f.type, change)) if is_nested(f.type) else f)
+
+    return with_children(type_, tuple(mapped(f) for f in children(type_)))
 
 
 def renumber(type_: Type, next_id: Callable[[], int]) -> Type:

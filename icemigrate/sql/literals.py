@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
+_SPECIAL = re.compile(r"[\\'\x00-\x1f\x7f]|\$(?=\{)")
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -13,16 +15,12 @@ def string_sql(text: str) -> str:
     Control characters are written as ``\uXXXX``.  So is the ``$`` of ``${``, which Spark would otherwise
     replace by a setting of that name before it reads the statement (``spark.sql.variable.substitute``).
     """
-    return "'" + "".join(_escape(text, i) for i in range(len(text))) + "'"
+    return f"'{_SPECIAL.sub(_escape, text)}'"
 
 
-def _escape(text: str, at: int) -> str:
-    char = text[at]
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if char < " " or char == "\x7f" or text.startswith("${", at):
-        return f"\\u{ord(char):04x}"
-    return char
+def _escape(found: re.Match[str]) -> str:
+    char = found.group()
+    return _ESCAPES.get(char) or f"\\u{ord(char):04x}"
 
 
 def properties_sql(properties: Mapping[str, str]) -> str:
