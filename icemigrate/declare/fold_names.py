@@ -7,6 +7,7 @@ had the name before, since nothing else could be meant.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from icemigrate.declare.complaints import Complaints
@@ -296,17 +297,21 @@ class _NameFold:
         self.complaints.error("never-dropped", subject, message, hint)
 
     def _bring_back(self, parent: Node, found: Dropped, dropped: tuple[Dropped, ...]) -> None:
-        """Attach the field where it stood: behind what it followed, or what that one followed."""
         siblings = list(parent.children.values())
         node = self.draft.attach(parent, found.field)
-        followed = {d.field.id: d.after for d in dropped if d.parent == found.parent}
-        present = {sibling.id: at for at, sibling in enumerate(siblings, 1)}
-        after = found.after
-        while after is not None and after not in present and after in followed:
-            after = followed[after]
-        at = 0 if after is None else present.get(after, len(siblings))
-        siblings.insert(at, node)
+        siblings.insert(restored_index([sibling.id for sibling in siblings], found, dropped), node)
         parent.children = {child.name: child for child in siblings}
+
+
+def restored_index(siblings: list[int], found: Dropped, dropped: Iterable[Dropped]) -> int:
+    """Where among its siblings a field comes back: behind what it followed, or what that one followed."""
+    followed = {d.field.id: d.after for d in dropped if d.parent == found.parent}
+    after = found.after
+    while after is not None and after not in siblings and after in followed:
+        after = followed[after]
+    if after is None:
+        return 0
+    return siblings.index(after) + 1 if after in siblings else len(siblings)
 
 
 def _parent_id(node: Node) -> int | None:

@@ -15,10 +15,8 @@ from icemigrate.declare.migration import UNSET, Reference, Retention, Subject, T
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.model import column_properties, retention
 from icemigrate.model.names import Path
-from icemigrate.model.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Ref
+from icemigrate.model.table import CURRENT_SNAPSHOT, DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Ref
 
-CURRENT_SNAPSHOT = -1
-"""Snapshot id of a declared reference: the current one when the reference is made."""
 MAIN_BRANCH = "main"
 _MS = timedelta(milliseconds=1)
 
@@ -27,7 +25,7 @@ def fold_properties(
     entry: TableEntry, before: Mapping[str, str], renaming: Renaming, complaints: Complaints
 ) -> dict[str, str]:
     """The properties after the entry; those that name a renamed or dropped column follow it."""
-    out = _follow(dict(before), renaming)
+    out = follow(dict(before), renaming)
     elsewhere = _said_elsewhere(entry)
     for key, value in entry.properties.items():
         subject = ("properties", key)
@@ -49,7 +47,8 @@ def fold_properties(
     return out
 
 
-def _follow(properties: dict[str, str], renaming: Renaming) -> dict[str, str]:
+def follow(properties: dict[str, str], renaming: Renaming) -> dict[str, str]:
+    """The properties after renames and drops, those that name a column following it."""
     if renaming.removed:
         properties = column_properties.after_drop(properties, renaming.removed)
     if not renaming.renamed:
@@ -101,9 +100,11 @@ def _as_mapping(policy: Retention) -> dict[str, Any]:
 def fold_refs(entry: TableEntry, before: Mapping[str, Ref], complaints: Complaints) -> dict[str, Ref]:
     """The branches and tags after the entry, merged by name."""
     out = dict(before)
-    for key, kind, references in (("branches", "branch", entry.branches), ("tags", "tag", entry.tags)):
-        for name, reference in references.items():
-            _fold_ref(out, (key, name), kind, reference, complaints)
+    named = [("branches", "branch", *item) for item in entry.branches.items()]
+    named += [("tags", "tag", *item) for item in entry.tags.items()]
+    # What goes first makes room for one of the other kind under the same name.
+    for key, kind, name, reference in sorted(named, key=lambda n: n[3] is not None):
+        _fold_ref(out, (key, name), kind, reference, complaints)
     for name in entry.branches.keys() & entry.tags.keys():
         if entry.branches[name] is not None and entry.tags[name] is not None:
             complaints.error("name-in-use", ("tags", name), f"`{name}` cannot be both a branch and a tag")

@@ -1,0 +1,127 @@
+"""Migration entries as YAML that a person would have written.
+
+One line for a column, quotes only where a reader needs them.  What YAML 1.1 reads otherwise than 1.2 is
+quoted too, since editors and other tools still differ about it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+WIDTH = 110
+"""A mapping or list that fits into so many characters stands on one line."""
+
+_INLINE_KEYS = frozenset(
+    {
+        "renames",
+        "drop_columns",
+        "restore_columns",
+        "identifier",
+        "partition_by",
+        "sort_by",
+        "retention",
+        "allow",
+        "namespaces",
+    }
+)
+"""Keys whose value stands on the key's own line where it fits."""
+_DURATION = r"[0-9]{1,9}[smhdw]"
+_FLOW = re.compile(_DURATION + r"|[A-Za-z_/](?:[ !-+\--9;-Z\\^-z|~\xa1-\u2027]|:(?=[^\s,\[\]{}]))*")
+"""Texts that need no quotes, whatever reads them."""
+_BLOCK = re.compile(_DURATION + r"|[A-Za-z_/](?:[ !-9;-~\xa1-\u2027]|:(?=[^\s,\[\]{}]))*")
+"""The same, outside of brackets and braces."""
+_RESERVED = re.compile(r"(?:true|false|yes|no|on|off|null|none|y|n|~)\Z", re.IGNORECASE)
+
+
+def to_yaml(value: Mapping[str, Any]) -> str:
+    """The mapping as a YAML document."""
+    return "".join(f"{line}\n" for line in _block(value, 0))
+
+
+def _block(value: Mapping[str, Any], indent: int) -> list[str]:
+    lines: list[str] = []
+    pad = " " * indent
+    for key, item in value.items():
+        head = f"{pad}{_scalar(key)}:"
+        flow = _scalar(item, _BLOCK) if isinstance(item, str) else _flow(item)
+        fits = len(head) + 1 + len(flow) <= WIDTH
+        if not isinstance(item, (Mapping, list, tuple)) or not item or (fits and _is_inline(key, item)):
+            lines.append(f"{head} {flow}")
+        elif isinstance(item, Mapping):
+            lines += [head, *_block(item, indent + 2)]
+        else:
+            lines += [head, *_items(item, indent + 2, is_inline=key != "tables")]
+    return lines
+
+
+def _is_inline(key: str, item: Any) -> bool:
+    if key in _INLINE_KEYS:
+        return True
+    return isinstance(item, Mapping) and len(item) == 1 and not _is_deep(item)
+
+
+def _is_deep(item: Mapping[str, Any]) -> bool:
+    return any(isinstance(v, (Mapping, list, tuple)) and v for v in item.values())
+
+
+def _items(items: Sequence[Any], indent: int, is_inline: bool) -> list[str]:
+    lines: list[str] = []
+    pad = " " * indent
+    for item in items:
+        flow = f"{pad}- {_flow(item)}"
+        if not isinstance(item, Mapping) or not item or (is_inline and len(flow) <= WIDTH):
+            lines.append(flow)
+        else:
+            first, *rest = _block(item, indent + 2)
+            lines += [f"{pad}- {first.lstrip()}", *rest]
+    return lines
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_scalar(k)}: {_flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_flow(v) for v in value) + "]"
+    return _scalar(value)
+
+
+def _scalar(value: Any, plain: re.Pattern[str] = _FLOW) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value)
+    assert isinstance(value, str), value
+    if (
+        plain.fullmatch(value)
+        and not value.endswith(" ")
+        and " #" not in value
+        and not _RESERVED.match(value)
+    ):
+        return value
+    # JSON's strings are YAML's double-quoted ones, but for characters that YAML wants escaped.
+    return re.sub(
+        r"[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]",
+        _escape,
+        json.dumps(value, ensure_ascii=False),
+    )
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _float(value: float) -> str:
+    text = repr(value)
+    # YAML 1.1 and 1.2 both want a dot and a sign in an exponent.
+    mantissa, e, exponent = text.partition("e")
+    if not e:
+        return text
+    sign = "" if exponent.startswith(("+", "-")) else "+"
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{sign}{exponent}"

@@ -1,0 +1,47 @@
+"""What we write, the fold reads: for random tables and random edits of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icemigrate.declare.author import document, dump, entry_between
+from icemigrate.declare.fold import fold
+from icemigrate.model.sides import EMPTY_STATE, State
+from icemigrate.model.table import Table
+from tests.folding import migration
+from tests.tables import edits, tables, with_new_ids_in_order, without_ids
+
+
+def folded(entry: dict[str, object], before: State) -> Table:
+    found = fold(before, migration(dump([entry], description="it's: a #1", allow=["destructive"])))
+    assert not found.diagnostics, found.diagnostics
+    (wanted,) = found.wanted
+    assert wanted.table is not None
+    return wanted.table
+
+
+@given(tables())
+def test_a_document_declares_the_table(table: Table) -> None:
+    declared = folded(document(table), EMPTY_STATE)
+    assert without_ids(declared) == without_ids(table)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Table, Table]:
+    before = draw(tables())
+    return before, draw(edits(before))
+
+
+@given(pairs())
+def test_an_entry_leads_from_the_one_table_to_the_other(pair: tuple[Table, Table]) -> None:
+    before, after = pair
+    result = folded(entry_between(before, after), State({before.name: before}))
+    assert with_new_ids_in_order(replace(result, dropped=())) == with_new_ids_in_order(after)
+
+
+@given(tables())
+def test_between_a_table_and_itself_there_is_nothing(table: Table) -> None:
+    assert entry_between(table, table) == {"name": str(table.name)}
