@@ -50,7 +50,7 @@ def difference(before: Table, target: Table, kinds: Iterable[type[Change]]) -> D
             current = change.apply(current)
             ran = True
         if ran:
-            target = rebind_by_path(target, current)
+            target = rebind_by_path(target, current, above=before.last_column_id)
             # What belongs to an earlier phase does not run any more.
             detected = _detect(tuple(k for k in kinds if k.phase > phase), current, target)
     return Difference(tuple(found), current, target)

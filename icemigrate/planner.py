@@ -121,7 +121,7 @@ def _plan_wanted(wanted: Wanted, version: str, world: _World, surroundings: Surr
 
 def _advance(wanted: Wanted, outcome: Outcome, world: _World) -> None:
     """Let the world be as the migration leaves it."""
-    table = None if wanted.table is None else settle(wanted.table, outcome.after)
+    table = None if outcome.plan.wanted is None else settle(outcome.plan.wanted, outcome.after)
     world.base = world.base.after(wanted.name, wanted.formerly, table)
     world.actual[outcome.plan.name] = None
     if outcome.after is not None:

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from functools import cached_property
-from typing import ClassVar, TypeAlias, Union
+from typing import ClassVar, TypeAlias
 
-from icemigrate.model.names import Path, TableName
+from icemigrate.model.names import TableName
 from icemigrate.model.schema import Entry, index
 from icemigrate.model.table import Table
 
@@ -122,7 +122,7 @@ class MetadataCommit:
     summary: str
 
 
-Statement: TypeAlias = Union[Sql, MetadataCommit]
+Statement: TypeAlias = Sql | MetadataCommit
 
 
 @dataclass(frozen=True)
@@ -193,9 +193,7 @@ class Change(ABC):
         """How it is done on a table in the state ``before`` in the Spark catalog ``catalog``."""
 
     @classmethod
-    def combine(
-        cls, changes: Sequence[Change], before: Table, catalog: str
-    ) -> tuple[Statement, ...] | None:
+    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...] | None:
         """Fewer statements for neighbours of one kind; ``None`` where each stands alone."""
         return None
 

@@ -19,7 +19,6 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.reference_sql import (
-    CURRENT_SNAPSHOT,
     create_sql,
     drop_sql,
     limits,
@@ -28,7 +27,7 @@ from icemigrate.changes.reference_sql import (
     replace_sql,
     unsayable_problem,
 )
-from icemigrate.model.table import Ref, Table
+from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
 @dataclass(frozen=True, slots=True)

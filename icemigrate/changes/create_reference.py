@@ -8,14 +8,13 @@ from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Problem, Reversal, Statement, Subject
 from icemigrate.changes.reference_sql import (
-    CURRENT_SNAPSHOT,
     create_sql,
     limits_text,
     reference_subject,
     unsayable_problem,
 )
 from icemigrate.changes.statements import reversible
-from icemigrate.model.table import Ref, Table
+from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from icemigrate.changes.base import Problem, Sql, Subject
 from icemigrate.changes.statements import alter_table
 from icemigrate.model.names import TableName
-from icemigrate.model.table import Ref
+from icemigrate.model.table import CURRENT_SNAPSHOT, Ref
 from icemigrate.sql.names import quote
 
-CURRENT_SNAPSHOT = -1
-"""Snapshot id of a declared reference: the one that is current when the reference is made."""
 BRANCH, TAG = "branch", "tag"
 MAIN = "main"
 

@@ -19,15 +19,10 @@ from icemigrate.changes.base import (
 )
 from icemigrate.changes.fields import FieldChange, fields_of
 from icemigrate.model.column_properties import after_rename
-from icemigrate.model.names import Path, format_path, quote_name
+from icemigrate.model.names import Path, format_path, passing_name, quote_name
 from icemigrate.model.schema import Entry, Schema, index
 from icemigrate.model.table import Table
 from icemigrate.sql.names import path_sql, quote, table_sql
-
-
-def passing_name(field_id: int) -> str:
-    """The third name over which a swap or a case-only rename goes; a table that has it is half-way."""
-    return f"__icemigrate_{field_id}"
 
 
 @dataclass(frozen=True, slots=True)

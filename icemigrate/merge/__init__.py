@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from icemigrate.merge.facts import Conflict, Fact
-from icemigrate.merge.fields import passing_name
 from icemigrate.merge.rebind import rebind, rebind_by_path
-from icemigrate.merge.tables import CURRENT_SNAPSHOT, Merged, merge, spec_key
+from icemigrate.merge.tables import Merged, merge, spec_key
 
 __all__ = [
-    "CURRENT_SNAPSHOT",
     "Conflict",
     "Fact",
     "Merged",
     "merge",
-    "passing_name",
     "rebind",
     "rebind_by_path",
     "spec_key",

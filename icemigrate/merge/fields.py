@@ -8,14 +8,9 @@ from typing import Any
 
 from icemigrate.merge.facts import ABSENT, Fact, Shown, Verdicts
 from icemigrate.model.json_form import primitive_text
-from icemigrate.model.names import format_path
+from icemigrate.model.names import format_path, passing_name
 from icemigrate.model.schema import Entry, Schema, edit_field, edit_siblings, index, place_field
 from icemigrate.model.types import Field, Type, children, is_nested, walk
-
-
-def passing_name(field_id: int) -> str:
-    """The third name over which a swap or a case-only rename goes; a table that has it is half-way."""
-    return f"__icemigrate_{field_id}"
 
 
 def align(known: Mapping[int, Entry], wanted: Schema, actual: Schema) -> dict[int, int]:

@@ -42,12 +42,16 @@ def rebind(table: Table, ids: Mapping[int, int]) -> Table:
     )
 
 
-def rebind_by_path(table: Table, onto: Table) -> Table:
-    """The table with its negative field ids replaced by those of the fields at the same paths of ``onto``."""
+def rebind_by_path(table: Table, onto: Table, above: int = 0) -> Table:
+    """The table with its negative field ids replaced by those of the fields at the same paths of ``onto``.
+
+    :param above: ids up to this one belong to fields that were there before: a column that is made
+        anew under its old name must not take the id of the one that it replaces.
+    """
     here = {f.id: path for path, f in table.schema.walk()}
     new = {i: path for i, path in here.items() if i < 0}
     if not new:
         return table
-    there = {path: f.id for path, f in onto.schema.walk() if f.id not in here}
+    there = {path: f.id for path, f in onto.schema.walk() if f.id > above and f.id not in here}
     ids = {i: there[path] for i, path in new.items() if path in there}
     return rebind(table, ids)

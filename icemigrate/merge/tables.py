@@ -17,22 +17,20 @@ field ids and definitions, never schema, spec or order ids: those belong to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from icemigrate.merge.facts import ABSENT, Conflict, Shown, Verdicts
 from icemigrate.merge.fields import align, assert_position, merge_schema
 from icemigrate.merge.rebind import rebind
+from icemigrate.model.column_properties import after_drop, after_rename
 from icemigrate.model.names import format_path
 from icemigrate.model.partitioning import PartitionField, PartitionSpec
 from icemigrate.model.schema import index
 from icemigrate.model.sides import Position
 from icemigrate.model.sorting import SortOrder
-from icemigrate.model.table import Ref, Table
-
-CURRENT_SNAPSHOT = -1
-"""Snapshot id of a declared reference: the current one when the reference is made."""
+from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +70,7 @@ def merge(
     for position in positions:
         schema = assert_position(schema, ids.get(position.field_id, position.field_id), position.after, ids)
     target = replace(actual, schema=schema)
+    target = replace(target, properties=_moved(actual.properties, actual, target))
     for merge_fact in (_identifier, _spec, _order, _properties, _format, _refs):
         target = merge_fact(verdicts, base, wanted, target)
     return Merged(target, tuple(verdicts.done), tuple(verdicts.open), tuple(verdicts.conflicts))
@@ -135,9 +134,19 @@ def _order(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table)
     return replace(target, sort_order=replace(target.sort_order, fields=wanted.sort_order.fields))
 
 
+def _moved(properties: Mapping[str, str], before: Table, after: Table) -> Mapping[str, str]:
+    """Properties that name a column, after it was renamed or dropped: they go with it by themselves."""
+    old, new = index(before.schema), index(after.schema)
+    kept = {i: (entry.path, new[i].path) for i, entry in old.items() if i in new}
+    renamed = {was: now for was, now in kept.values() if was[-1] != now[-1]}
+    dropped = [entry.path for i, entry in old.items() if i not in new]
+    return after_rename(after_drop(properties, dropped), renamed)
+
+
 def _properties(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
     before = base.properties if base else {}
     properties = dict(target.properties)
+    before = _moved(before, base, wanted) if base else before
     for key in sorted({*before, *wanted.properties}):
         new = wanted.properties.get(key, ABSENT)
         if verdicts.decide(

@@ -47,6 +47,11 @@ class TableName:
         return cls(tuple(namespace), name)
 
 
+def passing_name(field_id: int) -> str:
+    """The third name over which a swap or a case-only rename goes; a table that has it is half-way."""
+    return f"__icemigrate_{field_id}"
+
+
 def quote_name(name: str) -> str:
     """The name as it is written inside a path: in backticks unless it is a plain word."""
     return name if _PLAIN.match(name) else "`" + name.replace("`", "``") + "`"

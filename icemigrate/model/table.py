@@ -1,4 +1,4 @@
-"""A table as all three sides see it: base from the history, wanted from the files, actual from the catalog."""
+"""A table as all three sides see it: base from history, wanted from files, actual from the catalog."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from icemigrate.model.types import Field
 DEFAULT_FORMAT_VERSION = 2
 DESCRIPTION_PROPERTY = "comment"
 """Where Spark and Iceberg keep a table's description."""
+CURRENT_SNAPSHOT = -1
+"""Snapshot id of a declared reference: the current one when the reference is made."""
 DISTRIBUTION_PROPERTY = "write.distribution-mode"
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from icemigrate.model.names import Path
 
 UNASSIGNED = 0
 """Field id of a field that nobody has numbered yet (a type read from text)."""
 
-JsonValue: TypeAlias = Union[None, bool, int, float, str, list["JsonValue"], dict[str, "JsonValue"]]
+JsonValue: TypeAlias = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 """A default in the specification's JSON single-value form (Appendix D)."""
 
 
@@ -97,7 +97,7 @@ class Map:
     value: Field
 
 
-Type: TypeAlias = Union[Primitive, Decimal, Fixed, Geometry, Geography, Struct, List, Map]
+Type: TypeAlias = Primitive | Decimal | Fixed | Geometry | Geography | Struct | List | Map
 
 _NESTED = frozenset({Struct, List, Map})
 
@@ -199,5 +199,5 @@ def same_type(a: Type, b: Type) -> bool:
         return False
     return all(
         x.name == y.name and x.required == y.required and same_type(x.type, y.type)
-        for x, y in zip(children(a), children(b))
+        for x, y in zip(children(a), children(b), strict=True)
     )

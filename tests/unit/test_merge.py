@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from icemigrate.merge import merge, passing_name
+from icemigrate.merge import merge
+from icemigrate.model.names import passing_name
 from icemigrate.model.sides import Position
 from icemigrate.model.table import Ref, Table
 from tests.build import field_at, ids, spec_of, table, with_columns
@@ -248,3 +249,25 @@ def test_without_a_base_everything_that_differs_conflicts_or_is_open() -> None:
     fresh = table("id: required long, name: string")
     assert [c.fact for c in merge(None, fresh, fresh).conflicts] == []
     assert [c.fact for c in merge(None, fresh, actual).conflicts] == ["db.t:partition_by"]
+
+
+METRICS = "write.metadata.metrics.column."
+
+
+def test_undeclared_properties_go_with_a_column_that_is_renamed_or_dropped() -> None:
+    actual = replace(BASE, properties={METRICS + "name": "full", METRICS + "price": "none"})
+    wanted = with_columns(
+        BASE,
+        "id: required long, title: string, at: timestamp, s: struct<a: int, b: string>",
+        {"title": "name"},
+    )
+    merged = merge(BASE, wanted, actual)
+    assert merged.target.properties == {METRICS + "title": "full"}
+
+
+def test_declared_properties_of_a_renamed_column_are_no_difference() -> None:
+    base = replace(BASE, properties={METRICS + "name": "full"})
+    wanted = replace(with_columns(base, RENAMED, {"title": "name"}), properties={METRICS + "title": "full"})
+    merged = merge(base, wanted, base)
+    assert merged.open == ("db.t:columns.title.name",)
+    assert merged.done == ()
