@@ -130,7 +130,7 @@ class ColumnFold:
         if node.is_part:
             self._no_part(entry, "default")
             return
-        if is_unsaid(node):
+        if node.leaf is PLACEHOLDER:
             return
         try:
             node.write_default = default_value(entry.default, node.type)

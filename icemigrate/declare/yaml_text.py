@@ -16,15 +16,8 @@ WIDTH = 110
 
 _INLINE_KEYS = frozenset(
     {
-        "renames",
-        "drop_columns",
-        "restore_columns",
-        "identifier",
-        "partition_by",
-        "sort_by",
-        "retention",
-        "allow",
-        "namespaces",
+        *("allow", "namespaces", "renames", "drop_columns", "restore_columns"),
+        *("identifier", "partition_by", "sort_by", "retention", "branches", "tags"),
     }
 )
 """Keys whose value stands on the key's own line where it fits."""

@@ -6,6 +6,7 @@ import pytest
 
 from icemigrate.declare.defaults import BadDefault, default_value
 from icemigrate.declare.migration import Default
+from icemigrate.diagnostics import Place
 from icemigrate.model.type_text import parse_type
 from icemigrate.model.types import JsonValue
 from tests.folding import migration
@@ -77,6 +78,7 @@ def test_values(type_: str, text: str, value: JsonValue) -> None:
         ("decimal(4,2)", "1e999999999"),
         ("decimal(4,2)", "x"),
         ("decimal(4,2)", ".nan"),
+        ("decimal(4,2)", "nan"),
         ("string", "7"),
         ("uuid", "x"),
         ("date", "2026-02-30"),
@@ -112,3 +114,9 @@ def test_what_is_no_value_of_the_type(type_: str, text: str) -> None:
 def test_types_without_defaults(type_: str, text: str, message: str) -> None:
     with pytest.raises(BadDefault, match=message):
         default_value(written(text), parse_type(type_))
+
+
+def test_a_number_beyond_all_floats_is_none() -> None:
+    huge = Default(10**400, "1e400", False, Place("m.yaml"))
+    with pytest.raises(BadDefault):
+        default_value(huge, parse_type("double"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from icemigrate.declare.fold import fold
@@ -164,6 +166,12 @@ tables:
     assert found.code == "duplicate-table"
     assert found.message == "`db.a` stands twice in this file: here and at m.yaml:2:13"
     assert str(found.place) == "m.yaml:3:12"
+
+
+def test_a_reader_that_lets_more_than_a_drop_through_is_not_trusted() -> None:
+    read = migration(entry("drop: true", "db.a"))
+    more = replace(read, tables=(replace(read.tables[0], adopt=True),))
+    assert [d.code for d in fold(BEFORE, more).diagnostics] == ["conflicting-keys"]
 
 
 @pytest.mark.parametrize(
