@@ -1,0 +1,306 @@
+"""Whatever is wrong with the world, a command says it once, ends with the right code, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from icemigrate.catalog import sqlite
+from icemigrate.cli import main
+from icemigrate.errors import ExitCode
+from icemigrate.model.names import TableName
+from tests.embedded import HISTORY, Embedded
+
+FIRST = """
+tables:
+  - name: shop.orders
+    columns:
+      - {name: id, type: long, required: true}
+      - {name: amount, type: int}
+    properties: {owner.team: sales}
+"""
+SECOND = """
+tables:
+  - name: shop.orders
+    columns: [{name: amount, type: long}]
+    properties: {owner.team: finance}
+"""
+ORDERS = TableName(("shop",), "orders")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Embedded:
+    """A project with one applied migration and one pending."""
+    monkeypatch.chdir(tmp_path)
+    made = Embedded(tmp_path)
+    made.write("0001_create.yaml", FIRST)
+    made.apply()
+    made.write("0002_evolve.yaml", SECOND)
+    return made
+
+
+def told(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    """Exit code, standard output, standard error."""
+    code = main(list(args))
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    assert "bug in icemigrate" not in err
+    return code, out, err
+
+
+def test_the_project_itself_is_fine(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = told(capsys, "plan", "--detailed-exitcode")
+    assert (code, err) == (ExitCode.CHANGES, "")
+    assert "amount int → long" in out
+
+
+def test_broken_yaml(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.write("0003_broken.yaml", "tables:\n  - name: [shop\n")
+    for command in ("check", "plan", "status"):
+        code, out, err = told(capsys, command)
+        assert code == ExitCode.FINDINGS
+        assert "migrations/0003_broken.yaml:" in out + err
+
+
+def test_unknown_keys_of_all_files_are_told_at_once(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write("0003_a.yaml", "tables:\n  - name: shop.orders\n    colums: []\n")
+    project.write("0004_b.yaml", "tabels: []\n")
+    code, out, _ = told(capsys, "check")
+    assert code == ExitCode.FINDINGS
+    assert "migrations/0003_a.yaml:3:5: error:" in out
+    assert "did you mean `columns`?" in out
+    assert "migrations/0004_b.yaml:1:1: error:" in out
+    assert "did you mean `tables`?" in out
+
+
+def test_a_folder_that_cannot_be_read(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project.folder / "migrations"
+    if os.geteuid() == 0:  # whom no mode keeps out
+        refuse_listing(folder, monkeypatch)
+    else:
+        folder.chmod(0)
+    code, _, err = told(capsys, "check")
+    folder.chmod(0o755)
+    assert code == ExitCode.ERROR
+    assert err == "error: the migrations folder `migrations` cannot be read: permission denied\n"
+
+
+def refuse_listing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listing = Path.iterdir
+
+    def refused(self: Path) -> Iterator[Path]:
+        if self == folder:
+            raise PermissionError(13, "Permission denied")
+        return listing(self)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+
+
+def test_a_locked_database(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite.SqliteCatalog.__init__, "__defaults__", (0.0,))
+    with closing(sqlite3.connect(project.database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        code, out, err = told(capsys, "plan")
+    assert (code, out) == (ExitCode.ERROR, "")
+    assert "is locked by another process" in err
+
+
+def test_a_table_that_vanished(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.drop("shop.orders")
+    code, out, _ = told(capsys, "plan")
+    assert code == ExitCode.CONFLICT
+    assert "no such table in the catalog" in out
+
+
+def test_a_table_that_another_tool_altered(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.edit("shop.orders", {"owner.team": "nobody"})
+    code, out, _ = told(capsys, "plan", "--out", "plan.json")
+    assert code == ExitCode.CONFLICT
+    for part in ("base    sales", "wanted  finance", "actual  nobody"):
+        assert part in out
+    assert not Path("plan.json").exists()
+    fact = "shop.orders:properties.owner.team"
+    assert f"plan --overwrite {fact}" in out
+    code, out, _ = told(capsys, "plan", "--overwrite", fact)
+    assert code == ExitCode.OK
+    assert "owner.team" in out
+
+
+def test_overwriting_what_nobody_disputes(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.edit("shop.orders", {"owner.team": "nobody"})
+    code, _, err = told(capsys, "plan", "--overwrite", "shop.orders:properties.owner.tame")
+    assert code == ExitCode.USAGE
+    assert "did you mean `shop.orders:properties.owner.team`?" in err
+
+
+def test_a_wrong_catalog_name(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "environments:\n  local: {catalog: {type: sqlite, name: lake}}\n"
+    (project.folder / "icemigrate.yaml").write_text(f"project: shop\n{text}", encoding="utf-8")
+    code, out, err = told(capsys, "plan")
+    assert (code, out) == (ExitCode.ERROR, "")
+    assert "lake" in err
+    assert "local" in err
+
+
+def test_damaged_metadata(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.metadata_file(ORDERS).write_text('{"format-version": 2, "schemas":', encoding="utf-8")
+    code, out, err = told(capsys, "plan")
+    assert (code, out) == (ExitCode.ERROR, "")
+    assert "shop.orders" in err
+
+
+def test_missing_metadata(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.metadata_file(ORDERS).unlink()
+    code, _, err = told(capsys, "plan")
+    assert code == ExitCode.ERROR
+    assert "shop.orders" in err
+
+
+def test_a_history_of_a_newer_version(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.edit(str(HISTORY), {"icemigrate.format": "99"})
+    for command in ("plan", "status", "history"):
+        code, out, err = told(capsys, command)
+        assert (code, out) == (ExitCode.ERROR, "")
+        assert "newer icemigrate" in err
+        assert "pip install --upgrade icemigrate" in err
+
+
+def test_an_edited_file(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.write("0001_create.yaml", FIRST.replace("type: int", "type: long"))
+    code, out, err = told(capsys, "plan")
+    assert (code, out) == (ExitCode.FINDINGS, "")
+    assert "[edited-file]" in err
+    (applied,) = json.loads(json_of(capsys, "history"))["entries"]
+    assert f"checksum {applied['checksum']} was applied" in err
+    code, out, _ = told(capsys, "status")
+    assert code == ExitCode.OK
+    assert "edited" in out
+
+
+def test_comments_and_layout_are_no_edit(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.write("0001_create.yaml", f"# a word\ndescription: Another one\n{FIRST}\n\n")
+    assert told(capsys, "plan")[0] == ExitCode.OK
+
+
+def test_a_missing_file(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    (project.folder / "migrations" / "0001_create.yaml").unlink()
+    code, _, err = told(capsys, "plan")
+    assert code == ExitCode.FINDINGS
+    assert "0001 (create) is applied, and there is no file of it [missing-file]" in err
+
+
+def test_a_late_file(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.apply()
+    project.write("0003_more.yaml", "tables: [{name: shop.more, columns: [{name: id, type: long}]}]\n")
+    project.apply()
+    (project.folder / "migrations" / "0002_evolve.yaml").rename(project.folder / "0002_evolve.yaml")
+    project.write("0000_late.yaml", "tables: [{name: shop.late, columns: [{name: id, type: long}]}]\n")
+    code, _, err = told(capsys, "plan")
+    assert code == ExitCode.FINDINGS
+    assert "[late-file]" in err
+    assert "renumber it: `0004_late.yaml`" in err
+    assert "[missing-file]" in err
+
+
+def test_json_is_json_when_it_fails(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.edit(str(HISTORY), {"icemigrate.format": "99"})
+    code, out, err = told(capsys, "plan", "--format", "json")
+    failure = json.loads(out)
+    assert failure["error"] == "HistoryError"
+    assert failure["exit_code"] == code == ExitCode.ERROR
+    assert failure["message"] in err
+
+
+def json_of(capsys: pytest.CaptureFixture[str], command: str) -> str:
+    code, out, err = told(capsys, command, "--format", "json")
+    assert (code, err) == (ExitCode.OK, "")
+    return out
+
+
+def test_a_stale_plan_is_refused_with_the_difference(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told(capsys, "plan", "--out", "plan.json")[0] == ExitCode.OK
+    project.edit("shop.orders", {"somebody.else": "was here"})
+    code, _, err = told(capsys, "apply", "plan.json", "--auto-approve")
+    assert code == ExitCode.CONFLICT
+    assert "somebody.else" in err
+    assert "was here" in err
+
+
+def test_a_plan_is_applied_only_where_it_was_made_for(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told(capsys, "plan", "--out", "plan.json")[0] == ExitCode.OK
+    code, _, err = told(capsys, "apply", "plan.json", "--env", "prod")
+    assert code == ExitCode.USAGE
+    assert "environment `local`" in err
+    project.write("0002_evolve.yaml", SECOND.replace("finance", "audit"))
+    code, _, err = told(capsys, "apply", "plan.json", "--auto-approve")
+    assert code == ExitCode.CONFLICT
+    assert "the plan is stale" in err
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", '{"plan_format": 99}', '{"plan_format": 1, "x": 2}']
+)
+def test_a_file_that_is_no_plan(project: Embedded, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    Path("plan.json").write_text(text, encoding="utf-8")
+    code, out, err = told(capsys, "apply", "plan.json", "--auto-approve")
+    assert (code, out) == (ExitCode.ERROR, "")
+    assert err.startswith("error: ")
+
+
+def test_nothing_to_apply_asks_nobody_and_starts_nothing(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.apply()
+    assert told(capsys, "apply") == (0, "Nothing to apply: every migration file is applied.\n", "")
+
+
+def test_applying_without_a_terminal_needs_approval(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = told(capsys, "apply")
+    assert code == ExitCode.USAGE
+    assert "amount int → long" in out
+    assert "--auto-approve" in err
+
+
+def test_an_interrupt_is_one_line(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sqlite.SqliteCatalog, "load", interrupted)
+    code, out, err = told(capsys, "plan")
+    assert (code, out, err.strip()) == (130, "", "Interrupted.")
+
+
+def test_a_bug_is_called_one(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_args: object) -> None:
+        raise LookupError("no such\nthing")
+
+    monkeypatch.setattr(sqlite.SqliteCatalog, "load", broken)
+    assert main(["plan"]) == ExitCode.ERROR
+    assert capsys.readouterr().err == (
+        "this is a bug in icemigrate: LookupError: no such thing (ICEMIGRATE_DEBUG=1 shows the traceback)\n"
+    )
+    monkeypatch.setenv("ICEMIGRATE_DEBUG", "1")
+    with pytest.raises(LookupError):
+        main(["plan"])
