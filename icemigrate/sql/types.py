@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.model.types import Decimal, Field, List, Map, Primitive, Struct, Type
+from icemigrate.model.types import Decimal, Field, Geography, Geometry, List, Map, Primitive, Struct, Type
 from icemigrate.sql.literals import string_sql
 from icemigrate.sql.names import quote
 
@@ -47,6 +47,17 @@ def spark_type(type_: Type) -> str | None:
         known = [text for text in fields if text is not None]
         return f"STRUCT<{', '.join(known)}>" if len(known) == len(fields) else None
     return None
+
+
+def spark_can_load(type_: Type) -> bool:
+    """Whether Spark can load a table that has a field of this type (the fields below it not looked at).
+
+    It refuses ``time``, the nanosecond timestamps, geometry and geography (``TypeToSparkType``, Iceberg
+    1.12), and then no statement can be said about the table, whatever it is about.
+    """
+    if isinstance(type_, Primitive):
+        return type_.name in _PRIMITIVES or type_.name == "uuid"
+    return not isinstance(type_, (Geometry, Geography))
 
 
 def comment_sql(doc: str | None) -> str:
