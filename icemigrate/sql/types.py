@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from icemigrate.model.schema import Schema
 from icemigrate.model.types import Decimal, Field, Geography, Geometry, List, Map, Primitive, Struct, Type
 from icemigrate.sql.literals import string_sql
 from icemigrate.sql.names import quote
@@ -49,12 +50,16 @@ def spark_type(type_: Type) -> str | None:
     return None
 
 
-def spark_can_load(type_: Type) -> bool:
-    """Whether Spark can load a table that has a field of this type (the fields below it not looked at).
+def spark_loads(schema: Schema) -> bool:
+    """Whether Spark can load a table of this schema at all.
 
-    It refuses ``time``, the nanosecond timestamps, geometry and geography (``TypeToSparkType``, Iceberg
-    1.12), and then no statement can be said about the table, whatever it is about.
+    It refuses one that has a ``time``, a nanosecond timestamp, a geometry or a geography anywhere
+    (``TypeToSparkType``, Iceberg 1.12), and then no statement can be said about the table.
     """
+    return all(_loads(field.type) for _, field in schema.walk())
+
+
+def _loads(type_: Type) -> bool:
     if isinstance(type_, Primitive):
         return type_.name in _PRIMITIVES or type_.name == "uuid"
     return not isinstance(type_, (Geometry, Geography))
