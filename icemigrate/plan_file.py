@@ -57,7 +57,7 @@ def dumps(plan: Plan) -> str:
     return json.dumps(dump(plan), indent=1, ensure_ascii=False) + "\n"
 
 
-def load(saved: Mapping[str, Any]) -> Plan:
+def load(saved: Any) -> Plan:
     """Read what :func:`dump` gave.
 
     :raises IcemigrateError: the plan's format is another one.

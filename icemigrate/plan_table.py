@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.adopt_table import AdoptTable
-from icemigrate.changes.base import Change, MetadataCommit, Problem, Statement
+from icemigrate.changes.base import Problem
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
@@ -18,7 +18,8 @@ from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
-from icemigrate.plan import PlannedChange, Step, TablePlan
+from icemigrate.plan import TablePlan
+from icemigrate.steps import as_steps
 
 CREATED_BY_PROPERTY = "icemigrate.created-by"
 """On a table that a migration made: ``<project>/<version>``.  A run that died between the creation and
@@ -82,7 +83,7 @@ class _Case:
             declared=self.wanted.name,
             wanted=self.wanted.table if self.wanted.table is None else self.declared_goal(),
             formerly=self.wanted.formerly,
-            steps=tuple(group(found, self.surroundings.catalog_name)),
+            steps=tuple(as_steps(found, self.surroundings.catalog_name)),
             notes=tuple(notes),
         )
 
@@ -265,50 +266,3 @@ def _judge(
             problem = Problem(breach.rule, case.wanted.name, breach.subject, breach.message, breach.hint)
             (warnings if breach.is_warning else problems).append(problem)
     return Outcome(plan, after, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(warnings)))
-
-
-def group(found: Sequence[Found], catalog: str) -> Iterator[Step]:
-    """Changes as steps: neighbours that one statement or one metadata commit can do stand together."""
-    at = 0
-    while at < len(found):
-        run = _run(found, at)
-        combined = type(run[0].change).combine([f.change for f in run], run[0].before, catalog)
-        if combined is None or len(run) == 1:
-            run = found[at : at + 1]
-            combined = run[0].change.statements(run[0].before, catalog)
-        if _is_commit(combined):
-            run, combined = _widen_commit(found, at, run, combined, catalog)
-        yield Step(tuple(_planned(f) for f in run), combined)
-        at += len(run)
-
-
-def _run(found: Sequence[Found], at: int) -> Sequence[Found]:
-    end = at + 1
-    while end < len(found) and type(found[end].change) is type(found[at].change):
-        end += 1
-    return found[at:end]
-
-
-def _is_commit(statements: tuple[Statement, ...]) -> bool:
-    return len(statements) == 1 and isinstance(statements[0], MetadataCommit)
-
-
-def _widen_commit(
-    found: Sequence[Found], at: int, run: Sequence[Found], first: tuple[Statement, ...], catalog: str
-) -> tuple[Sequence[Found], tuple[Statement, ...]]:
-    """One commit for all neighbouring changes that only a metadata commit can do."""
-    commits = list(first)
-    end = at + len(run)
-    while end < len(found):
-        statements = found[end].change.statements(found[end].before, catalog)
-        if not _is_commit(statements):
-            break
-        commits.extend(statements)
-        end += 1
-    summary = "; ".join(c.summary for c in commits if isinstance(c, MetadataCommit))
-    return found[at:end], (MetadataCommit(summary),)
-
-
-def _planned(f: Found) -> PlannedChange:
-    change: Change = f.change
-    return PlannedChange(change, change.describe(), change.hazards(f.before), change.reversal(f.before))

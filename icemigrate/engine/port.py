@@ -93,6 +93,13 @@ class Engine(Protocol):
         """
         ...
 
+    def rename(self, name: TableName, new: TableName) -> None:
+        """Give a table another name, in a namespace that is made where it is missing.
+
+        For a table that Spark cannot load, which no statement can rename.
+        """
+        ...
+
     def mark(self, name: TableName, marker: Marker) -> None:
         """Put the marker and its tags on a table, in one commit that moves no branch.
 

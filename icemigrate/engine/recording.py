@@ -95,6 +95,11 @@ class RecordingEngine(Engine):
             self.tables[table.name] = table
         return table
 
+    def rename(self, name: TableName, new: TableName) -> None:
+        """Give a table another name."""
+        if self._takes(f"rename {name} to {new}"):
+            self.tables[new] = replace(self.tables.pop(name), name=new)
+
     def mark(self, name: TableName, marker: Marker) -> None:
         """Write the marker down."""
         if self._takes(f"mark {name} {marker.tag}"):

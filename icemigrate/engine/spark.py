@@ -123,6 +123,12 @@ class SparkEngine:
             ),
         )
 
+    def rename(self, name: TableName, new: TableName) -> None:
+        """Give a table another name, by the catalog itself."""
+        self.create_namespace(new.namespace)
+        with _explained():
+            self._catalog().renameTable(self._identifier(name), self._identifier(new))
+
     def mark(self, name: TableName, marker: Marker) -> None:
         """Put the marker and its tags on a table."""
         with _explained():

@@ -260,6 +260,8 @@ class _Work:
                     self.engine.sql(statement.text)
                 elif current is None:
                     self.engine.create(foreseen)
+                elif foreseen.name != current.name:
+                    self.engine.rename(current.name, foreseen.name)
                 else:
                     self.engine.commit(name, fold)
         return foreseen

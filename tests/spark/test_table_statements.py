@@ -31,7 +31,7 @@ from icemigrate.model.partitioning import VOID, PartitionField, PartitionSpec, T
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import DESC, NULLS_FIRST, NULLS_LAST, SortField, SortOrder
 from icemigrate.model.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Ref, Table
-from icemigrate.plan_table import group
+from icemigrate.steps import as_steps
 from tests.build import field_at, ids, table, with_columns
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Lake:
         return table_from_json(json.loads(Path(location.removeprefix("file:")).read_text()), name)
 
     def run(self, *changes: Found) -> None:
-        for step in group(changes, self.warehouse.catalog):
+        for step in as_steps(changes, self.warehouse.catalog):
             for statement in step.statements:
                 assert isinstance(statement, Sql), statement
                 self.spark.sql(statement.text)

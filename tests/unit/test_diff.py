@@ -40,7 +40,7 @@ def test_what_a_column_holds_back_goes_first_and_what_needs_it_goes_last() -> No
         "- stop partitioning by at_day",
         "- v int",
         "+ w string",
-        "+ partition by identity(w) as w",
+        "+ partition by w as w",
         "~ sort by w",
         "~ set write.metadata.metrics.column.w (unset → full)",
     ]

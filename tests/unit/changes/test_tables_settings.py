@@ -13,7 +13,7 @@ from icemigrate.changes.base import Change, HazardKind, Reversible, Sql
 from icemigrate.changes.reference_sql import CURRENT_SNAPSHOT
 from icemigrate.diff import Found, difference, unproved
 from icemigrate.model.table import Ref, Snapshot, Table
-from icemigrate.plan_table import group
+from icemigrate.steps import as_steps
 from tests.build import table
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -36,7 +36,7 @@ def one(before: Table, after: Table) -> Change:
 
 def said(before: Table, after: Table) -> list[str]:
     """The statements, grouped as a plan has them, without `ALTER TABLE lake.db.t`."""
-    statements = [s for step in group(found(before, after), "lake") for s in step.statements]
+    statements = [s for step in as_steps(found(before, after), "lake") for s in step.statements]
     assert all(isinstance(s, Sql) for s in statements)
     return [s.text.removeprefix("ALTER TABLE lake.db.t ") for s in statements if isinstance(s, Sql)]
 

@@ -1,0 +1,71 @@
+"""Changes in running order as steps: what one statement or one metadata commit can do stands together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from icemigrate.changes.base import MetadataCommit, Statement
+from icemigrate.diff import Found
+from icemigrate.plan import PlannedChange, Step
+from icemigrate.sql.types import spark_loads
+
+
+def as_steps(found: Sequence[Found], catalog: str) -> Iterator[Step]:
+    """The steps of one table, in order.
+
+    :param catalog: the catalog's name in Spark SQL.
+    """
+    at = 0
+    while at < len(found):
+        run = _run(found, at)
+        combined = type(run[0].change).combine([f.change for f in run], run[0].before, catalog)
+        if combined is None or len(run) == 1:
+            run = found[at : at + 1]
+            combined = run[0].change.statements(run[0].before, catalog)
+        combined = _in_words(run, combined)
+        if _is_commit(combined):
+            run, combined = _widen_commit(found, at, run, combined, catalog)
+        yield Step(tuple(_planned(f) for f in run), combined)
+        at += len(run)
+
+
+def _run(found: Sequence[Found], at: int) -> Sequence[Found]:
+    """The neighbours of one kind that begin at ``at``."""
+    end = at + 1
+    while end < len(found) and type(found[end].change) is type(found[at].change):
+        end += 1
+    return found[at:end]
+
+
+def _in_words(run: Sequence[Found], statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The statements, or one commit in their place where Spark cannot even load the table."""
+    if _is_commit(statements) or not statements or spark_loads(run[0].before.schema):
+        return statements
+    summary = "; ".join(f.change.describe() for f in run)
+    return (MetadataCommit(f"{summary} (Spark cannot load this table)"),)
+
+
+def _is_commit(statements: tuple[Statement, ...]) -> bool:
+    return len(statements) == 1 and isinstance(statements[0], MetadataCommit)
+
+
+def _widen_commit(
+    found: Sequence[Found], at: int, run: Sequence[Found], first: tuple[Statement, ...], catalog: str
+) -> tuple[Sequence[Found], tuple[Statement, ...]]:
+    """One commit for all neighbouring changes of one table name that only a metadata commit can do."""
+    commits = list(first)
+    end = at + len(run)
+    while end < len(found) and found[end].before.name == found[at].before.name:
+        statements = _in_words(found[end : end + 1], found[end].change.statements(found[end].before, catalog))
+        if not _is_commit(statements) or not found[at].before.schema.fields:
+            break
+        commits.extend(statements)
+        end += 1
+    summary = "; ".join(c.summary for c in commits if isinstance(c, MetadataCommit))
+    return found[at:end], (MetadataCommit(summary),)
+
+
+def _planned(f: Found) -> PlannedChange:
+    return PlannedChange(
+        f.change, f.change.describe(), f.change.hazards(f.before), f.change.reversal(f.before)
+    )
