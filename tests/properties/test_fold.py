@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.declare.fold import fold
+from icemigrate.model.partitioning import PartitionSpec
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
-from tests.folding import migration
+from tests.folding import migration, settled
 from tests.tables import edits, tables, with_new_ids_in_order, without_ids
 
 
@@ -45,3 +46,27 @@ def test_an_entry_leads_from_the_one_table_to_the_other(pair: tuple[Table, Table
 @given(tables())
 def test_between_a_table_and_itself_there_is_nothing(table: Table) -> None:
     assert entry_between(table, table) == {"name": str(table.name)}
+
+
+@given(pairs())
+def test_the_way_back_restores_what_was_dropped_under_its_own_ids(pair: tuple[Table, Table]) -> None:
+    before, wanted = pair
+    there = settled(folded(entry_between(before, wanted), State({before.name: before})))
+    back = folded(entry_between(there, before), State({before.name: there}))
+    assert comparable(back) == comparable(before)
+    named = {f.id for f in before.schema.fields if f.name == name_in(there, f.id, f.name)}
+    assert named <= {f.id for f in back.schema.fields}
+
+
+def comparable(table: Table) -> Table:
+    """The table without ids of fields and of partition fields, and without what is dropped."""
+    spec = PartitionSpec(tuple(replace(f, id=0) for f in table.spec.fields))
+    return without_ids(replace(table, spec=spec, last_partition_id=0, dropped=()))
+
+
+def name_in(table: Table, field_id: int, name: str) -> str | None:
+    """The name under which a column is there or dropped; ``None`` where a later drop hides it."""
+    last = [d for d in table.dropped if d.parent is None and d.field.name == name][-1:]
+    if any(d.field.id == field_id for d in last):
+        return name
+    return name if any(f.id == field_id for f in table.schema.fields) else None

@@ -35,7 +35,11 @@ def test_the_first_mention() -> None:
 
 def test_omitted_means_unchanged() -> None:
     t = table(entry("columns: [{name: n, type: int}]"), BEFORE)
-    assert (t.spec, t.sort_order, t.schema.identifier_ids) == (TABLE.spec, TABLE.sort_order, frozenset({IDS["id"]}))
+    assert (t.spec, t.sort_order, t.schema.identifier_ids) == (
+        TABLE.spec,
+        TABLE.sort_order,
+        frozenset({IDS["id"]}),
+    )
 
 
 def test_an_empty_list_clears() -> None:
