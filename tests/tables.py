@@ -253,7 +253,9 @@ def _alter(draw: st.DrawFn, next_id: NextId, found: Siblings) -> Siblings:
     other = replace(one, required=not one.required, doc=draw(docs))
     if not is_nested(one.type) and draw(st.booleans()):
         changed = draw(types)
-        other = replace(other, type=renumber(changed, next_id), write_default=None)
+        # The initial default is set when a field is added, and stays.
+        initial = one.initial_default if one.id > 0 else None
+        other = replace(other, type=renumber(changed, next_id), initial_default=initial, write_default=None)
     return tuple(other if f is one else f for f in found)
 
 
