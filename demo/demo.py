@@ -18,7 +18,6 @@ from rows import quotes, trades
 
 from icemigrate.cli import main
 from icemigrate.errors import IcemigrateError
-from icemigrate.project import load_project, spark_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".demo"
@@ -42,20 +41,28 @@ def run() -> int:
 
 def _scenes() -> Iterator[Callable[[], int]]:
     yield lambda: _say("Every file is checked, without a catalog.") or _icemigrate("check")
-    yield lambda: _say("The first migration, planned and applied; Spark starts once.") or _icemigrate(
-        "plan", "--to", "0001"
+    yield (
+        lambda: (
+            _say("The first migration, planned and applied; Spark starts once.")
+            or _icemigrate("plan", "--to", "0001")
+        )
     )
     yield lambda: _icemigrate("apply", "--to", "0001", "--auto-approve")
     yield lambda: _load(datetime(2026, 3, 2), 2000)
-    yield lambda: _say("A column is added, others are renamed. No row is rewritten.") or _icemigrate(
-        "apply", "--to", "0003", "--auto-approve"
+    yield (
+        lambda: (
+            _say("A column is added, others are renamed. No row is rewritten.")
+            or _icemigrate("apply", "--to", "0003", "--auto-approve")
+        )
     )
     yield lambda: _load(datetime(2026, 3, 3), 2000)
     yield _travel
-    yield lambda: _say("The rest: wider ids, a dropped column, a finer partition, a retention.") or _icemigrate(
-        "plan"
+    yield (
+        lambda: (
+            _say("The rest: wider ids, a dropped column, a finer partition, a retention.")
+            or _icemigrate("apply", "--auto-approve")
+        )
     )
-    yield lambda: _icemigrate("apply", "--auto-approve")
     yield lambda: _load(datetime(2026, 3, 4), 2000)
     yield _afterwards
     yield lambda: _icemigrate("status")
@@ -73,9 +80,12 @@ def _say(text: str) -> int:
 
 
 def _spark() -> Any:
-    from icemigrate.engine.session import start
+    """The session that the first `apply` has left running."""
+    from pyspark.sql import SparkSession
 
-    return start(spark_settings(load_project(FOLDER).environment()))
+    session = SparkSession.getActiveSession()
+    assert session is not None, "nothing was applied yet"
+    return session
 
 
 def _sql(query: str) -> None:
