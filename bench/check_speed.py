@@ -37,7 +37,7 @@ def make(folder: Path, files: int = FILES, tables: int = TABLES) -> None:
 
 def _creating(name: str) -> str:
     columns = "\n".join(
-        f"      - {{name: column_{i:02}, type: {_quoted(_TYPES[i % len(_TYPES)])}, description: What {i} holds}}"
+        f"      - {{name: column_{i:02}, type: {_quoted(_TYPES[i % len(_TYPES)])}, description: A {i}}}"
         for i in range(COLUMNS)
     )
     return (
@@ -50,7 +50,8 @@ def _creating(name: str) -> str:
 def _evolving(name: str) -> str:
     return (
         f"  - name: {name}\n    renames: {{column_01: label}}\n"
-        "    columns:\n      - {name: added, type: string, after: label}\n      - {name: column_05, type: long}\n"
+        "    columns:\n"
+        "      - {name: added, type: string, after: label}\n      - {name: column_05, type: long}\n"
         "    drop_columns: [column_07]\n    partition_by: [month(column_03) as at_month]\n"
         "    properties: {write.target-file-size-bytes: 268435456}"
     )

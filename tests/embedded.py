@@ -1,5 +1,7 @@
-"""A project on the embedded catalog, applied without Java: real files, real SQLite, the engine that keeps tables
-in memory."""
+"""A project on the embedded catalog, applied without Java.
+
+Real files, a real SQLite catalog with real metadata files; only the engine keeps its tables in memory.
+"""
 
 from __future__ import annotations
 

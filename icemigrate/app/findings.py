@@ -37,14 +37,19 @@ def findings(
 def _missing_consents(file: MigrationFile, plan: MigrationPlan) -> Iterator[Diagnostic]:
     if not plan.unconsented:
         return
-    texts = {h: c.text for t in plan.tables for c in t.changes() for h in c.hazards}
+    changes = {
+        h: f"`{t.declared}`: `{c.change.symbol} {c.text}`"
+        for t in plan.tables
+        for c in t.changes()
+        for h in c.hazards
+    }
     whole = _allow_line(file, (h.kind.value for h in plan.unconsented))
     place = file.allow_place or Place(file.path)
     for hazard in plan.unconsented:
         scoped = _allow_line(file, [f"{hazard.kind.value} {hazard.scope}"])
         yield Diagnostic(
             "missing-allow",
-            f"`{hazard.scope}`: {texts[hazard]}: this is {hazard.kind.value}: {hazard.reason}",
+            f"{changes[hazard]} is {hazard.kind.value}: {hazard.reason}",
             place,
             f"if it is meant, write `{whole}` in {file.path}, or for this alone `{scoped}`",
         )

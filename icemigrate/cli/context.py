@@ -67,9 +67,23 @@ def write(text: str, stream: TextIO | None = None) -> None:
 
 
 def _encodable(text: str, stream: TextIO) -> str:
-    """The text with what the stream's encoding lacks written as escapes, valid in JSON's strings too."""
+    """The text with what the stream's encoding lacks written as JSON's strings have it, ``\\u8868``."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    return text.encode(encoding, errors="backslashreplace").decode(encoding)
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        import json
+
+        return "".join(c if _has(encoding, c) else json.dumps(c)[1:-1] for c in text)
+    return text
+
+
+def _has(encoding: str, character: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:

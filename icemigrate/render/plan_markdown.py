@@ -36,10 +36,10 @@ def check_markdown(result: CheckResult) -> str:
 
 
 def _cut(text: str) -> str:
-    """The text up to the last whole part that fits."""
+    """The text up to the last whole line that fits."""
     if len(text) <= LIMIT:
         return text
-    kept = text[: text.rfind("\n\n", 0, LIMIT)]
+    kept = text[: text.rfind("\n", 0, LIMIT)]
     unfinished = kept.count("<details>") - kept.count("</details>")
     note = "The rest does not fit into a comment; the command prints all of it."
     return kept + "\n\n</details>" * unfinished + f"\n\n_{note}_\n"
@@ -134,18 +134,18 @@ def _fenced(text: str) -> tuple[str, str, str]:
 
 def _code(text: str) -> str:
     """Code that may hold backticks; HTML, since it also stands in a summary."""
-    return f"<code>{_plain(text)}</code>"
+    return f"<code>{_harmless(words.one_line(text))}</code>"
 
 
 def _text(text: str) -> str:
     """Running text: `code` stays code, all else that markdown or HTML would act on is made harmless."""
     parts = re.split(r"(`[^`]+`)", words.one_line(text))
-    return "".join(_code(p[1:-1]) if i % 2 else _plain(p) for i, p in enumerate(parts))
+    return "".join(_code(p[1:-1]) if i % 2 else _harmless(p) for i, p in enumerate(parts))
 
 
-def _plain(text: str) -> str:
+def _harmless(text: str) -> str:
     # Entities rather than backslashes: they work inside HTML tags too.  `@` would call people.
-    harmless = escape(words.one_line(text), quote=False)
+    harmless = escape(text, quote=False)
     for character in "\\`*_[]@|~":
         harmless = harmless.replace(character, f"&#{ord(character)};")
     return harmless

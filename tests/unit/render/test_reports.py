@@ -1,0 +1,210 @@
+"""Findings, status, history and failures in each format."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from icemigrate.diagnostics import Diagnostic, Place, Severity
+from icemigrate.events import (
+    MigrationRecorded,
+    MigrationStarted,
+    Noted,
+    StatementFinished,
+    StatementStarted,
+    TableVerified,
+)
+from icemigrate.model.names import TableName
+from icemigrate.render.formats import names_for, render
+from icemigrate.render.progress_text import Progress
+from icemigrate.render.style import PLAIN, Style, style_for
+from icemigrate.render.words import count, duration, listed, moment, one_line, visible
+from icemigrate.results import (
+    ApplyResult,
+    CheckResult,
+    Failure,
+    HistoryEntry,
+    HistoryResult,
+    MigrationStatus,
+    Status,
+    TableStatus,
+)
+
+SCHEMAS = Path(__file__).parents[3] / "schemas"
+AT = datetime(2026, 11, 27, 21, 37, tzinfo=timezone(timedelta(hours=1)))
+ERROR = Diagnostic("unknown-key", "`colums` is unknown", Place("m/1.yaml", 2, 3), "did you mean `columns`?")
+WARNING = Diagnostic("near-name", "near", None, None, Severity.WARNING)
+CHECK = CheckResult("market", 2, 1, (ERROR, WARNING))
+STATUS = Status(
+    "market",
+    "prod",
+    "rest:x#y",
+    "0001",
+    (MigrationStatus("0001", "one", "applied", AT), MigrationStatus("0002", "two", "late")),
+    (
+        TableStatus("data.größe", "data.größe", "0001", True),
+        TableStatus("data.b", "prod.b", "0001", False, ("0002",)),
+        TableStatus("data.c", "data.c", None, False, ("0002",)),
+        TableStatus("data.d", "data.d", None, True, ("0002",)),
+    ),
+)
+HISTORY = HistoryResult("market", "prod", (HistoryEntry("0001", "one", "applied", AT, "ada", 65_400, "c0"),))
+APPLIED = ApplyResult("market", "prod", ("0001", "0002"), 1234, ("0001: a note",))
+FAILURE = Failure("Mistakes", "1 mistake", "mend it", 3, (ERROR,))
+DOCUMENTS = {"check": CHECK, "status": STATUS, "history": HISTORY, "apply": APPLIED, "error": FAILURE}
+
+
+def schema(name: str) -> Any:
+    return json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_json_fits_its_schema(name: str) -> None:
+    document = json.loads(render(DOCUMENTS[name], "json"))
+    jsonschema.validate(document, schema(name), format_checker=jsonschema.FormatChecker())
+
+
+@pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.json")), ids=lambda path: path.stem)
+def test_schemas_are_schemas_and_say_what_everything_is(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(document)
+    assert {"$id", "title", "description"} <= document.keys()
+
+
+@pytest.mark.parametrize("value", DOCUMENTS.values(), ids=list(DOCUMENTS))
+def test_every_output_ends_with_one_line_break(value: object) -> None:
+    for name in names_for(type(value)):
+        text = render(value, name)
+        assert text.endswith("\n")
+        assert not text.endswith("\n\n")
+
+
+def test_times_are_in_utc() -> None:
+    assert json.loads(render(STATUS, "json"))["migrations"][0]["applied_at"] == "2026-11-27T20:37:00.000Z"
+    assert "2026-11-27 20:37:00 UTC" in render(HISTORY)
+
+
+def test_findings_have_their_place_and_their_hint() -> None:
+    assert render(CHECK).splitlines() == [
+        "m/1.yaml:2:3: error: `colums` is unknown [unknown-key]",
+        "    did you mean `columns`?",
+        "warning: near [near-name]",
+        "",
+        "market: 2 migrations, 1 table: 1 error and 1 warning.",
+    ]
+
+
+def test_findings_as_markdown() -> None:
+    text = render(CHECK, "markdown")
+    assert "- ❌ <code>m/1.yaml:2:3</code>: <code>colums</code> is unknown <sub>unknown-key</sub>" in text
+    assert "- ⚠️ near" in text
+
+
+def test_many_findings_fit_into_a_comment() -> None:
+    text = render(CheckResult("market", 1, 1, (ERROR,) * 2000), "markdown")
+    assert 1000 < len(text) < 65_536
+    assert "does not fit into a comment" in text
+
+
+def test_status_of_tables() -> None:
+    lines = render(STATUS).splitlines()
+    rows = {
+        line.split()[0]: [cell.strip() for cell in line.split("  ") if cell.strip()]
+        for line in lines
+        if line.startswith("data.")
+    }
+    assert rows["data.größe"] == ["data.größe", "0001", "there", "–"]
+    assert "data.b (in the catalog: prod.b)" in rows["data.b"]
+    assert "missing" in rows["data.b"]
+    assert "not yet" in rows["data.c"]
+    assert "there, not ours" in rows["data.d"]
+    assert lines[-1] == "market in prod: at 0001, nothing pending, 1 that `plan` refuses."
+
+
+def test_columns_stay_aligned_with_colour_and_wide_characters() -> None:
+    status = Status("p", "e", "c", None, (), tuple(TableStatus(n, n, "1", True) for n in ("表", "ab", "é")))
+    plain = render(status).splitlines()
+    ends = {line.index("there") + (1 if "表" in line else 0) for line in plain if "there" in line}
+    assert len(ends) == 1
+    coloured = render(STATUS, "text", Style(True))
+    assert "\x1b[32mapplied\x1b[0m" in coloured
+
+
+def test_a_history_without_entries_says_so() -> None:
+    assert render(HistoryResult("p", "e")) == "p in e: nothing was applied yet.\n"
+
+
+def test_applying_nothing_says_so() -> None:
+    assert render(ApplyResult("p", "e", (), 0)) == "Nothing to apply: every migration file is applied.\n"
+    assert "Applied 2 migrations to prod in 1.2 s: 0001, 0002." in render(APPLIED)
+
+
+def test_progress_is_a_line_for_each_statement() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream, PLAIN)
+    table = TableName(("db",), "t")
+    progress(MigrationStarted("0001", "one", 1, 2))
+    progress(StatementStarted("0001", table, "ALTER TABLE\n  " + "x" * 200, 1, 3))
+    progress(StatementFinished("0001", table, "", 0.25))
+    progress(TableVerified("0001", table))
+    progress(Noted("0001", None, "by hand"))
+    progress(MigrationRecorded("0001", 75.0))
+    progress(StatementStarted("0002", None, "create namespace db", 1, 1))
+    progress.close()
+    progress.close()
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "0001  one (1 of 2)"
+    assert lines[1].startswith("  [1/3] db.t: ALTER TABLE xxx")
+    assert lines[1].endswith("x… 0.2 s")
+    assert lines[2:] == ["  note: by hand", "  recorded 1 min 15 s", "  [1/1] create namespace db "]
+
+
+def test_words() -> None:
+    assert (count(1, "table"), count(2, "table"), count(0, "entry", "entries")) == (
+        "1 table",
+        "2 tables",
+        "0 entries",
+    )
+    assert (listed(["a"]), listed(["a", "b", "c"])) == ("a", "a, b and c")
+    assert (duration(None), duration(9_940), duration(61_000)) == ("", "9.9 s", "1 min 1 s")
+    assert moment(None) == ""
+    assert one_line("a\n\tb\x07") == "a b\N{REPLACEMENT CHARACTER}"
+    assert visible("a\nb\x1b") == "a\nb\N{REPLACEMENT CHARACTER}"
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "wanted", "expected"),
+    [
+        (Terminal(), {}, True, True),
+        (Terminal(), {}, False, False),
+        (Terminal(), {"NO_COLOR": "1"}, True, False),
+        (Terminal(), {"TERM": "dumb"}, True, False),
+        (io.StringIO(), {}, True, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True, True),
+        (io.StringIO(), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+    ],
+)
+def test_colour_only_where_the_terminal_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+    stream: io.StringIO,
+    environment: dict[str, str],
+    wanted: bool,
+    expected: bool,
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert style_for(stream, wanted).colour is expected
