@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import count
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,111 +9,8 @@ from icemigrate.changes.positions import longest_rising
 from icemigrate.diff import difference, unproved
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
-from icemigrate.model.types import (
-    Decimal,
-    Field,
-    List,
-    Map,
-    Primitive,
-    Struct,
-    Type,
-    children,
-    is_nested,
-    renumber,
-)
-from tests.build import NAME, table
-from tests.columns import COLUMN_KINDS
-
-_LEAVES: tuple[Type, ...] = (
-    Primitive("int"),
-    Primitive("float"),
-    Primitive("string"),
-    Decimal(9, 2),
-)
-_WIDER: dict[Type, Type] = {
-    Primitive("int"): Primitive("long"),
-    Primitive("float"): Primitive("double"),
-    Decimal(9, 2): Decimal(12, 2),
-}
-_NAMES = ("a", "b", "c", "d", "e e", "f.f")
-
-
-@dataclass
-class _Ids:
-    """New fields count down, as in a declaration."""
-
-    new: count[int]
-
-
-@st.composite
-def types(draw: st.DrawFn, depth: int) -> Type:
-    """A type without ids."""
-    kind = draw(st.sampled_from(["leaf", "leaf", "struct", "list", "map"])) if depth else "leaf"
-    if kind == "struct":
-        return draw(structs(depth - 1))
-    if kind == "list":
-        return List(Field(0, "element", draw(types(depth - 1)), draw(st.booleans())))
-    if kind == "map":
-        value = Field(0, "value", draw(types(depth - 1)), draw(st.booleans()))
-        return Map(Field(0, "key", Primitive("string"), True), value)
-    return draw(st.sampled_from(_LEAVES))
-
-
-@st.composite
-def structs(draw: st.DrawFn, depth: int = 2) -> Struct:
-    """A struct without ids."""
-    names = draw(st.lists(st.sampled_from(_NAMES), min_size=1, max_size=5, unique=True))
-    return Struct(tuple(Field(0, n, draw(types(depth)), draw(st.booleans())) for n in names))
-
-
-@st.composite
-def edits(draw: st.DrawFn, type_: Type, ids: _Ids) -> Type:
-    """What a legal migration could make of a type."""
-    if isinstance(type_, Struct):
-        return draw(_edited_struct(type_, ids))
-    if isinstance(type_, List):
-        return List(draw(_edited_field(type_.element, ids, type_.element.name)))
-    if isinstance(type_, Map):
-        return Map(type_.key, draw(_edited_field(type_.value, ids, type_.value.name)))
-    return draw(st.sampled_from([type_, _WIDER.get(type_, type_)]))
-
-
-@st.composite
-def _edited_struct(draw: st.DrawFn, struct: Struct, ids: _Ids) -> Struct:
-    kept = [f for f in struct.fields if draw(st.integers(0, 4))] or [struct.fields[0]]
-    new = draw(st.integers(0, 2))
-    names = draw(st.permutations(_NAMES)) if draw(st.booleans()) else [f.name for f in kept]
-    names = [*names, *(f"n{i}" for i in range(new))]
-    fields = [draw(_edited_field(f, ids, name)) for f, name in zip(kept, names, strict=False)]
-    for i in range(new):
-        fields.append(Field(next(ids.new), f"n{i}", _numbered(draw(types(1)), ids), draw(st.booleans())))
-    return Struct(tuple(draw(st.permutations(fields))) if draw(st.booleans()) else tuple(fields))
-
-
-@st.composite
-def _edited_field(draw: st.DrawFn, field: Field, ids: _Ids, name: str) -> Field:
-    doc = draw(st.sampled_from([field.doc, "said"])) if name not in ("element", "value") else None
-    required = draw(st.sampled_from([field.required, not field.required]))
-    return replace(field, name=name, type=draw(edits(field.type, ids)), required=required, doc=doc)
-
-
-def _numbered(type_: Type, ids: _Ids) -> Type:
-    return renumber(type_, lambda: next(ids.new))
-
-
-@st.composite
-def pairs(draw: st.DrawFn) -> tuple[Table, Table]:
-    """A table, and what a migration could want of it."""
-    numbers = count(1)
-    root = renumber(draw(structs()), lambda: next(numbers))
-    assert isinstance(root, Struct)
-    blank = table("x: int")
-    before = replace(
-        blank, schema=replace(blank.schema, fields=root.fields), last_column_id=next(numbers) - 1
-    )
-    target = draw(edits(root, _Ids(count(-1, -1))))
-    assert isinstance(target, Struct)
-    return before, replace(before, schema=replace(before.schema, fields=target.fields))
+from tests.build import NAME
+from tests.columns import COLUMN_KINDS, pairs
 
 
 @given(pairs())
@@ -157,13 +51,3 @@ def test_the_longest_rising_part(ranks: list[int]) -> None:
 
 def test_nothing_rises_in_nothing() -> None:
     assert longest_rising([], []) == set()
-
-
-def test_children_of_every_nested_kind_are_numbered() -> None:
-    """The generator above must not leave a field out, or the tests above would say little."""
-    type_ = _numbered(
-        List(Field(0, "element", Struct((Field(0, "a", Primitive("int")),)))), _Ids(count(-1, -1))
-    )
-    assert is_nested(type_)
-    assert [f.id for f in children(type_)] == [-1]
-    assert [f.id for f in children(children(type_)[0].type)] == [-2]

@@ -21,7 +21,8 @@ from icemigrate.model.types import (
 from icemigrate.sql.literals import keys_sql, properties_sql, string_sql
 from icemigrate.sql.names import namespace_sql, path_sql, quote, table_sql
 from icemigrate.sql.terms import sort_sql, transform_sql
-from icemigrate.sql.types import comment_sql, spark_type
+from icemigrate.sql.types import comment_sql, spark_loads, spark_type
+from tests.build import table
 
 INT, STRING = Primitive("int"), Primitive("string")
 
@@ -120,6 +121,24 @@ def test_types_that_spark_can_say(type_: Type, text: str) -> None:
 )
 def test_types_that_spark_cannot_say(type_: Type) -> None:
     assert spark_type(type_) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "loads"),
+    [
+        (
+            "a: int, b: uuid, c: fixed[4], d: decimal(9,2), e: unknown, f: variant, g: list<binary>",
+            True,
+        ),
+        ("a: int, t: time", False),
+        ("a: int, l: list<struct<t: timestamp_ns>>", False),
+        ("a: timestamptz_ns", False),
+        ("a: geometry", False),
+        ("m: map<string, geography>", False),
+    ],
+)
+def test_schemas_that_spark_can_load(columns: str, loads: bool) -> None:
+    assert spark_loads(table(columns).schema) is loads
 
 
 def test_comments() -> None:

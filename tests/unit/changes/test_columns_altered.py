@@ -1,0 +1,228 @@
+"""Columns whose type, nullability, description or default changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from icemigrate.changes.base import HazardKind, Pair, Reversible
+from icemigrate.changes.describe_column import DescribeColumn
+from icemigrate.changes.make_optional import MakeOptional
+from icemigrate.changes.make_required import MakeRequired
+from icemigrate.changes.set_default import SetDefault
+from icemigrate.changes.widen_type import WidenType
+from icemigrate.model.table import Table
+from icemigrate.model.types import JsonValue
+from tests.build import table, with_columns
+from tests.columns import (
+    COLUMN_KINDS,
+    detected,
+    edited,
+    one,
+    rules,
+    texts,
+    with_rows,
+)
+
+
+def retyped(before: str, after: str, version: int = 2, partition: str = "") -> tuple[WidenType, Table]:
+    base = table(f"id: long, c: {before}", format_version=version, partition=partition)
+    wanted = with_columns(base, f"id: long, c: {after}")
+    change = one(WidenType, base, wanted)
+    for kind in COLUMN_KINDS:
+        if kind is not WidenType:
+            assert list(kind.detect(Pair(base, wanted))) == []
+    assert change.apply(base).schema.fields == wanted.schema.fields
+    return change, base
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        ("int", "long", "BIGINT"),
+        ("float", "double", "DOUBLE"),
+        ("decimal(9,2)", "decimal(18,2)", "DECIMAL(18, 2)"),
+    ],
+)
+def test_promotions_that_spark_can_say(before: str, after: str, text: str) -> None:
+    change, base = retyped(before, after, 1, "truncate[4](c)" if before != "float" else "")
+    assert texts(change.statements(base, "lake")) == [f"ALTER TABLE lake.db.t ALTER COLUMN c TYPE {text}"]
+    assert rules(change, base) == []
+    assert change.hazards(base) == ()
+    reversal = change.reversal(with_rows(base))
+    assert reversal.answer is Reversible.WHILE
+    assert ("value" in reversal.reason) is before.startswith("decimal")
+
+
+def test_widen_says_itself() -> None:
+    change, _ = retyped("int", "long")
+    assert change.describe() == "c int → long"
+    assert change.subject == ("columns", "c", "type")
+    assert change.scope() == "db.t.c"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("date", "timestamp"), ("date", "timestamp_ns"), ("unknown", "string"), ("unknown", "int")],
+)
+def test_promotions_of_version_3_are_metadata_commits(before: str, after: str) -> None:
+    change, base = retyped(before, after, 3)
+    assert texts(change.statements(base, "lake")) == [f"[widen c {before} → {after}]"]
+    assert rules(change, base) == []
+
+
+def test_date_to_timestamp_needs_version_3() -> None:
+    change, base = retyped("date", "timestamp", 2)
+    (problem,) = change.problems(base)
+    assert problem.rule == "promotion-needs-v3"
+    assert problem.hint is not None
+    assert "format_version: 3" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("transform", "refused"),
+    [("year", False), ("month", False), ("day", False), ("bucket[4]", True), ("identity", True)],
+)
+def test_date_to_timestamp_under_a_partition(transform: str, refused: bool) -> None:
+    change, base = retyped("date", "timestamp", 3, f"{transform}(c)")
+    assert rules(change, base) == (["promotion-changes-partitions"] if refused else [])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "hint"),
+    [
+        ("long", "int", "drop_columns"),
+        ("int", "string", "`int` may only become `long`"),
+        ("decimal(9,2)", "decimal(12,3)", "same scale (2)"),
+        ("decimal(18,6)", "decimal(12,6)", "same scale (6)"),
+        ("date", "timestamptz", "`timestamp` or `timestamp_ns`"),
+        ("string", "binary", "drop_columns"),
+        ("int", "struct<a: int>", "drop_columns"),
+        ("struct<a: int>", "int", "drop_columns"),
+        ("list<int>", "map<string, int>", "drop_columns"),
+        ("struct<a: int>", "list<struct<a: int>>", "drop_columns"),
+        ("list<struct<a: int>>", "struct<a: int>", "drop_columns"),
+    ],
+)
+def test_what_is_no_promotion(before: str, after: str, hint: str) -> None:
+    change, base = retyped(before, after, 3)
+    (problem,) = change.problems(base)
+    assert problem.rule == "no-promotion"
+    assert problem.hint is not None
+    assert hint in problem.hint
+    assert change.statements(base, "lake")
+
+
+def test_types_below_structs_lists_and_maps() -> None:
+    base = table("s: struct<x: float>, l: list<int>, m: map<int, float>")
+    wanted = with_columns(base, "s: struct<x: double>, l: list<long>, m: map<int, double>")
+    changes = detected(WidenType, base, wanted)
+    assert [texts(c.statements(base, "lake"))[0].removeprefix("ALTER TABLE lake.db.t ") for c in changes] == [
+        "ALTER COLUMN s.x TYPE DOUBLE",
+        "ALTER COLUMN l.element TYPE BIGINT",
+        "ALTER COLUMN m.value TYPE DOUBLE",
+    ]
+    after = base
+    for change in changes:
+        after = change.apply(after)
+    assert after == wanted
+
+
+def test_map_keys_do_not_widen() -> None:
+    base = table("m: map<int, double>")
+    assert rules(one(WidenType, base, with_columns(base, "m: map<long, double>")), base) == ["map-key"]
+
+
+def test_make_optional() -> None:
+    base = table("id: required int, l: list<required int>")
+    wanted = with_columns(base, "id: int, l: list<int>")
+    column, element = detected(MakeOptional, base, wanted)
+    assert texts(column.statements(base, "lake")) == ["ALTER TABLE lake.db.t ALTER COLUMN id DROP NOT NULL"]
+    assert texts(element.statements(base, "lake")) == [
+        "ALTER TABLE lake.db.t ALTER COLUMN l.element DROP NOT NULL"
+    ]
+    assert element.apply(column.apply(base)) == wanted
+    assert column.describe() == "id required → optional"
+    assert column.subject == ("columns", "id", "required")
+    assert column.hazards(base) == ()
+    assert rules(column, base) == []
+    assert column.reversal(with_rows(base)).answer is Reversible.WHILE
+
+
+def test_make_required() -> None:
+    base = table("id: int")
+    wanted = with_columns(base, "id: required int")
+    change = one(MakeRequired, base, wanted)
+    assert texts(change.statements(base, "lake")) == ["[make id required]"]
+    assert change.apply(base) == wanted
+    assert change.describe() == "id optional → required"
+    assert change.subject == ("columns", "id", "required")
+    (hazard,) = change.hazards(base)
+    assert (hazard.kind, hazard.scope) == (HazardKind.INCOMPATIBLE, "db.t.id")
+    assert change.reversal(base).answer is Reversible.YES
+    assert rules(change, base) == []
+
+
+def test_nullability_below_a_map_key_is_refused() -> None:
+    base = table("m: map<struct<a: required int>, int>")
+    wanted = with_columns(base, "m: map<struct<a: int>, int>")
+    assert rules(one(MakeOptional, base, wanted), base) == ["map-key"]
+    assert rules(one(MakeRequired, wanted, base), wanted) == ["map-key"]
+
+
+def test_describe() -> None:
+    base = table("id: int 'old', s: struct<a: int>")
+    wanted = edited(edited(base, "id", doc=None), "s.a", doc="it's\nnew")
+    cleared, said = detected(DescribeColumn, base, wanted)
+    assert texts(cleared.statements(base, "lake")) == ["[take away the description of id]"]
+    assert cleared.describe() == "id without description"
+    assert texts(said.statements(base, "lake")) == [
+        "ALTER TABLE lake.db.t ALTER COLUMN s.a COMMENT 'it\\'s\\nnew'"
+    ]
+    assert said.describe() == 's.a described as "it\'s new"'
+    assert said.subject == ("columns", "s.a", "description")
+    assert said.apply(cleared.apply(base)) == wanted
+    assert said.reversal(base).answer is Reversible.YES
+    assert rules(said, base) == []
+
+
+def test_a_long_description_is_cut_in_the_plan_only() -> None:
+    base = table("id: int")
+    change = one(DescribeColumn, base, edited(base, "id", doc="word " * 40))
+    assert len(change.describe()) < 90
+    assert change.describe().endswith('…"')
+    assert change.apply(base).schema.fields[0].doc == "word " * 40
+
+
+@pytest.mark.parametrize("path", ["l.element", "m.key", "m.value"])
+def test_parts_of_lists_and_maps_have_no_description(path: str) -> None:
+    base = table("l: list<int>, m: map<string, int>")
+    change = one(DescribeColumn, base, edited(base, path, doc="x"))
+    (problem,) = change.problems(base)
+    assert problem.rule == "nowhere-to-describe"
+    assert path.split(".")[1] in problem.message
+
+
+def test_describing_below_a_map_key_is_refused() -> None:
+    base = table("m: map<struct<a: int>, int>")
+    assert rules(one(DescribeColumn, base, edited(base, "m.key.a", doc="x")), base) == ["map-key"]
+
+
+@pytest.mark.parametrize(("value", "text"), [(8, "8"), ("x", '"x"'), (None, "none"), (True, "true")])
+def test_set_default(value: JsonValue, text: str) -> None:
+    base = edited(table("a: int", format_version=3), "a", initial_default=7, write_default=7)
+    wanted = edited(base, "a", write_default=value)
+    change = one(SetDefault, base, wanted)
+    assert change.describe() == f"a default {text}"
+    assert change.subject == ("columns", "a", "default")
+    assert texts(change.statements(base, "lake")) == [f"[set a default {text}]"]
+    assert change.apply(base) == wanted
+    assert change.reversal(base).answer is Reversible.YES
+    assert rules(change, base) == []
+
+
+def test_an_initial_default_never_changes() -> None:
+    base = edited(table("a: int", format_version=3), "a", initial_default=7, write_default=7)
+    change = one(SetDefault, base, edited(base, "a", initial_default=1))
+    (problem,) = change.problems(base)
+    assert problem.rule == "initial-default-is-final"
+    assert "7" in problem.message
