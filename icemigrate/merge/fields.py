@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from icemigrate.changes.fields import edit_by_id, edit_fields_of, remove_by_id
 from icemigrate.merge.facts import ABSENT, Fact, Shown, Verdicts
 from icemigrate.model.json_form import primitive_text
 from icemigrate.model.names import format_path, passing_name
-from icemigrate.model.schema import Entry, Schema, edit_field, edit_siblings, index, place_field
+from icemigrate.model.schema import Entry, Schema, index
 from icemigrate.model.types import Field, Type, children, is_nested, walk
+
+_PARENT_GONE = "(absent, with the field that it belongs to)"
 
 
 def align(known: Mapping[int, Entry], wanted: Schema, actual: Schema) -> dict[int, int]:
@@ -51,6 +54,9 @@ def merge_schema(verdicts: Verdicts, known: Mapping[int, Entry], wanted: Schema,
             _note_vanished(verdicts, base, entry)
         elif _is_top(entry, want, have):
             schema = _add_field(verdicts, entry, schema)
+        elif entry.parent in known and entry.parent not in have:
+            subject = ("columns", format_path(entry.path))
+            verdicts.decide(subject, ABSENT, _shown(entry.field), _PARENT_GONE)
     return schema
 
 
@@ -83,21 +89,13 @@ def _drop_fields(
         if foreign and str(Fact(verdicts.table, subject)) not in verdicts.overwrite:
             actual = f"with fields that no file declared: {', '.join(f.name for f in foreign)}"
         if verdicts.decide(subject, _shown(entry.field), ABSENT, actual) and there is not None:
-            schema = _remove(schema, field_id)
+            schema = remove_by_id(schema, field_id)
     return schema
-
-
-def _remove(schema: Schema, field_id: int) -> Schema:
-    path = schema.path_of(field_id)
-    assert path is not None
-    return edit_siblings(schema, path[:-1], lambda fields: tuple(f for f in fields if f.id != field_id))
 
 
 def _add_field(verdicts: Verdicts, entry: Entry, schema: Schema) -> Schema:
     verdicts.open.append(str(Fact(verdicts.table, ("columns", format_path(entry.path)))))
-    parent = () if entry.parent is None else schema.path_of(entry.parent)
-    assert parent is not None
-    return edit_siblings(schema, parent, lambda fields: (*fields, entry.field))
+    return edit_fields_of(schema, entry.parent, lambda fields: (*fields, entry.field))
 
 
 def _note_vanished(verdicts: Verdicts, base: Entry, want: Entry) -> None:
@@ -142,9 +140,8 @@ def _merge_aspects(
     }
     if not taken:
         return schema
-    path = schema.path_of(there.field.id)
-    assert path is not None
-    return edit_field(schema, path, lambda f: _take(f, want.field, taken))
+    # By id: halfway through a swap two fields have one name.
+    return edit_by_id(schema, there.field.id, lambda f: _take(f, want.field, taken))
 
 
 def _take(f: Field, want: Field, taken: set[str]) -> Field:
@@ -160,12 +157,14 @@ def _take(f: Field, want: Field, taken: set[str]) -> Field:
 
 
 def assert_position(schema: Schema, field_id: int, after: int | None, ids: Mapping[int, int]) -> Schema:
-    path = schema.path_of(field_id)
-    behind = None if after is None else schema.path_of(ids.get(after, after))
-    if path is None or (after is not None and behind is None):
+    there = index(schema)
+    behind = None if after is None else ids.get(after, after)
+    if field_id not in there or (behind is not None and behind not in there):
         return schema  # the field, or the one it shall follow, is a conflict of its own already
-    return edit_siblings(
-        schema,
-        path[:-1],
-        lambda fields: place_field(fields, path[-1], None if behind is None else behind[-1]),
-    )
+
+    def place(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+        rest = [f for f in fields if f.id != field_id]
+        at = 0 if behind is None else 1 + [f.id for f in rest].index(behind)
+        return (*rest[:at], there[field_id].field, *rest[at:])
+
+    return edit_fields_of(schema, there[field_id].parent, place)

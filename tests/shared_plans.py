@@ -1,0 +1,144 @@
+"""The cases beside the project as migrations: written as YAML, read, folded and planned as the product does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from icemigrate.declare.author import dump, entry_between
+from icemigrate.declare.fold import Folded, fold
+from icemigrate.declare.reading import read_migration
+from icemigrate.declare.source import Source
+from icemigrate.declare.version import Version
+from icemigrate.diagnostics import Severity
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
+from icemigrate.model.sides import State, Wanted
+from icemigrate.model.table import Ref, Snapshot, Table
+from icemigrate.plan import Consent, MigrationPlan, TablePlan
+from icemigrate.plan_table import Surroundings
+from icemigrate.planner import FoldedMigration, Pending, plan_migrations
+from tests.shared_cases import Case
+
+AROUND = Surroundings("cases", "lake", namespaces=frozenset({("db",)}))
+CANNOT_BE_WRITTEN = frozenset({"TY-26"})
+"""A changed initial default has no words in a migration; it is put to the planner as a value."""
+_BY_HAND: Mapping[str, Mapping[str, Any]] = {
+    "RN-10": {"name": "db.t", "renames": {"a": "b"}},
+    "RN-22": {"name": "db.t", "renames": {"addr.city": "city"}},
+}
+"""No state is where these lead, so nothing can be written by comparing states."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What planning a case came to.
+
+    :param said: codes of the mistakes that reading and folding found.
+    :param plan: ``None`` where those left nothing to plan.
+    :param before: the table as it is in the catalog.
+    """
+
+    said: frozenset[str]
+    plan: MigrationPlan | None
+    before: Table
+
+    @property
+    def rules(self) -> frozenset[str]:
+        """What forbids it, mistakes of the file included."""
+        return self.said | {p.rule for p in (self.plan.problems if self.plan else ())}
+
+    @property
+    def ready(self) -> bool:
+        """Whether it may run."""
+        return not self.said and self.plan is not None and self.plan.ready
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """Kinds of hazard that the file does not consent to."""
+        return frozenset(h.kind.value for h in self.plan.unconsented) if self.plan else frozenset()
+
+    @property
+    def table(self) -> TablePlan:
+        """The plan of the one table."""
+        assert self.plan is not None
+        (one,) = self.plan.tables
+        return one
+
+    @property
+    def after(self) -> Table:
+        """The table when the plan has run."""
+        return run(self.table, self.before)
+
+
+def run(plan: TablePlan, before: Table | None) -> Table:
+    """Fold a plan over the table that it begins with; ``None`` where it makes it."""
+    blank = before or Table(plan.name, Schema())
+    return reduce(lambda t, c: c.change.apply(t), plan.changes(), blank)
+
+
+def text(case: Case, allow: Iterable[str] = ()) -> str:
+    """The migration file of a case."""
+    return dump([entry(case)], description=case.title, allow=allow)
+
+
+def entry(case: Case) -> Mapping[str, Any]:
+    """Its one table."""
+    if case.id in _BY_HAND:
+        return _BY_HAND[case.id]
+    assert case.after is not None
+    return entry_between(case.before, case.after)
+
+
+def judge(case: Case, allow: Iterable[str] = ()) -> Judged:
+    """Plan a case against the table that it begins with."""
+    actual = catalogs(case)
+    base = State({case.before.name: case.before}, frozenset({case.before.name.namespace}))
+    if case.id in CANNOT_BE_WRITTEN:
+        assert case.after is not None
+        return plan_value(Wanted(case.after.name, case.after, case.after.name), allow, base, actual)
+    return plan_text(text(case, allow), base, {actual.name: actual})
+
+
+def catalogs(case: Case) -> Table:
+    """The table of ``before`` as the catalog has it: snapshots, and references on them."""
+    count: int = case.raw.get("before", {}).get("snapshots", 0)
+    refs = dict(case.before.refs)
+    if not count:
+        return case.before
+    return replace(
+        case.before, snapshot=Snapshot(count, 0, count), refs={"main": Ref("branch", count), **refs}
+    )
+
+
+def plan_text(
+    migration: str, base: State, actual: Mapping[TableName, Table], version: str = "0002"
+) -> Judged:
+    """Read, fold and plan a file about one table."""
+    done = read_migration(Source(f"{version}.yaml", migration), Version.parse(version), "m")
+    said = {d.code for d in done.diagnostics if d.severity is Severity.ERROR}
+    before = next(iter(actual.values()), Table(TableName(("db",), "t"), Schema()))
+    file = done.migration
+    if file is None:
+        return Judged(frozenset(said), None, before)
+    consents = tuple(Consent(a.kind, a.scope) for a in file.allow)
+    found: list[Folded] = []
+
+    def folded(state: State) -> FoldedMigration:
+        found.append(fold(state, file))
+        return found[-1]
+
+    pending = Pending(version, file.description or "", file.checksum, consents, folded)
+    (plan,) = plan_migrations([pending], base, actual, AROUND).migrations
+    said |= {d.code for f in found for d in f.diagnostics if d.severity is Severity.ERROR}
+    return Judged(frozenset(said), plan, before)
+
+
+def plan_value(wanted: Wanted, allow: Iterable[str], base: State, actual: Table) -> Judged:
+    """Plan what no file can say."""
+    folded = Folded((wanted,), base.namespaces)
+    pending = Pending("0002", "", "", tuple(Consent(kind) for kind in allow), lambda state: folded)
+    (plan,) = plan_migrations([pending], base, {actual.name: actual}, AROUND).migrations
+    return Judged(frozenset(), plan, actual)
