@@ -42,22 +42,20 @@ def difference(before: Table, target: Table, kinds: Iterable[type[Change]]) -> D
     current, found = before, list[Found]()
     if current == target:
         return Difference((), current, target)
-    detected = _detect(kinds, current, target)
+    pair = Pair(current, target)
     for phase in Phase:
-        ran = False
-        for change in (c for c in detected if c.phase == phase):
+        # A kind is asked once, when its phase comes: what it sees is what the earlier phases left.
+        detected = _detect((k for k in kinds if k.phase == phase), pair)
+        for change in detected:
             found.append(Found(change, current))
             current = change.apply(current)
-            ran = True
-        if ran:
+        if detected:
             target = rebind_by_path(target, current, above=before.last_column_id)
-            # What belongs to an earlier phase does not run any more.
-            detected = _detect(tuple(k for k in kinds if k.phase > phase), current, target)
+            pair = Pair(current, target)
     return Difference(tuple(found), current, target)
 
 
-def _detect(kinds: tuple[type[Change], ...], current: Table, target: Table) -> list[Change]:
-    pair = Pair(current, target)
+def _detect(kinds: Iterable[type[Change]], pair: Pair) -> list[Change]:
     return [change for kind in kinds for change in kind.detect(pair)]
 
 
@@ -67,7 +65,7 @@ def unproved(outcome: Difference, kinds: Iterable[type[Change]]) -> tuple[str, .
     This is the proof that a plan is given before it is shown: the fold of its changes gives the
     target, and detecting once more finds nothing.
     """
-    left = [c.describe() for c in _detect(tuple(kinds), outcome.after, outcome.target)]
+    left = [c.describe() for c in _detect(kinds, Pair(outcome.after, outcome.target))]
     after, target = outcome.after, outcome.target
     for name, same in (
         ("schema", after.schema.fields == target.schema.fields),
