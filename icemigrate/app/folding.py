@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from icemigrate.app.findings import findings
 from icemigrate.declare.fold import Folded, fold
 from icemigrate.declare.migration import MigrationFile, TableEntry
 from icemigrate.diagnostics import Diagnostic, sort_key
-from icemigrate.model.names import TableName
+from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State
 from icemigrate.plan import Consent, MigrationPlan
 from icemigrate.planner import Pending
@@ -45,6 +45,7 @@ class Folding:
         folded = fold(state, file, self.broken)
         self.broken = folded.broken
         self.said.extend(folded.diagnostics)
+        self.said.extend(_purges(folded))
         self._entries[file.version.text] = folded.entries
         return folded
 
@@ -59,3 +60,16 @@ class Folding:
 def title(file: MigrationFile) -> str:
     """What a migration is for: its description, else the words of its file's name."""
     return file.description or file.name.replace("_", " ")
+
+
+def _purges(folded: Folded) -> Iterator[Diagnostic]:
+    """A drop that shall erase for good, which is refused rather than done by half."""
+    for name, purges in folded.purges.items():
+        for purge in purges:
+            path = format_path(purge.path)
+            yield Diagnostic(
+                "purge-unsupported",
+                f"`{path}` of `{name}` cannot be purged: erasing values from data files is not built yet",
+                folded.entries[name].place_of(("drop_columns", path)),
+                "leave `purge` away: the column is dropped, and its values stay in the files that hold them",
+            )

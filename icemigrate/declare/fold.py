@@ -16,7 +16,7 @@ from icemigrate.declare.fold_table import FoldedTable, fold_table
 from icemigrate.declare.migration import UNSET, MigrationFile, NamespaceEntry, TableEntry
 from icemigrate.declare.near import near_name
 from icemigrate.diagnostics import Diagnostic, did_you_mean
-from icemigrate.model.names import BadName, TableName, format_path, parse_path
+from icemigrate.model.names import BadName, TableName, parse_path
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Table
 
@@ -28,8 +28,6 @@ class Folded:
     :param wanted: one for each table that the migration mentions and has no mistake about, in the order
         of the file; a pattern's tables by name.
     :param namespaces: all namespaces that are declared after it.
-    :param namespace_properties: properties that it sets (``None``: removes) on namespaces.
-    :param dropped_namespaces: namespaces that shall be gone.
     :param entries: the entry that each wanted table comes from, by its name in ``wanted``.
     :param purges: fields whose values are to be erased, by the same name.
     :param broken: names of tables about which something is wrong here or was before; to be handed to
@@ -39,8 +37,6 @@ class Folded:
     wanted: tuple[Wanted, ...]
     namespaces: frozenset[tuple[str, ...]]
     diagnostics: tuple[Diagnostic, ...] = ()
-    namespace_properties: Mapping[tuple[str, ...], Mapping[str, str | None]] = field(default_factory=dict)
-    dropped_namespaces: frozenset[tuple[str, ...]] = frozenset()
     entries: Mapping[TableName, TableEntry] = field(default_factory=dict)
     purges: Mapping[TableName, tuple[Purge, ...]] = field(default_factory=dict)
     broken: frozenset[TableName] = frozenset()
@@ -85,13 +81,10 @@ class _Fold:
                 results[task.name] = result
                 entries[task.name] = task.entry
         wanted = tuple(result.wanted for result in results.values())
-        namespaces, properties, dropped = self._namespaces(wanted)
         return Folded(
             wanted,
-            namespaces,
+            self._namespaces(wanted),
             tuple(dict.fromkeys(self.diagnostics)),
-            properties,
-            dropped,
             entries,
             {name: result.purges for name, result in results.items() if result.purges},
             frozenset(self.broken),
@@ -223,30 +216,14 @@ class _Fold:
 
     # namespaces
 
-    def _namespaces(
-        self, wanted: tuple[Wanted, ...]
-    ) -> tuple[
-        frozenset[tuple[str, ...]],
-        dict[tuple[str, ...], Mapping[str, str | None]],
-        frozenset[tuple[str, ...]],
-    ]:
+    def _namespaces(self, wanted: tuple[Wanted, ...]) -> frozenset[tuple[str, ...]]:
         gone = {w.formerly for w in wanted if w.formerly is not None}
         there = {w.name for w in wanted if w.table is not None}
         inhabited = {n.namespace for n in ({*self.state.tables} - gone) | there}
-        properties: dict[tuple[str, ...], Mapping[str, str | None]] = {}
-        declared, dropped = set(self.state.namespaces), set[tuple[str, ...]]()
-        for entry in self.migration.namespaces:
-            path = self._namespace_path(entry)
-            if path is None:
-                continue
-            if entry.drop:
-                if self._may_drop(entry, path, inhabited):
-                    dropped.add(path)
-                continue
-            declared.add(path)
-            if entry.properties:
-                properties[path] = entry.properties
-        return frozenset((declared - dropped) | inhabited), properties, frozenset(dropped)
+        declared = {
+            p for entry in self.migration.namespaces if (p := self._namespace_path(entry)) is not None
+        }
+        return self.state.namespaces | declared | inhabited
 
     def _namespace_path(self, entry: NamespaceEntry) -> tuple[str, ...] | None:
         try:
@@ -254,17 +231,3 @@ class _Fold:
         except BadName as e:
             self.diagnostics.append(Diagnostic("bad-name", str(e), entry.place))
             return None
-
-    def _may_drop(
-        self, entry: NamespaceEntry, path: tuple[str, ...], inhabited: set[tuple[str, ...]]
-    ) -> bool:
-        if path not in self.state.namespaces:
-            hint = did_you_mean(entry.name, [format_path(n) for n in self.state.namespaces])
-            message = f"there is no declared namespace `{entry.name}` to drop"
-            self.diagnostics.append(Diagnostic("unknown-namespace", message, entry.place, hint))
-            return False
-        if any(n[: len(path)] == path for n in inhabited):
-            message = f"the namespace `{entry.name}` cannot be dropped: there are tables in it"
-            self.diagnostics.append(Diagnostic("namespace-in-use", message, entry.place, "drop those too"))
-            return False
-        return True

@@ -146,12 +146,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceEntry:
-    """A namespace to be there, or with ``drop`` to be gone. A property that is ``None`` is removed."""
+    """A namespace to be there."""
 
     name: str
     place: Place = field(compare=False)
-    properties: Mapping[str, str | None] = field(default_factory=dict)
-    drop: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from icemigrate.declare.schema import load_schema
 from icemigrate.declare.source import Source
 from icemigrate.declare.tables import read_table
 from icemigrate.declare.validate import validate
-from icemigrate.declare.values import flag, items, mapping, properties, text
+from icemigrate.declare.values import items, mapping, text
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic, Place, sort_key
 
@@ -162,10 +162,4 @@ def _allow(node: Node | None) -> tuple[Allow, ...]:
 
 
 def _namespace(node: Node) -> NamespaceEntry:
-    if isinstance(node, Scalar):
-        return NamespaceEntry(node.text, node.place)
-    name = mapping(node).get("name")
-    assert name is not None
-    return NamespaceEntry(
-        text(name), name.place, properties(mapping(node).get("properties")), flag(mapping(node).get("drop"))
-    )
+    return NamespaceEntry(text(node), node.place)

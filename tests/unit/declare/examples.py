@@ -15,8 +15,7 @@ allow: [destructive, incompatible market_data.trades, irreversible]
 because: to see it all at once
 namespaces:
   - market_data
-  - {name: old, drop: true}
-  - {name: raw, properties: {owner: data, retired: null}}
+  - raw
 replaces: {from: "0001", to: "0004", digest: abc}
 tables:
   - name: market_data.trades

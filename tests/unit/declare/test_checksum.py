@@ -39,7 +39,7 @@ def sum_of(text: str) -> str:
             TABLE + "retention: {snapshots: {max_age: 24h}}}]",
             TABLE + "retention: {snapshots: {max_age: 1d}}}]",
         ),
-        ("namespaces: [a, b]", "namespaces: [b, {name: a}]"),
+        ("namespaces: [a, b]", "namespaces: [b, a]"),
         ("tables: [{name: m.a}, {match: m.*}]", "tables: [{match: m.*}, {name: m.a}]"),
         ("allow: destructive\ntables: []", "allow: [destructive]\ntables: []"),
         (

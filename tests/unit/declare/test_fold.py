@@ -231,28 +231,14 @@ def test_where_a_wanted_table_comes_from_is_told() -> None:
 
 
 def test_namespaces_are_those_declared_and_those_that_tables_stand_in() -> None:
-    text = "namespaces: [n.m, {name: p, properties: {owner: me, old: null}}]\n" + entry(
-        "columns: [{name: x, type: int}]", "q.r.t"
-    )
+    text = "namespaces: [n.m, p]\n" + entry("columns: [{name: x, type: int}]", "q.r.t")
     folded = fold_text(text, BEFORE)
     assert folded.namespaces == {("db",), ("other",), ("n", "m"), ("p",), ("q", "r")}
-    assert folded.namespace_properties == {("p",): {"owner": "me", "old": None}}
-
-
-def test_an_empty_namespace_is_dropped() -> None:
-    folded = fold_text(
-        "namespaces: [{name: other, drop: true}]\ntables: [{match: 'other.*', drop: true}]", BEFORE
-    )
-    assert not folded.diagnostics
-    assert folded.dropped_namespaces == {("other",)}
-    assert folded.namespaces == {("db",)}
 
 
 @pytest.mark.parametrize(
     ("text", "code", "hint"),
     [
-        ("namespaces: [{name: other, drop: true}]", "namespace-in-use", "drop those too"),
-        ("namespaces: [{name: othr, drop: true}]", "unknown-namespace", "did you mean `other`?"),
         ("namespaces: [a..b]", "bad-name", None),
     ],
 )

@@ -60,8 +60,7 @@ def test_the_file_itself(everything: MigrationFile) -> None:
     assert everything.allow_place == at("allow:")
     assert everything.namespaces == (
         NamespaceEntry("market_data", NOWHERE),
-        NamespaceEntry("old", NOWHERE, drop=True),
-        NamespaceEntry("raw", NOWHERE, {"owner": "data", "retired": None}),
+        NamespaceEntry("raw", NOWHERE),
     )
     assert everything.replaces == Replaces(Version(1, ""), Version(4, ""), "abc", NOWHERE)
 
