@@ -68,15 +68,15 @@ def real_schema_steps() -> tuple[Case, ...]:
 def _evolution(raw: Json) -> Case:
     version = raw["format_version"]
     states = [*raw.get("history", ()), raw["before"]]
-    before = _created(states[0], version)
+    before = created(states[0], version)
     for state in states[1:]:
-        before = settled(_evolved(before, state, (), ()), before)
+        before = settled(evolved(before, state, (), ()), before)
     return _case(raw, raw["id"], before)
 
 
 def _steps(file: File) -> Iterator[Case]:
     raw = json.loads(file.read_text("utf-8"))
-    before = _created(raw["initial"], raw["format_version"])
+    before = created(raw["initial"], raw["format_version"])
     for change in raw["later_changes"]:
         case = _case(change, f"{file.name[:2]}/{change['n']}", before)
         yield case
@@ -94,7 +94,7 @@ def _case(raw: Json, case_id: str, before: Table) -> Case:
         title=raw["title"],
         format_version=before.format_version,
         before=before,
-        after=None if twice else _evolved(before, raw["after"], renames, recreate),
+        after=None if twice else evolved(before, raw["after"], renames, recreate),
         renames=renames,
         verdict=raw["verdict"],
         flag_kind=raw.get("flag_kind"),
@@ -125,7 +125,7 @@ def _columns(state: Json) -> Struct:
     )
 
 
-def _created(state: Json, version: int) -> Table:
+def created(state: Json, version: int) -> Table:
     """A table made fresh: fields numbered as ``CREATE TABLE`` does, partition fields from 1000."""
     ids = iter(range(1, 10_000))
     root = renumber(_columns(state), lambda: next(ids))
@@ -139,7 +139,7 @@ def _created(state: Json, version: int) -> Table:
     return replace(table, spec=spec, sort_order=order, last_partition_id=last)
 
 
-def _evolved(
+def evolved(
     before: Table, state: Json, renames: Iterable[tuple[Path, Path]], recreate: Iterable[Path]
 ) -> Table:
     """The state as a table whose fields are matched by path, renames followed, to those of ``before``."""

@@ -1,4 +1,4 @@
-"""The cases beside the project as migrations: written as YAML, read, folded and planned as the product does."""
+"""The cases beside the project as migrations: written as YAML, read, folded and planned as by the product."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icemigrate.declare.reading import read_migration
 from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Severity
-from icemigrate.model.names import TableName
+from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Ref, Snapshot, Table
@@ -142,3 +142,24 @@ def plan_value(wanted: Wanted, allow: Iterable[str], base: State, actual: Table)
     pending = Pending("0002", "", "", tuple(Consent(kind) for kind in allow), lambda state: folded)
     (plan,) = plan_migrations([pending], base, {actual.name: actual}, AROUND).migrations
     return Judged(frozenset(), plan, actual)
+
+
+def outcome(key: str, after: Table, case: Case) -> object:
+    """What became of a thing that a case has an expectation of, in the notation of the cases."""
+    paths = {f.id: format_path(path) for path, f in after.schema.walk()}
+    if key == "field_ids":
+        ids = {path: i for i, path in paths.items()}
+        return {path: ids[path] for path in case.expect[key]}
+    if key == "partition_spec":
+        return [
+            {
+                "source": paths.get(f.source_ids[0]),
+                "transform": str(f.transform),
+                "name": f.name,
+                "field_id": f.id,
+            }
+            for f in after.spec.fields
+        ]
+    if key == "absent_properties":
+        return [name for name in case.expect[key] if name not in after.properties]
+    return {"spec_id": after.spec.id, "sort_id": after.sort_order.id}[key]

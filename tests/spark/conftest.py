@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
+from tests.shared_cases import FOLDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _numbers = count(1)
+
+# Some cases are kept beside the project, see `tests/shared_cases.py`.
+collect_ignore_glob = [] if FOLDER.is_dir() else ["test_shared_*.py"]
 
 
 @dataclass(frozen=True, slots=True)

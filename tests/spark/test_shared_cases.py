@@ -1,0 +1,171 @@
+"""Every case and every real schema that may be applied: made, evolved and read back on real tables.
+
+The first state is made by a plan of our own, the states of its history by further ones, each based on what
+the one before it left.  In the end the metadata is read without Spark and held against the case: ids, names,
+types, descriptions, defaults, layout, properties, references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from icemigrate import executor
+from icemigrate.catalog import CatalogSettings, open_catalog
+from icemigrate.catalog.capabilities import SPARK_ADDS
+from icemigrate.declare.author import document, dump, entry_between
+from icemigrate.engine.port import TAG_PREFIX
+from icemigrate.engine.spark import SparkEngine
+from icemigrate.history.record import Record
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import EMPTY_STATE, State
+from icemigrate.model.table import Table
+from icemigrate.plan_table import CREATED_BY_PROPERTY
+from icemigrate.sql.names import table_sql
+from tests.planning import make_plan
+from tests.shared_cases import Case, Json, created, evolution_cases, evolved, real_schema_steps, settled
+from tests.shared_plans import outcome
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.spark.conftest import Warehouse
+
+APPLIED = [c for c in evolution_cases() if c.verdict != "refused"]
+REAL = real_schema_steps()
+FILES = sorted({c.id[:2] for c in REAL})
+
+
+@dataclass
+class Kept:
+    """Keeps what is recorded instead of writing it into a history table, which has tests of its own."""
+
+    state: State = EMPTY_STATE
+
+    def prepare(self) -> None:
+        """Nothing has to be made."""
+
+    def record(self, record: Record, state: State) -> None:
+        """Keep the state that the next plan is based on."""
+        self.state = state
+
+
+@dataclass
+class Walk:
+    """One table on its way through migrations."""
+
+    engine: SparkEngine
+    warehouse: Warehouse
+    name: TableName
+    kept: Kept = field(default_factory=Kept)
+    versions: Iterator[int] = field(default_factory=lambda: count(1))
+
+    @property
+    def declared(self) -> Table:
+        """The table as the last migration recorded it."""
+        return self.kept.state.tables[self.name]
+
+    def table(self) -> Table:
+        """The table as the catalog's reader finds it."""
+        settings = CatalogSettings(
+            self.warehouse.catalog,
+            "sqlite",
+            f"sqlite:///{self.warehouse.database}",
+            str(self.warehouse.path),
+        )
+        there = open_catalog(settings).load([self.name])[self.name]
+        assert there is not None
+        return there
+
+    def create(self, state: Json, format_version: int) -> None:
+        """Make the table in this state."""
+        made = replace(created(state, format_version), name=self.name)
+        self.migrate(document(made), {})
+
+    def go(self, state: Json, case: Case | None = None) -> None:
+        """Lead the table to this state."""
+        for step in _in_migrations(state):
+            renames, recreate = (case.renames, case.recreate) if case else ((), ())
+            target = evolved(self.declared, step, renames, recreate)
+            self.migrate(entry_between(self.declared, target), {self.name: self.table()})
+
+    def migrate(self, entry: Mapping[str, Any], actual: Mapping[TableName, Table]) -> None:
+        """Apply one migration."""
+        text = dump([entry], allow=["destructive", "incompatible", "irreversible"])
+        files = {f"{next(self.versions):04}": text}
+        plan = make_plan(files, actual, self.warehouse.catalog, self.kept.state, [self.name.namespace])
+        executor.apply(plan, self.engine, self.kept)
+
+
+@pytest.fixture(scope="module")
+def namespace(spark: SparkSession, warehouse: Warehouse) -> str:
+    spark.sql(f"CREATE NAMESPACE {warehouse.catalog}.cases")
+    return "cases"
+
+
+@pytest.fixture
+def walk(spark: SparkSession, warehouse: Warehouse, namespace: str, request: pytest.FixtureRequest) -> Walk:
+    case = request.node.callspec.id.replace("-", "_")
+    return Walk(SparkEngine(spark, warehouse.catalog), warehouse, TableName((namespace,), f"t_{case}"))
+
+
+def _in_migrations(state: Json) -> Iterator[Json]:
+    """A new column whose two defaults differ takes two migrations: a new one has both alike."""
+    columns = state["columns"]
+    if any(c.get("initial_default") != c.get("write_default") for c in columns):
+        alike = [{**c, "write_default": c["initial_default"]} if "write_default" in c else c for c in columns]
+        yield {**state, "columns": alike}
+    yield state
+
+
+def _insert(spark: SparkSession, walk: Walk, times: int) -> None:
+    for _ in range(times):
+        spark.sql(f"INSERT INTO {table_sql(walk.warehouse.catalog, walk.name)} VALUES (1)")
+
+
+@pytest.mark.parametrize("case", APPLIED, ids=lambda c: c.id)
+def test_a_case_ends_as_it_should(spark: SparkSession, walk: Walk, case: Case) -> None:
+    states = [*case.raw.get("history", ()), case.raw["before"]]
+    walk.create(states[0], case.raw["format_version"])
+    for state in states[1:]:
+        walk.go(state)
+    _insert(spark, walk, case.raw["before"].get("snapshots", 0))
+    walk.go(case.raw["after"], case)
+
+    assert case.after is not None
+    after = walk.table()
+    compare(after, settled(case.after, case.before))
+    assert {key: outcome(key, after, case) for key in case.expect} == case.expect
+    assert walk.declared.schema == replace(after.schema, id=walk.declared.schema.id)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_real_schema_evolves_as_it_did(walk: Walk, file: str) -> None:
+    steps = [c for c in REAL if c.id.startswith(file)]
+    walk.migrate(document(replace(steps[0].before, name=walk.name)), {})
+    for case in steps:
+        if case.verdict != "refused":
+            assert case.after is not None
+            walk.go(case.raw["after"], case)
+            compare(walk.table(), settled(case.after, case.before))
+
+
+def compare(there: Table, wanted: Table) -> None:
+    """Hold a table that was read back against what a case says of it."""
+    assert there.schema.fields == wanted.schema.fields
+    assert there.schema.identifier_ids == wanted.schema.identifier_ids
+    assert there.spec.fields == wanted.spec.fields
+    assert there.sort_order == wanted.sort_order
+    assert there.last_column_id == wanted.last_column_id
+    assert there.last_partition_id == wanted.last_partition_id
+    assert there.format_version == wanted.format_version
+    ours = {*SPARK_ADDS, CREATED_BY_PROPERTY} - wanted.properties.keys()
+    assert {k: v for k, v in there.properties.items() if k not in ours} == dict(wanted.properties)
+    refs = {n: r for n, r in there.refs.items() if n != "main" and not n.startswith(TAG_PREFIX)}
+    assert {n: replace(r, snapshot_id=0) for n, r in refs.items()} == {
+        n: replace(r, snapshot_id=0) for n, r in wanted.refs.items()
+    }
