@@ -40,7 +40,7 @@ def play(text: str, folder: Path) -> str:
             shown += [line, *block]
             at += len(block)
         elif line.startswith("$ "):
-            shown += [line, *_run(line[2:], folder)]
+            shown += [line, *run(line[2:], folder)]
             while at < len(lines) and not lines[at].startswith(("$ ", "> ", "# ")):
                 at += 1
             shown.append("")
@@ -56,7 +56,8 @@ def _indented(lines: list[str], at: int) -> list[str]:
     return lines[at:end]
 
 
-def _run(command: str, folder: Path) -> list[str]:
+def run(command: str, folder: Path) -> list[str]:
+    """What a command writes, line by line."""
     program, *args = shlex.split(command)
     assert program == "icemigrate", command
     screen = io.StringIO()
