@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -112,7 +112,7 @@ def _statements(renames: Sequence[RenameColumn], before: Table, catalog: str) ->
 
 
 def _blocking_identifiers(
-    renames: Sequence[RenameColumn], before: Table, entries: dict[int, Entry]
+    renames: Sequence[RenameColumn], before: Table, entries: Mapping[int, Entry]
 ) -> list[int]:
     """Identifier fields inside structs that are renamed, or whose struct is.
 
@@ -128,19 +128,19 @@ def _blocking_identifiers(
     ]
 
 
-def _line_up(field_id: int, entries: dict[int, Entry]) -> Iterator[int]:
+def _line_up(field_id: int, entries: Mapping[int, Entry]) -> Iterator[int]:
     at: int | None = field_id
     while at is not None:
         yield at
         at = entries[at].parent
 
 
-def _path_after(field_id: int, entries: dict[int, Entry], names: dict[int, str]) -> Path:
+def _path_after(field_id: int, entries: Mapping[int, Entry], names: dict[int, str]) -> Path:
     line = [names.get(i, entries[i].field.name) for i in _line_up(field_id, entries)]
     return tuple(reversed(line))
 
 
-def _in_order(renames: Sequence[RenameColumn], entries: dict[int, Entry]) -> Iterator[tuple[Path, str]]:
+def _in_order(renames: Sequence[RenameColumn], entries: Mapping[int, Entry]) -> Iterator[tuple[Path, str]]:
     """Path and new name of every rename that is to run, the deepest first.
 
     Names are compared without case, as Spark compares them.  Where all new names are taken, which

@@ -166,8 +166,17 @@ class SparkEngine:
 
     def _catalog(self) -> Any:
         """Iceberg's own catalog below Spark's, of whatever kind it is."""
+        self._activate()
         load = self._iceberg.spark.Spark3Util.loadIcebergCatalog
         return load(self._session._jsparkSession, self._catalog_name)
+
+    def _activate(self) -> None:
+        """Make the session the thread's active one: that one's settings are asked for a catalog, whichever
+        session is given."""
+        # Spark 3.5 has another class, and PySpark 3.5 no such method.
+        found = getattr(type(self._session), "_get_j_spark_session_class", None)
+        java = found(self._jvm) if found else self._jvm.org.apache.spark.sql.SparkSession
+        java.setActiveSession(self._session._jsparkSession)
 
     def _identifier(self, name: TableName) -> Any:
         parts = (*name.namespace, name.name)

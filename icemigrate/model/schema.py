@@ -5,7 +5,7 @@ Every function that changes something returns a new schema.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from icemigrate.model.names import Path
@@ -71,11 +71,27 @@ class Entry:
     parent: int | None
 
 
-def index(schema: Schema) -> dict[int, Entry]:
+_INDEXED: dict[int, tuple[Schema, Mapping[int, Entry]]] = {}
+_INDEXES_KEPT = 32
+
+
+def index(schema: Schema) -> Mapping[int, Entry]:
     """Every field of a schema by id, in document order.
 
-    One pass, for those who ask for many fields; :meth:`Schema.by_id` walks every time.
+    One pass, for those who ask for many fields; :meth:`Schema.by_id` walks every time.  The last indexes are
+    kept, since while a table is planned many ask for that of the same schema.
     """
+    known = _INDEXED.get(id(schema))
+    if known is not None and known[0] is schema:
+        return known[1]
+    if len(_INDEXED) >= _INDEXES_KEPT:
+        _INDEXED.clear()
+    found = _index(schema)
+    _INDEXED[id(schema)] = (schema, found)
+    return found
+
+
+def _index(schema: Schema) -> dict[int, Entry]:
     out: dict[int, Entry] = {}
 
     def visit(type_: Type, prefix: Path, parent: int | None) -> None:
