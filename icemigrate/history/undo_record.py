@@ -1,0 +1,149 @@
+"""What is kept of an applied migration so that it can be undone, also when the catalog has forgotten it.
+
+An expiry removes schemas and specs that no snapshot refers to, so ids alone would not do: the record holds
+whole tables, with field ids.  It is written in one commit with the outcome, and decoded only when asked for.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from icemigrate.errors import HistoryError
+from icemigrate.model.json_form import BadMetadata
+from icemigrate.model.names import BadName, TableName
+from icemigrate.model.table import Table
+from icemigrate.model.table_json import table_from_json_form, table_to_json
+
+UNDO_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TableUndo:
+    """One table of a migration, before and after it.
+
+    :param declared_before: its declared name before; ``None`` where the migration was its first mention.
+    :param declared_after: its declared name after; ``None`` where the migration dropped it.
+    :param before: as declared before (what the history recorded then); ``None`` at a first mention.
+    :param after: as declared after, with the ids that the catalog gave; ``None`` where it was dropped.
+    :param actual_before: as it was in the catalog, everything that its metadata says, under its name there;
+        ``None`` where the migration made it.
+    :param actual_after: as it was read back; ``None`` where it was dropped.
+    :param trash: the name that a dropped table was given in the catalog.
+    :param rows_changed: whether the migration itself wrote, changed or removed rows.
+    """
+
+    declared_before: TableName | None
+    declared_after: TableName | None
+    before: Table | None
+    after: Table | None
+    actual_before: Table | None
+    actual_after: Table | None
+    trash: TableName | None = None
+    rows_changed: bool = False
+
+    @property
+    def declared(self) -> TableName:
+        """The name under which people know it: the later one, unless it was dropped."""
+        name = self.declared_after or self.declared_before
+        assert name is not None, "a table of a migration is declared before it or after it"
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRecord:
+    """All tables of one applied migration, in the order in which they were done."""
+
+    version: str
+    tables: tuple[TableUndo, ...]
+
+
+def undo_to_json(record: UndoRecord) -> dict[str, Any]:
+    """The record as JSON values."""
+    return {
+        "format": UNDO_FORMAT,
+        "version": record.version,
+        "tables": [_table_to_json(t) for t in record.tables],
+    }
+
+
+def undo_from_json(json_: Any) -> UndoRecord:
+    """Read what :func:`undo_to_json` wrote.
+
+    :raises HistoryError: it is damaged, or a newer icemigrate wrote it.
+    """
+    try:
+        if json_["format"] > UNDO_FORMAT:
+            raise HistoryError(
+                f"the undo record was written by a newer icemigrate (format {json_['format']}, "
+                f"known is {UNDO_FORMAT})",
+                "pip install --upgrade icemigrate",
+            )
+        return UndoRecord(json_["version"], tuple(_table_from_json(t) for t in json_["tables"]))
+    except (KeyError, TypeError, AttributeError, ValueError, BadMetadata, BadName) as error:
+        raise HistoryError(f"the undo record is damaged: {error}") from error
+
+
+def pack_undo(record: UndoRecord) -> str:
+    """The record as the text of a table property: metadata packs to a tenth."""
+    text = json.dumps(undo_to_json(record), ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def unpack_undo(text: str) -> UndoRecord:
+    """Read what :func:`pack_undo` wrote.
+
+    :raises HistoryError: as :func:`undo_from_json`.
+    """
+    try:
+        json_ = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+    except (ValueError, zlib.error, binascii.Error) as error:
+        raise HistoryError(f"the undo record is damaged: {error}") from error
+    return undo_from_json(json_)
+
+
+def _table_to_json(undo: TableUndo) -> dict[str, Any]:
+    return {
+        "declared-before": _text(undo.declared_before),
+        "declared-after": _text(undo.declared_after),
+        "before": _packed(undo.before),
+        "after": _packed(undo.after),
+        "actual-before": _packed(undo.actual_before),
+        "actual-after": _packed(undo.actual_after),
+        "trash": _text(undo.trash),
+        "rows-changed": undo.rows_changed,
+    }
+
+
+def _table_from_json(json_: Mapping[str, Any]) -> TableUndo:
+    return TableUndo(
+        declared_before=_name(json_["declared-before"]),
+        declared_after=_name(json_["declared-after"]),
+        before=_unpacked(json_["before"]),
+        after=_unpacked(json_["after"]),
+        actual_before=_unpacked(json_["actual-before"]),
+        actual_after=_unpacked(json_["actual-after"]),
+        trash=_name(json_["trash"]),
+        rows_changed=json_["rows-changed"],
+    )
+
+
+def _text(name: TableName | None) -> str | None:
+    return None if name is None else str(name)
+
+
+def _name(text: str | None) -> TableName | None:
+    return None if text is None else TableName.parse(text)
+
+
+def _packed(table: Table | None) -> dict[str, Any] | None:
+    return None if table is None else table_to_json(table)
+
+
+def _unpacked(json_: Any) -> Table | None:
+    return None if json_ is None else table_from_json_form(json_)
