@@ -1,6 +1,8 @@
-"""How long whole processes take to read all tables of a lake: icemigrate's reader and PyIceberg's, in turn.
+"""How long ``icemigrate plan`` takes as a whole process, beside one that loads the same tables by PyIceberg.
 
 ``python -m bench.plan_speed`` prints one line per size of lake; the ratio counts, since machines are noisy.
+Every table is declared, applied and touched by the pending migration, so each is read from the catalog and
+from the history, merged, planned and shown.
 """
 
 from __future__ import annotations
@@ -12,24 +14,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import lake
+from bench import lake, project
 
-_OURS = """
-import sys
-from icemigrate.catalog import CatalogSettings, open_catalog
-catalog = open_catalog(CatalogSettings(sys.argv[2], "sqlite", "sqlite:///" + sys.argv[1]))
-names = catalog.tables()
-assert len([t for t in catalog.load(names).values() if t.snapshot]) == int(sys.argv[3])
-"""
-
+_OURS = "import sys; from icemigrate.cli import main; sys.exit(main(['plan']))"
 _THEIRS = """
 import sys
 from pyiceberg.catalog.sql import SqlCatalog
-catalog = SqlCatalog(sys.argv[2], uri="sqlite:///" + sys.argv[1])
-names = [t for n in catalog.list_namespaces() for t in catalog.list_tables(n)]
+catalog = SqlCatalog(sys.argv[1], uri="sqlite:///catalog.db")
+names = catalog.list_tables(sys.argv[2])
 assert len([t for t in map(catalog.load_table, names) if t.current_snapshot()]) == int(sys.argv[3])
 """
 
@@ -42,12 +38,11 @@ class Run:
     megabytes: float
 
 
-def measure(program: str, database: Path, tables: int) -> Run:
-    """Run one process and wait for it."""
+def measure(program: str, folder: Path, arguments: Sequence[str] = ()) -> Run:
+    """Run one process in a folder and wait for it."""
     before = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-c", program, str(database), lake.CATALOG_NAME, str(tables)],
-        cwd=Path(__file__).parent.parent,
+        [sys.executable, "-c", program, *arguments], cwd=folder, stdout=subprocess.DEVNULL
     )
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - before
@@ -60,11 +55,11 @@ def measure(program: str, database: Path, tables: int) -> Run:
 
 def compare(tables: int, rounds: int) -> str:
     """One line of the result."""
-    with tempfile.TemporaryDirectory() as folder:
-        database = lake.make(Path(folder), tables)
-        pairs = [
-            (measure(_OURS, database, tables), measure(_THEIRS, database, tables)) for _ in range(rounds)
-        ]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        project.make(folder, tables)
+        loading = (lake.CATALOG_NAME, lake.NAMESPACE, str(tables))
+        pairs = [(measure(_OURS, folder), measure(_THEIRS, folder, loading)) for _ in range(rounds)]
     ours, theirs = ([pair[side] for pair in pairs] for side in (0, 1))
     mine, other = _middle(ours), _middle(theirs)
     return (
@@ -85,7 +80,7 @@ def main() -> None:
     """Print the lines."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tables", nargs="*", type=int, default=[1, 1000], help="sizes of lakes")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     for tables in arguments.tables:
         print(compare(tables, arguments.rounds), flush=True)
