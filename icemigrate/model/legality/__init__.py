@@ -32,6 +32,7 @@ from icemigrate.model.legality.naming import (
 )
 from icemigrate.model.legality.ordered import sort_sources_can_be_sorted, sort_sources_exist
 from icemigrate.model.legality.partitioned import (
+    earlier_sources_exist,
     names_are_portable,
     names_differ_from_columns,
     no_double_fields,
@@ -64,6 +65,7 @@ RULES: tuple[Rule, ...] = (
     identifiers_are_there_in_every_row,
     partition_sources_exist,
     void_sources_exist,
+    earlier_sources_exist,
     transforms_fit,
     sources_outside_containers,
     no_double_fields,

@@ -60,6 +60,29 @@ def void_sources_exist(view: View) -> Iterator[Breach]:
         )
 
 
+def earlier_sources_exist(view: View) -> Iterator[Breach]:
+    """A field that only earlier specs use may go, but files written under them still name it.
+
+    Iceberg 1.12 reads and writes such a table; earlier versions fail on it, and so do its metadata tables
+    (public threads: apache/iceberg#10234, #4563; trinodb/trino#15729).
+    """
+    if view.before is None:
+        return
+    now = {f.source_ids[0] for f in view.table.spec.fields}  # these have rules of their own
+    earlier = dict.fromkeys(f.source_ids[0] for s in view.table.older_specs for f in s.live)
+    for source in (i for i in earlier if i not in now):
+        path = view.before.schema.path_of(source)
+        if path is not None and source not in view.fields:
+            yield Breach(
+                "earlier-partition-source-missing",
+                ("drop_columns", format_path(path)),
+                f"the table was partitioned by `{format_path(path)}` once; engines before Iceberg 1.12, "
+                "and the metadata table `partitions`, may fail when the column is gone",
+                "keep the column for as long as such engines read the table",
+                is_warning=True,
+            )
+
+
 def _former_path(view: View, field: PartitionField) -> Path | None:
     return view.before.schema.path_of(field.source_ids[0]) if view.before else None
 

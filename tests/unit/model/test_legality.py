@@ -205,7 +205,9 @@ def test_a_source_that_is_dropped() -> None:
     breach = one(with_columns(t, "id: long"), t)
     assert (breach.rule, breach.subject) == ("partition-source-missing", ("partition_by",))
     assert "`d`" in breach.message
-    assert rules(with_columns(drop_partition_field(t, "d_day"), "id: long"), t) == []
+    earlier = one(with_columns(drop_partition_field(t, "d_day"), "id: long"), t)
+    assert (earlier.rule, earlier.subject) == ("earlier-partition-source-missing", ("drop_columns", "d"))
+    assert earlier.is_warning
 
 
 def test_void_fields_want_their_source() -> None:
@@ -275,7 +277,8 @@ def test_an_old_name_used_again() -> None:
     assert rules(rename_partition_field(reused, "kind", "category"), t) == ["partition-name-is-a-column"]
     # The source's end does.
     gone = with_columns(drop_partition_field(t, "kind"), "id: long")
-    assert broken(with_fields(gone, Field(-1, "kind", Primitive("int"))), t) == []
+    again = with_fields(gone, Field(-1, "kind", Primitive("int")))
+    assert rules(again, t) == ["earlier-partition-source-missing"]
 
 
 def test_a_new_partition_field_named_like_a_column() -> None:
