@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sqlite3
@@ -304,3 +305,63 @@ def test_a_bug_is_called_one(
     monkeypatch.setenv("ICEMIGRATE_DEBUG", "1")
     with pytest.raises(LookupError):
         main(["plan"])
+
+
+class Terminal(io.StringIO):
+    """Standard input of somebody who sits at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n"])
+def test_whoever_does_not_say_yes_gets_nothing(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    code, out, err = told(capsys, "apply")
+    assert code == ExitCode.ERROR
+    # The question stands beside the plan, not in it.
+    assert "amount int → long" in out
+    assert "Apply" not in out
+    assert "Apply these changes? [y/N]" in err
+    assert err.endswith("Nothing was done.\n")
+
+
+def test_the_end_of_input_is_no_answer(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(""))
+    assert told(capsys, "apply")[0] == ExitCode.INTERRUPTED
+
+
+def test_a_plan_that_is_not_ready_is_not_asked_about(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.drop("shop.orders")
+    code, out, err = told(capsys, "apply", "--auto-approve")
+    assert (code, err) == (ExitCode.CONFLICT, "")
+    assert "no such table in the catalog" in out
+
+
+def test_an_environment_of_spark_connect_says_what_it_lacks(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project.folder / "icemigrate.yaml").write_text(
+        f"project: {project.folder.name}\nenvironments:\n  local:\n"
+        '    catalog: {type: sqlite}\n    spark: {remote: "sc://localhost"}\n',
+        encoding="utf-8",
+    )
+    code, _, err = told(capsys, "apply", "--auto-approve")
+    assert code == ExitCode.USAGE
+    assert "Spark Connect" in err
+
+
+def test_two_namespaces_cannot_become_one(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    (project.folder / "icemigrate.yaml").write_text(
+        "environments:\n  local:\n    catalog: {type: sqlite}\n    namespaces: {a: c, b: c}\n",
+        encoding="utf-8",
+    )
+    code, _, err = told(capsys, "plan")
+    assert code == ExitCode.USAGE
+    assert "two namespaces are mapped to the same one" in err
