@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from icemigrate.changes.base import Change, Hazard, Problem, Reversal, Reversible, Statement
 from icemigrate.merge import Conflict
@@ -17,6 +18,13 @@ from icemigrate.model.table import Table
 
 PLAN_FORMAT = 1
 """Version of the saved form; a plan of another version is refused."""
+
+
+class Direction(str, Enum):
+    """Whether a plan carries migrations out or takes them back."""
+
+    APPLY = "apply"
+    ROLLBACK = "rollback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,8 @@ class MigrationPlan:
     :param create_namespaces: namespaces made before its tables are touched.
     :param problems: what forbids it.
     :param unconsented: hazards that the file's ``allow`` does not cover.
+    :param direction: ``rollback`` where it undoes the version: no tag is put on its tables, its row says
+        ``rolled_back``, and the version is held.  Its tables and steps are done like any others.
     """
 
     version: str
@@ -97,6 +107,7 @@ class MigrationPlan:
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     unconsented: tuple[Hazard, ...] = ()
+    direction: Direction = Direction.APPLY
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -125,7 +136,7 @@ class MigrationPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All pending migrations of a project against one environment.
+    """All pending migrations of a project against one environment, or those that are taken back.
 
     :param catalog: what the catalog is, without secrets; a saved plan is bound to it.
     :param catalog_name: the catalog's name in Spark SQL.
@@ -156,3 +167,8 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether there is nothing to apply."""
         return not self.migrations
+
+    @property
+    def direction(self) -> Direction:
+        """Whether it carries migrations out or takes them back; a plan never does both."""
+        return self.migrations[0].direction if self.migrations else Direction.APPLY
