@@ -8,10 +8,9 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from icemigrate.model.names import TableName
-from icemigrate.model.table import Table
+from icemigrate.model.table import SUMMARY_PREFIX, Table
 
 TAG_PREFIX = "icemigrate-"
-SUMMARY_PREFIX = "icemigrate."
 
 
 @dataclass(frozen=True, slots=True)

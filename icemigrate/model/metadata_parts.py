@@ -22,7 +22,7 @@ from icemigrate.model.metadata_check import (
 from icemigrate.model.partitioning import FIRST_FIELD_ID, PartitionSpec
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import ASC, DESC, NULLS_FIRST, NULLS_LAST, UNSORTED, SortOrder
-from icemigrate.model.table import Ref, Snapshot
+from icemigrate.model.table import SUMMARY_PREFIX, Ref, Snapshot
 from icemigrate.model.table_json import ref_from_json
 
 Json = Mapping[str, Any]
@@ -179,7 +179,13 @@ def current_snapshot(json: Json, ids: set[int]) -> Snapshot | None:
 def snapshot_summary(entry: SnapshotEntry) -> Snapshot:
     """What a plan needs of a snapshot."""
     total = entry.summary.get("total-records", "")
-    return Snapshot(entry.id, entry.timestamp_ms, int(total) if _DIGITS.fullmatch(total) else None)
+    return Snapshot(
+        entry.id,
+        entry.timestamp_ms,
+        int(total) if _DIGITS.fullmatch(total) else None,
+        entry.summary.get("operation"),
+        {k.removeprefix(SUMMARY_PREFIX): v for k, v in entry.summary.items() if k.startswith(SUMMARY_PREFIX)},
+    )
 
 
 def snapshot_from_json(json: Json) -> SnapshotEntry:

@@ -17,6 +17,8 @@ DESCRIPTION_PROPERTY = "comment"
 CURRENT_SNAPSHOT = -1
 """Snapshot id of a declared reference: the current one when the reference is made."""
 DISTRIBUTION_PROPERTY = "write.distribution-mode"
+SUMMARY_PREFIX = "icemigrate."
+"""Before every key that icemigrate writes into a snapshot's summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,15 @@ class Snapshot:
     """What is known of a table's current snapshot without reading a manifest.
 
     :param total_records: live rows by the summary, ``None`` where the writer did not say.
+    :param operation: by the summary: ``append``, ``replace``, ``overwrite`` or ``delete``.
+    :param notes: what icemigrate wrote into the summary, keys without its prefix; empty for others' snapshots.
     """
 
     id: int
     timestamp_ms: int
     total_records: int | None = None
+    operation: str | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

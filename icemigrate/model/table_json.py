@@ -119,11 +119,21 @@ def _snapshot_to_json(snapshot: Snapshot | None) -> dict[str, Any] | None:
         "id": snapshot.id,
         "timestamp-ms": snapshot.timestamp_ms,
         "total-records": snapshot.total_records,
+        "operation": snapshot.operation,
+        "notes": dict(snapshot.notes),
     }
 
 
 def _snapshot_from_json(json: Json | None) -> Snapshot | None:
-    return None if json is None else Snapshot(json["id"], json["timestamp-ms"], json["total-records"])
+    if json is None:
+        return None
+    return Snapshot(
+        json["id"],
+        json["timestamp-ms"],
+        json["total-records"],
+        json.get("operation"),
+        dict(json.get("notes") or {}),
+    )
 
 
 def _dropped_to_json(dropped: Dropped) -> dict[str, Any]:
