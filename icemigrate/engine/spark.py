@@ -40,14 +40,52 @@ class SparkEngine:
         self._session = session
         self._catalog_name = catalog_name
 
+    @property
+    def session(self) -> SparkSession:
+        """The session that it works in."""
+        return self._session
+
+    @property
+    def catalog_name(self) -> str:
+        """The catalog's name in Spark SQL."""
+        return self._catalog_name
+
+    @property
+    def iceberg(self) -> Any:
+        """Py4J's view of the package ``org.apache.iceberg``."""
+        return self._iceberg
+
+    def java_catalog(self) -> Any:
+        """Iceberg's own catalog below Spark's."""
+        return self._catalog()
+
+    def java_identifier(self, name: TableName) -> Any:
+        """Java's ``TableIdentifier``."""
+        return self._identifier(name)
+
+    def java_table(self, name: TableName) -> Any:
+        """Java's ``Table``, freshly loaded.
+
+        :raises EngineError: there is none.
+        """
+        return self._existing(name)
+
+    def read(self, metadata: Any) -> dict[str, Any]:
+        """Java's ``TableMetadata`` as the JSON of a metadata file."""
+        return self._read(metadata)
+
+    def refresh(self, name: TableName) -> None:
+        """Make Spark forget what it knows of a table that was changed behind its back."""
+        self._refresh(name)
+
     def sql(self, text: str) -> None:
         """Run one statement."""
-        with _explained():
+        with explained():
             self._session.sql(text)
 
     def create_namespace(self, namespace: tuple[str, ...]) -> None:
         """Make a namespace, unless it is there."""
-        with _explained():
+        with explained():
             try:
                 self._session.sql(
                     f"CREATE NAMESPACE IF NOT EXISTS {namespace_sql(self._catalog_name, namespace)}"
@@ -64,13 +102,13 @@ class SparkEngine:
 
     def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:
         """The table's metadata as it is now."""
-        with _explained():
+        with explained():
             table = self._load(name)
             return None if table is None else self._read(table.operations().current())
 
     def commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
         """Fold a change over the table as it is, in one commit."""
-        with _explained():
+        with explained():
             for attempt in range(1, TRIES + 1):
                 try:
                     return self._try_commit(name, fold)
@@ -99,7 +137,7 @@ class SparkEngine:
 
     def create(self, table: Table) -> Table:
         """Make a table under exactly the field ids given."""
-        with _explained():
+        with explained():
             schema = metadata_commit.java_schema(self._iceberg, table.schema)
             builder = self._catalog().buildTable(self._identifier(table.name), schema)
             builder.withPartitionSpec(metadata_commit.java_spec(self._iceberg, schema, table.spec))
@@ -126,12 +164,12 @@ class SparkEngine:
     def rename(self, name: TableName, new: TableName) -> None:
         """Give a table another name, by the catalog itself."""
         self.create_namespace(new.namespace)
-        with _explained():
+        with explained():
             self._catalog().renameTable(self._identifier(name), self._identifier(new))
 
     def mark(self, name: TableName, marker: Marker) -> None:
         """Put the marker and its tags on a table."""
-        with _explained():
+        with explained():
             markers.put(self._existing(name), marker)
             self._refresh(name)
 
@@ -141,20 +179,31 @@ class SparkEngine:
         rows: Sequence[Mapping[str, Any]],
         properties: Mapping[str, str],
         remove: Sequence[str],
-        expected: Mapping[str, str | None],
-    ) -> None:
-        """Append rows, set properties and remove others, all in one commit."""
-        with _explained():
+        *,
+        expected_head: int | None,
+        summary: Mapping[str, str],
+    ) -> int:
+        """Move the head of main by compare-and-swap."""
+        with explained():
             table = self._existing(name)
-            now = table.properties()
-            for key, value in expected.items():
-                if now.get(key) != value:
-                    raise EngineError(
-                        f"table `{name}` was changed by somebody else meanwhile: `{key}` is another",
-                        "plan again",
-                    )
-            append.append_rows(self._jvm, table, rows, properties, remove)
-            self._refresh(name)
+            base, built, head = append.swap_head(
+                self._jvm, table, rows, properties, remove, expected_head, summary
+            )
+            try:
+                table.operations().commit(base, built)
+            except Exception as error:  # known by its Java cause alone
+                # A commit that is reported as failed may have succeeded; what is there now tells.
+                if append.head_of(self._existing(name).operations().current()) != head:
+                    if is_commit_conflict(error):
+                        raise append.head_moved(table) from error
+                    raise
+            return head
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """Where the table's metadata file is now."""
+        with explained():
+            table = self._load(name)
+            return None if table is None else str(table.operations().current().metadataFileLocation())
 
     @property
     def _jvm(self) -> Any:
@@ -226,7 +275,7 @@ def _ids(table: Table) -> list[tuple[tuple[str, ...], int]]:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def explained() -> Iterator[None]:
     """Java's and Spark's errors as ours, in one sentence; a bug of ours stays what it is."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
