@@ -1,4 +1,4 @@
-"""What is kept of an applied migration so that it can be undone, also when the catalog has forgotten it.
+"""An undo record as the text of a property of the history table.
 
 An expiry removes schemas and specs that no snapshot refers to, so ids alone would not do: the record holds
 whole tables, with field ids.  It is written in one commit with the outcome, and decoded only when asked for.
@@ -11,7 +11,6 @@ import binascii
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from icemigrate.errors import HistoryError
@@ -19,48 +18,11 @@ from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.table import Table
 from icemigrate.model.table_json import table_from_json_form, table_to_json
+from icemigrate.model.undo_record import TableUndo, UndoRecord
+
+__all__ = ["TableUndo", "UndoRecord", "pack_undo", "undo_from_json", "undo_to_json", "unpack_undo"]
 
 UNDO_FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class TableUndo:
-    """One table of a migration, before and after it.
-
-    :param declared_before: its declared name before; ``None`` where the migration was its first mention.
-    :param declared_after: its declared name after; ``None`` where the migration dropped it.
-    :param before: as declared before (what the history recorded then); ``None`` at a first mention.
-    :param after: as declared after, with the ids that the catalog gave; ``None`` where it was dropped.
-    :param actual_before: as it was in the catalog, everything that its metadata says, under its name there;
-        ``None`` where the migration made it.
-    :param actual_after: as it was read back; ``None`` where it was dropped.
-    :param trash: the name that a dropped table was given in the catalog.
-    :param rows_changed: whether the migration itself wrote, changed or removed rows.
-    """
-
-    declared_before: TableName | None
-    declared_after: TableName | None
-    before: Table | None
-    after: Table | None
-    actual_before: Table | None
-    actual_after: Table | None
-    trash: TableName | None = None
-    rows_changed: bool = False
-
-    @property
-    def declared(self) -> TableName:
-        """The name under which people know it: the later one, unless it was dropped."""
-        name = self.declared_after or self.declared_before
-        assert name is not None, "a table of a migration is declared before it or after it"
-        return name
-
-
-@dataclass(frozen=True, slots=True)
-class UndoRecord:
-    """All tables of one applied migration, in the order in which they were done."""
-
-    version: str
-    tables: tuple[TableUndo, ...]
 
 
 def undo_to_json(record: UndoRecord) -> dict[str, Any]:

@@ -1,0 +1,48 @@
+"""What is kept of an applied migration so that it can be undone, also when the catalog has forgotten it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class TableUndo:
+    """One table of a migration, before and after it.
+
+    :param declared_before: its declared name before; ``None`` where the migration was its first mention.
+    :param declared_after: its declared name after; ``None`` where the migration dropped it.
+    :param before: as declared before (what the history recorded then); ``None`` at a first mention.
+    :param after: as declared after, with the ids that the catalog gave; ``None`` where it was dropped.
+    :param actual_before: as it was in the catalog, everything that its metadata says, under its name there;
+        ``None`` where the migration made it.
+    :param actual_after: as it was read back; ``None`` where it was dropped.
+    :param trash: the name that a dropped table was given in the catalog.
+    :param rows_changed: whether the migration itself wrote, changed or removed rows.
+    """
+
+    declared_before: TableName | None
+    declared_after: TableName | None
+    before: Table | None
+    after: Table | None
+    actual_before: Table | None
+    actual_after: Table | None
+    trash: TableName | None = None
+    rows_changed: bool = False
+
+    @property
+    def declared(self) -> TableName:
+        """The name under which people know it: the later one, unless it was dropped."""
+        name = self.declared_after or self.declared_before
+        assert name is not None, "a table of a migration is declared before it or after it"
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRecord:
+    """All tables of one applied migration, in the order in which they were done."""
+
+    version: str
+    tables: tuple[TableUndo, ...]
