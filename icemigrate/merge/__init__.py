@@ -5,13 +5,17 @@ from __future__ import annotations
 from icemigrate.merge.facts import Conflict, Fact
 from icemigrate.merge.rebind import rebind, rebind_by_path
 from icemigrate.merge.tables import Merged, merge, spec_key
+from icemigrate.merge.touched import TouchedFact, shared, touched
 
 __all__ = [
     "Conflict",
     "Fact",
     "Merged",
+    "TouchedFact",
     "merge",
     "rebind",
     "rebind_by_path",
+    "shared",
     "spec_key",
+    "touched",
 ]

@@ -100,7 +100,7 @@ def _add_field(verdicts: Verdicts, entry: Entry, schema: Schema) -> Schema:
 
 def _note_vanished(verdicts: Verdicts, base: Entry, want: Entry) -> None:
     """A field that somebody else dropped: a conflict only where the migration wants something of it."""
-    if _aspects(base.field) != _aspects(want.field):
+    if aspects(base.field) != aspects(want.field):
         subject = ("columns", format_path(base.path))
         verdicts.decide(subject, _shown(base.field), _shown(want.field), ABSENT)
 
@@ -114,7 +114,8 @@ def _kind(type_: Type) -> str:
     return type(type_).__name__ if is_nested(type_) else primitive_text(type_)
 
 
-def _aspects(f: Field) -> dict[str, Any]:
+def aspects(f: Field) -> dict[str, Any]:
+    """What can be said of one field, what lies below it left out."""
     return {
         "name": f.name,
         "type": _kind(f.type),
@@ -128,8 +129,8 @@ def _aspects(f: Field) -> dict[str, Any]:
 def _merge_aspects(
     verdicts: Verdicts, base: Entry | None, want: Entry, there: Entry, schema: Schema
 ) -> Schema:
-    wanted, actual = _aspects(want.field), _aspects(there.field)
-    before = _aspects(base.field) if base else dict.fromkeys(wanted, ABSENT)
+    wanted, actual = aspects(want.field), aspects(there.field)
+    before = aspects(base.field) if base else dict.fromkeys(wanted, ABSENT)
     if actual["name"] == passing_name(want.field.id):
         actual["name"] = before["name"]
     label = format_path(want.path)

@@ -1,0 +1,75 @@
+"""What manifests know of a table's data files: the questions an undo asks, and the answers; no data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+UNKNOWN = None
+"""Where metrics are off, or were never written: counts as the worst."""
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What is to be found out about one table.
+
+    :param since: the snapshot that was current when the migration had run; ``None`` where there was none.
+    :param nulls: fields into which nulls may have been written since.
+    :param decimals: fields of which the largest number of digits that was written since is wanted, with their scale.
+    :param held: fields (each with all that is below it) whose values may still be in the files.
+    :param snapshots: snapshots of which it is wanted whether they are still there.
+    """
+
+    since: int | None
+    nulls: frozenset[int] = frozenset()
+    decimals: frozenset[int] = frozenset()
+    held: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    snapshots: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many rows stand in files that hold values of a field.
+
+    :param held: rows of files that do.
+    :param unknown: rows of files that do not say.
+    :param total: rows of all live files, those that are marked as deleted included.
+    """
+
+    held: int
+    unknown: int
+    total: int
+
+    def __str__(self) -> str:
+        if self.total == 0:
+            return "the table has no rows"
+        if self.unknown == self.total:
+            return "unknown, since metrics are off"
+        percent = 100 * self.held // self.total
+        text = f"{self.held} of {self.total} rows ({percent} %)"
+        return f"{text}, unknown for {self.unknown}" if self.unknown else text
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The answers.
+
+    Files count as added since where the snapshot of then does not hold them: rewritten ones too, since they
+    were written under the newer schema.  Live files of the main branch and of every other branch count.
+
+    :param files: live data files that were added since.
+    :param rows: their rows.
+    :param snapshots: how many snapshots the main branch got since; ``None`` where that of then has expired.
+    :param nulls: by field, nulls in those files; ``None`` where a file does not say.
+    :param unscaled: by decimal field, the largest absolute unscaled value in those files; ``None`` likewise.
+    :param held: by field, see :class:`Share`; of the main branch.
+    :param there: which of the snapshots that were asked for are there.
+    """
+
+    files: int = 0
+    rows: int = 0
+    snapshots: int | None = 0
+    nulls: Mapping[int, int | None] = field(default_factory=dict)
+    unscaled: Mapping[int, int | None] = field(default_factory=dict)
+    held: Mapping[int, Share] = field(default_factory=dict)
+    there: frozenset[int] = frozenset()
