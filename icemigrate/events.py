@@ -30,6 +30,7 @@ class StatementStarted:
     :param text: the statement, or the metadata commit in words.
     :param number: which one of the migration, from 1.
     :param of: how many the migration has.
+    :param on_copy: it runs on a structural copy, so that the table itself is not touched by it.
     """
 
     version: str
@@ -37,6 +38,7 @@ class StatementStarted:
     text: str
     number: int
     of: int
+    on_copy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,20 @@ class StatementFinished:
     version: str
     table: TableName | None
     text: str
+    elapsed: float
+    on_copy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TablePublished:
+    """All that was done on a table's copy is on the table, in one commit; ``elapsed`` in seconds.
+
+    :param tries: how many commits it took; every one but the last met another writer's.
+    """
+
+    version: str
+    table: TableName
+    tries: int
     elapsed: float
 
 
@@ -87,6 +103,7 @@ Event: TypeAlias = (
     MigrationStarted
     | StatementStarted
     | StatementFinished
+    | TablePublished
     | TableVerified
     | TableMarked
     | MigrationRecorded

@@ -1,0 +1,116 @@
+"""How the steps of one migration come to one table: a port with two ways behind it.
+
+:mod:`~icemigrate.engine.publish_atomic` runs them on a structural copy and lands them in one commit;
+:mod:`~icemigrate.engine.publish_direct` runs them on the table itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Protocol, TypeAlias
+
+from icemigrate.changes.base import Sql, Statement
+from icemigrate.engine.port import Engine, Marker
+from icemigrate.events import Event, Noted, StatementFinished, StatementStarted
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
+from icemigrate.model.table import DEFAULT_FORMAT_VERSION, Table
+from icemigrate.plan import Step, TablePlan
+
+Listener: TypeAlias = Callable[[Event], None]
+
+
+class Publisher(Protocol):
+    """Who carries out what one migration does to one table."""
+
+    def publish(
+        self, plan: TablePlan, before: Table | None, marker: Marker, on_event: Listener
+    ) -> Table | None:
+        """Run the plan's steps and leave the migration's marker on the table.
+
+        Statements are numbered within the table (:class:`~icemigrate.events.StatementStarted`); those with
+        ``on_copy`` have touched nothing until :class:`~icemigrate.events.TablePublished` is told.  What is
+        read back afterwards is the caller's to judge.
+
+        :param before: the table as it was read last; ``None`` where there is none.
+        :returns: the table as it is then; ``None`` where it is gone.
+        :raises EngineError: a statement or a commit failed.
+        :raises ConflictError: somebody else changed what the plan changes.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class Telling:
+    """Tells of the statements of one table as they run.
+
+    :param of: how many there are.
+    """
+
+    version: str
+    on_event: Listener
+    of: int
+    _number: int = field(default=0, init=False)
+
+    @contextmanager
+    def statement(self, table: TableName, text: str, on_copy: bool = False) -> Iterator[None]:
+        """A block in which a statement runs; one that fails is not told as finished."""
+        self._number += 1
+        self.on_event(StatementStarted(self.version, table, text, self._number, self.of, on_copy))
+        clock = time.monotonic()
+        yield
+        self.on_event(StatementFinished(self.version, table, text, time.monotonic() - clock, on_copy))
+
+    def note(self, table: TableName, text: str) -> None:
+        """Something worth saying."""
+        self.on_event(Noted(self.version, table, text))
+
+    def again(self) -> None:
+        """The statements run from the first one again."""
+        self._number = 0
+
+
+def telling(plan: TablePlan, version: str, on_event: Listener) -> Telling:
+    """Who tells of a plan's statements."""
+    return Telling(version, on_event, sum(len(step.statements) for step in plan.steps))
+
+
+def statement_text(statement: Statement) -> str:
+    """A statement as it is told and recorded."""
+    return statement.text if isinstance(statement, Sql) else f"metadata commit: {statement.summary}"
+
+
+def fold(step: Step, table: Table) -> Table:
+    """The table after a step, as it is foreseen."""
+    return reduce(lambda t, c: c.change.apply(t), step.changes, table)
+
+
+def blank(plan: TablePlan) -> Table:
+    """What a new table is made from."""
+    version = DEFAULT_FORMAT_VERSION if plan.wanted is None else plan.wanted.format_version
+    return Table(plan.name, Schema(), format_version=version)
+
+
+def run_step(engine: Engine, plan: TablePlan, step: Step, current: Table | None, tell: Telling) -> Table:
+    """Run a step's statements on the table itself.
+
+    :param current: the table as it is foreseen to be now; ``None`` where the step makes it.
+    :returns: the table as it is foreseen to be then.
+    """
+    name = plan.name if current is None else current.name
+    foreseen = fold(step, current or blank(plan))
+    for statement in step.statements:
+        with tell.statement(name, statement_text(statement)):
+            if isinstance(statement, Sql):
+                engine.sql(statement.text)
+            elif current is None:
+                engine.create(foreseen)
+            elif foreseen.name != current.name:
+                engine.rename(current.name, foreseen.name)
+            else:
+                engine.commit(name, lambda table: fold(step, table))
+    return foreseen

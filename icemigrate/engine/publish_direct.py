@@ -1,0 +1,37 @@
+"""Statements run on the table itself, one commit each, and the marker in one more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icemigrate.engine.port import Engine, Marker
+from icemigrate.engine.publish import Listener, run_step, telling
+from icemigrate.events import TableMarked
+from icemigrate.model.table import Table
+from icemigrate.plan import TablePlan
+
+
+@dataclass(frozen=True, slots=True)
+class DirectPublisher:
+    """See :class:`~icemigrate.engine.publish.Publisher`.
+
+    :param tags: whether the marker and its tags are put on tables (``record: tags``).
+    """
+
+    engine: Engine
+    tags: bool = True
+
+    def publish(
+        self, plan: TablePlan, before: Table | None, marker: Marker, on_event: Listener
+    ) -> Table | None:
+        """Run the steps one by one; what is done stays when a later one fails."""
+        tell = telling(plan, marker.version, on_event)
+        current = before
+        for step in plan.steps:
+            current = run_step(self.engine, plan, step, current, tell)
+        if current is None:
+            return None
+        if self.tags and plan.wanted is not None:
+            self.engine.mark(current.name, marker)
+            on_event(TableMarked(marker.version, current.name, marker.tag))
+        return self.engine.table(current.name)
