@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,7 +53,7 @@ def merge_schema(verdicts: Verdicts, known: Mapping[int, Entry], wanted: Schema,
         elif base is not None:
             _note_vanished(verdicts, base, entry)
         elif _is_top(entry, want, have):
-            schema = _add_field(verdicts, entry, schema)
+            schema = _add_field(verdicts, entry, want, schema)
         elif entry.parent in known and entry.parent not in have:
             subject = ("columns", format_path(entry.path))
             verdicts.decide(subject, ABSENT, _shown(entry.field), _PARENT_GONE)
@@ -93,9 +93,23 @@ def _drop_fields(
     return schema
 
 
-def _add_field(verdicts: Verdicts, entry: Entry, schema: Schema) -> Schema:
+def _add_field(verdicts: Verdicts, entry: Entry, want: Mapping[int, Entry], schema: Schema) -> Schema:
     verdicts.open.append(str(Fact(verdicts.table, ("columns", format_path(entry.path)))))
-    return edit_fields_of(schema, entry.parent, lambda fields: (*fields, entry.field))
+    siblings = [i for i, other in want.items() if other.parent == entry.parent]
+    preceding = siblings[: siblings.index(entry.field.id)] if entry.field.id > 0 else None
+    return edit_fields_of(schema, entry.parent, lambda fields: _insert(fields, entry.field, preceding))
+
+
+def _insert(fields: tuple[Field, ...], new: Field, preceding: Sequence[int] | None) -> tuple[Field, ...]:
+    """The fields with a new one, last; or with one that comes back, where it stood.
+
+    :param preceding: ids of the fields that one which comes back shall stand behind.
+    """
+    if preceding is None:
+        return (*fields, new)
+    there = [at for at, f in enumerate(fields, 1) if f.id in preceding]
+    at = max(there, default=len(fields) if preceding else 0)
+    return (*fields[:at], new, *fields[at:])
 
 
 def _note_vanished(verdicts: Verdicts, base: Entry, want: Entry) -> None:
