@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java demo test lint test-quick coverage bench clean
+.PHONY: help setup java postgres demo test lint test-quick coverage bench docs clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -15,10 +15,13 @@ setup: .venv/ready ## The environment in .venv, with Spark and the tools
 java: .venv/ready
 	@bash scripts/java.sh
 
+postgres:
+	@bash scripts/postgres.sh
+
 demo: setup java ## The reference project: planned, applied and queried on real Iceberg tables
 	@$(PYTHON) demo/demo.py
 
-test: lint java ## Everything that a change must pass
+test: lint java postgres ## Everything that a change must pass
 	@$(PYTHON) -m pytest
 
 lint: setup ## Style, types and the direction of imports
@@ -27,14 +30,18 @@ lint: setup ## Style, types and the direction of imports
 	@$(PYTHON) -m mypy --strict icemigrate
 	@.venv/bin/lint-imports
 
-test-quick: setup ## The tests that need no Spark
-	@$(PYTHON) -m pytest --ignore=tests/spark
+test-quick: setup ## The tests that need no Spark and no servers
+	@$(PYTHON) -m pytest --ignore=tests/spark --ignore=tests/servers
 
-coverage: setup java ## The tests, with the lines and branches that they reach
+coverage: setup java postgres ## The tests, with the lines and branches that they reach
 	@$(PYTHON) -m pytest --cov --cov-report=term
 
 bench: setup java ## The measurements in bench/, as ratios
 	@set -e; for program in bench/*.py; do echo "== $$program"; $(PYTHON) "$$program"; done
+
+docs: setup java ## The pages made from code, and what the commands on the others show
+	@$(PYTHON) -m scripts.docs
+	@$(PYTHON) -m tests.documents
 
 clean: ## Take away all that was made
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -28,6 +28,14 @@ TRASH_NAMESPACE = "icemigrate_trash"
 """Where dropped tables wait until ``maintain`` empties it."""
 
 
+def trash_name(name: TableName, version: str) -> TableName:
+    """What a table is called in the trash.
+
+    :param version: of the migration that dropped it, or of the one that made it and was taken back.
+    """
+    return TableName((TRASH_NAMESPACE,), "__".join((*name.namespace, name.name, version)))
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What planning has to know of where the tables live.
@@ -39,6 +47,7 @@ class Surroundings:
     :param default_location: where the catalog puts a table of this name.
     :param overwrite: facts (``table:subject``) that are set whatever they are now.
     :param adjust: what the environment adds to a declared table (overrides of properties, location).
+    :param partitions_by_first_column: whether the catalog takes that in a ``CREATE TABLE``.
     """
 
     project: str
@@ -49,6 +58,7 @@ class Surroundings:
     default_location: Callable[[TableName], str | None] = lambda name: None
     overwrite: frozenset[str] = frozenset()
     adjust: Callable[[Table], Table] = lambda table: table
+    partitions_by_first_column: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +133,7 @@ def _first_mention(case: _Case, goal: Table, there: Table | None, reused: bool) 
         if reused and made.location is None:
             made = replace(made, location=_own_location(case))
         blank = Table(case.name, Schema(), format_version=goal.format_version)
-        change = CreateTable(case.name, made)
+        change = CreateTable(case.name, made, _partition_afterwards(made, case.surroundings))
         after = change.apply(blank)
         return _judge(case, case.plan(case.name, [Found(change, blank)]), [Found(change, blank)], after, None)
     if there.properties.get(CREATED_BY_PROPERTY) == owner:
@@ -140,6 +150,12 @@ def _first_mention(case: _Case, goal: Table, there: Table | None, reused: bool) 
         )
         return Outcome(case.plan(case.name), there, (problem,))
     return _adopt(case, goal, there)
+
+
+def _partition_afterwards(made: Table, surroundings: Surroundings) -> bool:
+    first = made.schema.fields[0].id if made.schema.fields else None
+    by_first = any(first in f.source_ids for f in made.spec.live)
+    return by_first and not surroundings.partitions_by_first_column
 
 
 def _adopt(case: _Case, goal: Table, there: Table) -> Outcome:
@@ -227,7 +243,7 @@ def _drop(case: _Case, actual: Mapping[TableName, Table | None]) -> Outcome:
             f"{old_name}:name", f"table {case.base.uuid}", "dropped", f"another table, {there.uuid}"
         )
         return Outcome(replace(case.plan(old_name), conflicts=(conflict,)), there)
-    trash = TableName((TRASH_NAMESPACE,), "__".join((*old_name.namespace, old_name.name, case.version)))
+    trash = trash_name(old_name, case.version)
     found = [Found(DropTable(old_name, trash), there)]
     return _judge(case, case.plan(old_name, found), found, None, None)
 

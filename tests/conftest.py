@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from icemigrate.engine.jars import JARS_VARIABLE
+from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
+from tests.one_spark import with_every_driver
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SLOW = ("spark", "servers")
 
 # Nothing is judged by time, and a failure that CI saw can be seen again.
 settings.register_profile("house", deadline=None, print_blob=True)
@@ -17,7 +26,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "house")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The quick tests first: a mistake there should not wait for Spark's start."""
-    items.sort(key=lambda item: "spark" in item.path.parts)
+    items.sort(key=lambda item: max((_SLOW.index(p) + 1 for p in item.path.parts if p in _SLOW), default=0))
 
 
 @pytest.fixture(autouse=True)
@@ -27,3 +36,13 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         own = name.startswith("ICEMIGRATE_") and name != JARS_VARIABLE
         if own or name in ("NO_COLOR", "FORCE_COLOR"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def spark_jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark of a run, since its start costs more than most tests; ``start`` opens sessions in it."""
+    root = tmp_path_factory.mktemp("spark")
+    conf = sqlite_catalog_conf(root / "catalog.db", root / "warehouse")
+    session = start(with_every_driver(SparkSettings("of_the_jvm", conf)))
+    yield session
+    stop(session)

@@ -104,6 +104,7 @@ class _Given:
                 default_location=world.catalog.default_location,
                 overwrite=overwrite,
                 adjust=world.names.adjust,
+                partitions_by_first_column=world.catalog.capabilities.partitions_by_first_column,
             ),
         )
         diagnostics = folding.diagnostics(planned.migrations)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 SPARK_ADDS = frozenset({"owner", "write.parquet.compression-codec"})
 """Properties that Spark and Iceberg's Java library put on every table they create, whatever the catalog."""
 
-_NAME_MAPPING = "schema.name-mapping.default"
+NAME_MAPPING = "schema.name-mapping.default"
+"""A column's names.  Where a table has it, Iceberg's Java library (``SchemaUpdate``) writes it anew
+whenever a column comes or changes its name; some servers put it on every table."""
 _MULTI_TABLE_COMMIT = "/transactions/commit"
 
 
@@ -27,6 +29,9 @@ class Capabilities:
     :param nested_namespaces: a namespace may stand in another one.
     :param lowercases_names: names of tables and namespaces lose their case.
     :param adds_properties: properties that the *server* sets by itself; see also :data:`SPARK_ADDS`.
+    :param partitions_by_first_column: ``CREATE TABLE … PARTITIONED BY`` may name the table's first column.
+        Spark numbers the columns of a new table from 0, and servers written in languages where an absent
+        number is 0 then miss the partition's source.
     """
 
     renames_across_namespaces: bool = True
@@ -40,6 +45,7 @@ class Capabilities:
     nested_namespaces: bool = True
     lowercases_names: bool = False
     adds_properties: frozenset[str] = frozenset()
+    partitions_by_first_column: bool = True
 
 
 _SQL = Capabilities()
@@ -50,7 +56,10 @@ MATRIX: dict[str, Capabilities] = {
     # What a server does beyond the protocol differs: assume the careful answer.  SeaweedFS deletes the
     # metadata files of a dropped table, lets racing renames through, and adds a name mapping.
     "rest": Capabilities(
-        atomic_rename=False, drop_keeps_files=False, adds_properties=frozenset({_NAME_MAPPING})
+        atomic_rename=False,
+        drop_keeps_files=False,
+        adds_properties=frozenset({NAME_MAPPING}),
+        partitions_by_first_column=False,
     ),
     # Glue has no rename: clients read, create and delete (iceberg-go #1338).
     "glue": Capabilities(atomic_rename=False, nested_namespaces=False, lowercases_names=True),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.hive import HiveCatalog
     from pyiceberg.catalog.rest import RestCatalog
     from requests import Response
-    from sqlalchemy.engine import Connection
+    from sqlalchemy.engine import URL, Connection
 
 Namespace = tuple[str, ...]
 
@@ -114,7 +114,7 @@ class SqlKind:
             )
         self._settings = settings
         self._read = file_io(settings)
-        self._engine = create_engine(settings.uri)
+        self._engine = create_engine(_with_driver(settings.uri))
         # Opening a SQLite file that is not there makes one, and reading must not make anything.
         self._file = database_path(settings) if self._engine.dialect.name == "sqlite" else None
 
@@ -163,6 +163,17 @@ class SqlKind:
             return NO_ROWS
         with self._engine.connect() as connection:
             return _sql_rows(connection, self._settings)
+
+
+def _with_driver(uri: str) -> URL:
+    """The database's URL with the driver that the extra ``postgres`` installs, where it names none itself.
+
+    SQLAlchemy's own choice is another one from version 2.1 on.
+    """
+    from sqlalchemy import make_url
+
+    url = make_url(uri)
+    return url.set(drivername="postgresql+psycopg2") if url.drivername == "postgresql" else url
 
 
 def _sql_rows(connection: Connection, settings: CatalogSettings) -> Rows:

@@ -7,10 +7,11 @@ have been changed by somebody else meanwhile, which is a note.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from icemigrate.catalog.capabilities import SPARK_ADDS
+from icemigrate.catalog.capabilities import NAME_MAPPING, SPARK_ADDS
 from icemigrate.merge import merge, rebind
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
@@ -90,7 +91,12 @@ def _same_location(wanted: str | None, actual: str | None) -> bool:
     # Only what was asked for; catalogs write `file:` before a path, or leave a slash at its end.
     if wanted is None or actual is None:
         return wanted is None
-    return actual.rstrip("/").removeprefix("file:") == wanted.rstrip("/").removeprefix("file:")
+    return _plain(actual) == _plain(wanted)
+
+
+def _plain(location: str) -> str:
+    """``/lake/t`` for ``file:/lake/t/`` and ``file:///lake/t``; other schemes as they are."""
+    return re.sub("^file:/+", "/", location.rstrip("/"))
 
 
 def _foreign(before: Table | None, expected: Table, actual: Table) -> Iterator[str]:
@@ -98,7 +104,8 @@ def _foreign(before: Table | None, expected: Table, actual: Table) -> Iterator[s
         # What a catalog adds to a new table is nobody's change.
         expected = replace(expected, properties=actual.properties)
     added = {key: value for key, value in actual.properties.items() if key in SPARK_ADDS}
-    expected = replace(expected, properties={**added, **expected.properties})
+    mapping = {key: value for key, value in actual.properties.items() if key == NAME_MAPPING}
+    expected = replace(expected, properties={**added, **expected.properties, **mapping})
     yield from merge(expected, actual, expected).open
 
 

@@ -1,8 +1,7 @@
-"""One Spark for the whole suite, since its start costs more than most tests."""
+"""One catalog for the whole suite, in the one Spark of the run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
+from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
 from tests.shared_cases import FOLDER
 
 if TYPE_CHECKING:
@@ -49,11 +48,10 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(scope="session")
-def spark(warehouse: Warehouse) -> Iterator[SparkSession]:
+def spark(warehouse: Warehouse, spark_jvm: SparkSession) -> SparkSession:
     """The suite's session on :func:`warehouse`; ``start`` gives further ones in the same JVM."""
-    session = start(warehouse.settings)
-    yield session
-    stop(session)
+    assert spark_jvm is not None
+    return start(warehouse.settings)
 
 
 @pytest.fixture
