@@ -25,7 +25,7 @@ def as_steps(found: Sequence[Found], catalog: str) -> Iterator[Step]:
         combined = _in_words(run, combined)
         if _is_commit(combined):
             run, combined = _widen_commit(found, at, run, combined, catalog)
-        yield Step(tuple(_planned(f) for f in run), combined)
+        yield Step(tuple(planned_change(f) for f in run), combined)
         at += len(run)
 
 
@@ -65,7 +65,8 @@ def _widen_commit(
     return found[at:end], (MetadataCommit(summary),)
 
 
-def _planned(f: Found) -> PlannedChange:
+def planned_change(f: Found) -> PlannedChange:
+    """A change with what is to be known of it before it runs."""
     return PlannedChange(
         f.change, f.change.describe(), f.change.hazards(f.before), f.change.reversal(f.before)
     )

@@ -15,6 +15,7 @@ from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.drop_partition_field import DropPartitionField
 from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.free_identifier import FreeIdentifier
 from icemigrate.changes.free_sort_order import FreeSortOrder
 from icemigrate.changes.identifier_fields import SetIdentifier
@@ -25,6 +26,7 @@ from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.rename_partition_field import RenamePartitionField
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.changes.restore_column import RestoreColumn
+from icemigrate.changes.rewind_rows import RewindRows
 from icemigrate.changes.set_default import SetDefault
 from icemigrate.changes.set_properties import SetProperty
 from icemigrate.changes.set_sort_order import SetSortOrder
@@ -33,7 +35,7 @@ from icemigrate.changes.upgrade_format import UpgradeFormat
 from icemigrate.changes.widen_type import WidenType
 from icemigrate.changes.write_distribution import WriteDistribution
 
-__all__ = ["KINDS", "kind_named"]
+__all__ = ["KINDS", "UNDO_KINDS", "kind_named"]
 
 KINDS: tuple[type[Change], ...] = (
     CreateTable,
@@ -68,7 +70,10 @@ KINDS: tuple[type[Change], ...] = (
 )
 """Every kind, in running order: by phase, and inside a phase as they stand here."""
 
-_BY_NAME = {kind.kind: kind for kind in KINDS}
+UNDO_KINDS: tuple[type[Change], ...] = (ExpectSnapshot, RewindRows)
+"""Kinds that no file can ask for: only an undo has them."""
+
+_BY_NAME = {kind.kind: kind for kind in (*KINDS, *UNDO_KINDS)}
 
 
 def kind_named(name: str) -> type[Change]:

@@ -1,21 +1,19 @@
-"""What manifests know of a table's data files: the questions an undo asks, and the answers; no data is read."""
+"""What manifests know of a table's data files: the questions of an undo and the answers; no data is read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-UNKNOWN = None
-"""Where metrics are off, or were never written: counts as the worst."""
-
 
 @dataclass(frozen=True, slots=True)
 class Questions:
     """What is to be found out about one table.
 
-    :param since: the snapshot that was current when the migration had run; ``None`` where there was none.
+    :param since: the snapshot that was current when the migration began, or where it changed rows, when it
+        ended; ``None`` where there was none.
     :param nulls: fields into which nulls may have been written since.
-    :param decimals: fields of which the largest number of digits that was written since is wanted, with their scale.
+    :param decimals: fields of which the widest value that was written since is wanted.
     :param held: fields (each with all that is below it) whose values may still be in the files.
     :param snapshots: snapshots of which it is wanted whether they are still there.
     """

@@ -1,0 +1,189 @@
+"""The undo of a migration on a table that is there before and after it: altered, renamed or both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from icemigrate.changes import KINDS
+from icemigrate.changes.base import Change, MetadataCommit, Problem
+from icemigrate.changes.expect_snapshot import ExpectSnapshot
+from icemigrate.changes.rename_table import RenameTable
+from icemigrate.diff import Difference, Found, difference, unproved
+from icemigrate.merge import Conflict, rebind_by_path
+from icemigrate.model import legality
+from icemigrate.model.evidence import Evidence
+from icemigrate.model.names import TableName, format_path
+from icemigrate.model.schema import index
+from icemigrate.model.table import Table
+from icemigrate.model.undo_record import TableUndo
+from icemigrate.plan import PlannedChange, Step
+from icemigrate.steps import as_steps, planned_change
+from icemigrate.undo.inverse import Sides, inverse
+from icemigrate.undo.keeping import dropped, keep
+from icemigrate.undo.refusing import come_back_optional, refusals, relies_on_files
+from icemigrate.undo.rows import rewind
+from icemigrate.undo.values import Key, Options, Refusal, both_sides
+
+_EXPECTED = ("no-promotion",)
+"""What the kinds of change refuse on the way there, and an undo has judged by the files: a narrower type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """What undoing does to one table.
+
+    :param name: the table in the catalog when it begins.
+    :param after: the table that comes out.
+    :param sides: the migration's difference, without what stays.
+    """
+
+    name: TableName
+    after: Table
+    sides: Sides
+    steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+
+def undo_altered(
+    undo: TableUndo,
+    there: Table,
+    new_name: TableName,
+    version: str,
+    catalog: str,
+    evidence: Evidence | None,
+    options: Options,
+) -> Altered:
+    """Plan it.
+
+    :param there: the table as it is now.
+    :param new_name: the name in the catalog that it shall have.
+    :param version: of the migration, for the commit's text.
+    """
+    undo = _settled(undo, there)
+    before, after = both_sides(undo)
+    refused = tuple(refusals(undo, there, evidence))
+    optional = tuple(come_back_optional(undo, there, evidence))
+    kept: set[Key] = {r.key for r in refused} | {("optional", str(i)) for i in optional}
+    kept |= _identifier_kept(before, after, kept)
+    sides = Sides(_with_snapshots(keep(before, after, kept), undo), after)
+    found: list[Found] = []
+    notes = [*_names_back(before, optional), *_shares(before, after, evidence)]
+    current = there
+    if there.name != new_name:
+        rename = RenameTable(there.name, new_name)
+        found.append(Found(rename, there))
+        current = rename.apply(there)
+    steps = list(as_steps(found, catalog))
+    merged = inverse(sides, current)
+    outcome = difference(current, merged.target, KINDS)
+    inner = list(outcome.found)
+    rows = rewind(undo, there, evidence, options)
+    if rows.change is not None:
+        inner.append(Found(rows.change, outcome.after))
+    elif inner and evidence is not None and relies_on_files(undo, kept):
+        snapshot = None if current.snapshot is None else current.snapshot.id
+        inner.insert(0, Found(ExpectSnapshot(current.name, snapshot), current))
+    if inner:
+        steps.append(_one_commit(version, inner))
+    notes += [*rows.notes, *(f"done already: {fact}" for fact in merged.done)]
+    problems, conflicts = [*rows.problems], merged.conflicts
+    if options.partial:
+        notes += [f"stays: {r.stays}; {r.message}" for r in refused]
+        notes += [f"stays: {c.fact} is {c.actual}, neither {c.wanted} nor {c.base}" for c in conflicts]
+        conflicts = ()
+    else:
+        problems += [_problem(r, undo.declared) for r in refused]
+    warnings: list[Problem] = []
+    problems += _objections(undo.declared, inner, outcome, current, warnings)
+    final = outcome.after if rows.change is None else rows.change.apply(outcome.after)
+    return Altered(
+        there.name, final, sides, tuple(steps), tuple(notes), tuple(problems), conflicts, tuple(warnings)
+    )
+
+
+def _settled(undo: TableUndo, there: Table) -> TableUndo:
+    """The record of a migration that was cut short does not know the ids of what it had added."""
+    if undo.after is None or all(f.id > 0 for _, f in undo.after.schema.walk()):
+        return undo
+    known = undo.actual_before.last_column_id if undo.actual_before is not None else 0
+    return replace(undo, after=rebind_by_path(undo.after, there, above=known))
+
+
+def _identifier_kept(before: Table, after: Table, kept: Iterable[Key]) -> set[Key]:
+    """The identifier stays where a field of it stays away or may be null."""
+    lost = {int(key[1]) for key in kept if key[0] in ("column", "optional", "required")}
+    wanted = before.schema.identifier_ids
+    return {("identifier",)} if wanted != after.schema.identifier_ids and lost & wanted else set()
+
+
+def _with_snapshots(before: Table, undo: TableUndo) -> Table:
+    """References that come back point at the snapshots that they pointed at."""
+    if undo.actual_before is None:
+        return before
+    known = undo.actual_before.refs
+    refs = {
+        name: replace(ref, snapshot_id=known[name].snapshot_id) if name in known else ref
+        for name, ref in before.refs.items()
+    }
+    return replace(before, refs=refs)
+
+
+def _one_commit(version: str, found: list[Found]) -> Step:
+    changes = tuple(planned_change(f) for f in found)
+    return Step(changes, (MetadataCommit(f"undo {version}: {_summary(changes)}"),))
+
+
+def _summary(changes: tuple[PlannedChange, ...]) -> str:
+    return "; ".join(c.text for c in changes if not isinstance(c.change, ExpectSnapshot))
+
+
+def _problem(refusal: Refusal, table: TableName) -> Problem:
+    return Problem(
+        refusal.rule,
+        table,
+        refusal.subject,
+        refusal.message,
+        "`--partial` undoes the rest and leaves this as it is",
+    )
+
+
+def _names_back(before: Table, optional: tuple[int, ...]) -> Iterator[str]:
+    for field_id in optional:
+        name = format_path(index(before.schema)[field_id].path)
+        yield f"{name} was required and comes back as optional: rows were written without it since"
+
+
+def _shares(before: Table, after: Table, evidence: Evidence | None) -> Iterator[str]:
+    """How much of what was dropped is still there."""
+    for field_id in dropped(before, after):
+        if evidence is not None and field_id in evidence.held:
+            name = format_path(index(before.schema)[field_id].path)
+            yield f"values of {name} that are still in the files: {evidence.held[field_id]}"
+
+
+def _objections(
+    table: TableName, found: list[Found], outcome: Difference, before: Table, warnings: list[Problem]
+) -> Iterator[Problem]:
+    """What the changes themselves and the resulting table have against it."""
+    problems = [p for f in found for p in _problems(f.change, f.before)]
+    for breach in legality.problems(outcome.after, before) if outcome.found else ():
+        problem = Problem(breach.rule, table, breach.subject, breach.message, breach.hint)
+        (warnings if breach.is_warning else problems).append(problem)
+    yield from dict.fromkeys(problems)
+    left = () if problems else unproved(outcome, KINDS)
+    if left:
+        yield Problem(
+            "unproved",
+            table,
+            (),
+            f"the undo of `{table}` does not lead to what was declared before; open: {', '.join(left)}",
+            "`icemigrate revert` writes a migration instead; and report this as a bug",
+        )
+
+
+def _problems(change: Change, before: Table) -> Iterator[Problem]:
+    return (p for p in change.problems(before) if p.rule not in _EXPECTED)

@@ -1,0 +1,78 @@
+"""What has to be known of a table's files before a migration of it can be undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icemigrate.model.evidence import Questions
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import index
+from icemigrate.model.table import Table
+from icemigrate.model.types import Decimal, is_nested, walk
+from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.undo.finding import find
+from icemigrate.undo.keeping import dropped, made_optional, narrowed
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question about one table of one version.
+
+    :param version: of the migration.
+    :param declared: the table as people know it.
+    :param name: the table in the catalog.
+    """
+
+    version: str
+    declared: TableName
+    name: TableName
+    questions: Questions
+
+
+def questions(record: UndoRecord, actual: dict[TableName, Table | None]) -> tuple[Asked, ...]:
+    """The questions about all tables of a migration; none where the answer cannot matter.
+
+    :param actual: the catalog's tables by their name there.
+    """
+    asked = []
+    for undo in record.tables:
+        there = find(undo, actual)
+        found = None if there is None else questions_about(undo, there)
+        if there is not None and found is not None:
+            asked.append(Asked(record.version, undo.declared, there.name, found))
+    return tuple(asked)
+
+
+def questions_about(undo: TableUndo, there: Table) -> Questions | None:
+    """What must be known of a table that was altered; ``None`` where nothing must."""
+    before, after = undo.before, undo.after
+    if before is None or after is None:
+        return None
+    entries = index(before.schema)
+    decimals, others = set[int](), set[int]()
+    for field_id in narrowed(before, after):
+        (decimals if isinstance(entries[field_id].field.type, Decimal) else others).add(field_id)
+    nulls = frozenset(made_optional(before, after))
+    held = {i: _leaves(before, i) for i in dropped(before, after) if there.schema.by_id(i) is None}
+    snapshots = {
+        undo.actual_before.refs[name].snapshot_id
+        for name in before.refs.keys() - after.refs.keys()
+        if undo.actual_before is not None and name in undo.actual_before.refs
+    }
+    if undo.rows_changed and undo.actual_before is not None and undo.actual_before.snapshot is not None:
+        snapshots.add(undo.actual_before.snapshot.id)
+    if not (decimals or others or nulls or held or snapshots or undo.rows_changed):
+        return None
+    # What was written while the migration ran may have been written under either schema: it counts as new.
+    then = undo.actual_after if undo.rows_changed else undo.actual_before
+    since = None if then is None or then.snapshot is None else then.snapshot.id
+    return Questions(since, nulls, frozenset(decimals), held, frozenset(snapshots))
+
+
+def _leaves(table: Table, field_id: int) -> frozenset[int]:
+    """The fields that have metrics of their own: the field, or the ones below it that are not nested."""
+    field = table.schema.by_id(field_id)
+    assert field is not None
+    if not is_nested(field.type):
+        return frozenset({field_id})
+    return frozenset(f.id for _, f in walk(field.type) if not is_nested(f.type))

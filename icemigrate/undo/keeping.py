@@ -1,0 +1,77 @@
+"""The state before a migration, but for facts that cannot go back: these stay as the migration left them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from icemigrate.changes.fields import edit_by_id, remove_by_id
+from icemigrate.model.schema import index
+from icemigrate.model.table import Ref, Table
+from icemigrate.model.types import Field, is_nested
+from icemigrate.undo.values import Key
+
+
+def keep(before: Table, after: Table, keys: Collection[Key]) -> Table:
+    """``before`` with the facts of these keys as they are in ``after``.
+
+    Keys are ``("type", id)``, ``("required", id)``, ``("column", id)`` (a dropped one stays dropped),
+    ``("optional", id)`` (a dropped one comes back, and may be null), ``("identifier",)``,
+    ``("format_version",)`` and ``("reference", name)``.
+    """
+    table = before
+    for kind, *rest in keys:
+        if kind == "format_version":
+            table = replace(table, format_version=after.format_version)
+        elif kind == "identifier":
+            schema = replace(table.schema, identifier_ids=after.schema.identifier_ids)
+            table = replace(table, schema=schema)
+        elif kind == "reference":
+            table = replace(table, refs=_with_one_of(table.refs, after.refs, rest[0]))
+        elif table.schema.by_id(int(rest[0])) is not None:
+            table = _keep_field(table, kind, int(rest[0]), after.schema.by_id(int(rest[0])))
+    return table
+
+
+def _keep_field(table: Table, kind: str, field_id: int, left: Field | None) -> Table:
+    if kind == "column":
+        return replace(table, schema=remove_by_id(table.schema, field_id))
+    if kind == "optional":
+        return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, required=False)))
+    assert left is not None, "only a field that is on both sides keeps a type or its being optional"
+    if kind == "type":
+        type_ = left.type
+        return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, type=type_)))
+    required = left.required
+    return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, required=required)))
+
+
+def _with_one_of(refs: Mapping[str, Ref], others: Mapping[str, Ref], name: str) -> dict[str, Ref]:
+    kept = {n: ref for n, ref in refs.items() if n != name}
+    return {**kept, **({name: others[name]} if name in others else {})}
+
+
+def narrowed(before: Table, after: Table) -> Iterator[int]:
+    """The fields whose type the migration changed."""
+    old = index(before.schema)
+    for field_id, entry in index(after.schema).items():
+        was = old.get(field_id)
+        if was is not None and not is_nested(entry.field.type) and was.field.type != entry.field.type:
+            yield field_id
+
+
+def made_optional(before: Table, after: Table) -> Iterator[int]:
+    """The fields that were required before."""
+    old = index(before.schema)
+    for field_id, entry in index(after.schema).items():
+        was = old.get(field_id)
+        if was is not None and was.field.required and not entry.field.required:
+            yield field_id
+
+
+def dropped(before: Table, after: Table) -> Iterator[int]:
+    """The top-most fields that the migration dropped."""
+    old, new = index(before.schema), index(after.schema)
+    for field_id, entry in old.items():
+        if field_id not in new and (entry.parent is None or entry.parent in new):
+            yield field_id

@@ -1,0 +1,248 @@
+"""Migrations taken back, newest first, each planned on what the one before it leaves; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from icemigrate.changes.base import Problem
+from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.rename_table import RenameTable
+from icemigrate.diff import Found
+from icemigrate.merge import Conflict
+from icemigrate.model.evidence import Evidence
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Table
+from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.plan import Direction, MigrationPlan, TablePlan
+from icemigrate.plan_table import CREATED_BY_PROPERTY, trash_name
+from icemigrate.planner import Planned, settle
+from icemigrate.steps import as_steps
+from icemigrate.undo.altered import undo_altered
+from icemigrate.undo.finding import declared_now, find
+from icemigrate.undo.inverse import declared_again
+from icemigrate.undo.values import PLAIN, Options, both_sides
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """A version that is to be taken back.
+
+    :param checksum: as it was applied.
+    :param evidence: the answers to :func:`icemigrate.undo.questions`, by the table as people know it.
+    """
+
+    version: str
+    description: str
+    checksum: str
+    record: UndoRecord
+    evidence: Mapping[TableName, Evidence]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the tables live.
+
+    :param physical: a declared table name → the name in the environment's catalog.
+    """
+
+    project: str
+    catalog_name: str
+    physical: Callable[[TableName], TableName] = lambda name: name
+
+
+def plan_undo(
+    undos: Iterable[Undo],
+    state: State,
+    actual: Mapping[TableName, Table | None],
+    place: Place,
+    options: Options = PLAIN,
+) -> Planned:
+    """Plan the undo of versions, in the order given.
+
+    :param state: as declared by what is applied.
+    :param actual: the catalog's tables by their name there.
+    """
+    world = _World(state, dict(actual), place, options)
+    return Planned(tuple(world.undo(u) for u in undos), world.state)
+
+
+@dataclass(slots=True)
+class _World:
+    """Base and actual while the versions are taken back."""
+
+    state: State
+    actual: dict[TableName, Table | None]
+    place: Place
+    options: Options
+
+    def undo(self, undo: Undo) -> MigrationPlan:
+        plans, problems, warnings = list[TablePlan](), list[Problem](), list[Problem]()
+        # What was done last goes first: a name that one table gave free may be another's now.
+        for table in reversed(undo.record.tables):
+            done = self._table(table, undo)
+            plans.append(done.plan)
+            problems += done.problems
+            warnings += done.warnings
+            self.state = self.state.after(done.plan.declared, done.plan.formerly, done.declared)
+            self._advance(done)
+        return MigrationPlan(
+            version=undo.version,
+            description=undo.description,
+            checksum=undo.checksum,
+            tables=tuple(plans),
+            namespaces=self.state.namespaces,
+            problems=tuple(problems),
+            warnings=tuple(warnings),
+            direction=Direction.ROLLBACK,
+        )
+
+    def _advance(self, done: _Done) -> None:
+        self.actual[done.plan.name] = None
+        if done.after is not None:
+            self.actual[done.after.name] = done.after
+
+    def _table(self, table: TableUndo, undo: Undo) -> _Done:
+        there = find(table, self.actual)
+        if table.after is None and table.declared_after is None:
+            return self._dropped(table, there)
+        if table.before is None:
+            return self._made(table, undo.version, there)
+        return self._altered(table, undo, there)
+
+    def _made(self, table: TableUndo, version: str, there: Table | None) -> _Done:
+        """A first mention: a table that the migration made goes into the trash, an adopted one stays."""
+        declared = declared_now(table, self.state) or table.declared
+        name = self.place.physical(declared) if there is None else there.name
+        formerly = declared if declared in self.state.tables else None
+        plan = TablePlan(name, declared, None, formerly)
+        if there is None:
+            return _Done(replace(plan, notes=("gone already",)), None, None)
+        if not self._is_ours(table, version):
+            return _Done(
+                replace(plan, notes=("stays: it was there before the migration adopted it",)), there, None
+            )
+        trash = trash_name(there.name, version)
+        change = DropTable(there.name, trash)
+        found = [Found(change, there)]
+        if self.actual.get(trash) is not None:
+            problem = Problem(
+                "trash-taken",
+                declared,
+                (),
+                f"the trash holds another table as `{trash}`",
+                "empty the trash, or rename that table",
+            )
+            return _Done(plan, there, None, (problem,))
+        steps = tuple(as_steps(found, self.place.catalog_name))
+        return _Done(replace(plan, steps=steps), change.apply(there), None)
+
+    def _is_ours(self, table: TableUndo, version: str) -> bool:
+        before = table.actual_before
+        return (
+            before is None or before.properties.get(CREATED_BY_PROPERTY) == f"{self.place.project}/{version}"
+        )
+
+    def _dropped(self, table: TableUndo, there: Table | None) -> _Done:
+        """A dropped table: it is renamed back out of the trash."""
+        declared, before = table.declared_before, table.before
+        assert declared is not None, "what was dropped was declared"
+        assert before is not None, "what was dropped was declared"
+        name = table.actual_before.name if table.actual_before is not None else self.place.physical(declared)
+        plan = TablePlan(there.name if there is not None else name, declared, before, None)
+        if there is None:
+            where = f" as `{table.trash}`" if table.trash is not None else ""
+            problem = Problem(
+                "trash-emptied",
+                declared,
+                ("drop",),
+                f"`{declared}` cannot come back: the trash does not hold it any more{where}",
+                "bring its files back from a backup and register them, or leave it dropped",
+            )
+            return _Done(plan, None, before, (problem,))
+        if there.name == name:
+            return _Done(replace(plan, notes=("there already",)), there, before)
+        if self.actual.get(name) is not None:
+            return _Done(plan, there, before, (_taken(declared, name),))
+        change = RenameTable(there.name, name)
+        steps = tuple(as_steps([Found(change, there)], self.place.catalog_name))
+        after = change.apply(there)
+        return _Done(replace(plan, steps=steps), after, settle(before, after))
+
+    def _altered(self, table: TableUndo, undo: Undo, there: Table | None) -> _Done:
+        _, after = both_sides(table)
+        old, new = table.declared_before, table.declared_after
+        assert old is not None, "it was declared before the migration"
+        assert new is not None, "it is declared after the migration"
+        now = declared_now(table, self.state) or new
+        renamed = old != new
+        declared = old if renamed else now
+        expected = self.place.physical(now)
+        plan = TablePlan(expected, declared, None, now)
+        if there is None:
+            conflict = Conflict(
+                f"{expected}:name", f"table {expected}", "as before", "no such table in the catalog"
+            )
+            return _Done(replace(plan, conflicts=(conflict,)), None, self.state.tables.get(now))
+        target, notes, conflicts = self._name(table, declared, there, expected, renamed)
+        if target != there.name and self.actual.get(target) is not None:
+            return _Done(plan, there, self.state.tables.get(now), (_taken(declared, target),))
+        done = undo_altered(
+            table,
+            there,
+            target,
+            undo.version,
+            self.place.catalog_name,
+            undo.evidence.get(table.declared),
+            self.options,
+        )
+        current = self.state.tables.get(now, after)
+        wanted = replace(settle(declared_again(done.sides, current), done.after), name=declared)
+        plan = replace(
+            plan,
+            name=there.name,
+            wanted=wanted,
+            steps=done.steps,
+            notes=(*notes, *done.notes),
+            conflicts=(*conflicts, *done.conflicts),
+        )
+        return _Done(plan, done.after, wanted, done.problems, done.warnings)
+
+    def _name(
+        self, table: TableUndo, declared: TableName, there: Table, expected: TableName, renamed: bool
+    ) -> tuple[TableName, list[str], tuple[Conflict, ...]]:
+        """The name that the table gets back; one that somebody else gave it stays."""
+        wanted = self.place.physical(declared) if renamed else there.name
+        if there.name in (expected, wanted):
+            already = renamed and there.name == wanted
+            return wanted, [f"renamed back already: {wanted}"] if already else [], ()
+        if not renamed or self.options.partial:
+            return there.name, [f"found as {there.name}: somebody renamed it since, and the name stays"], ()
+        conflict = Conflict(f"{expected}:name", f"table {expected}", f"table {wanted}", f"table {there.name}")
+        return there.name, [], (conflict,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """One table taken back.
+
+    :param after: the table that comes out, in the catalog.
+    :param declared: as it is declared then; ``None`` where it is not declared any more.
+    """
+
+    plan: TablePlan
+    after: Table | None
+    declared: Table | None
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+
+def _taken(declared: TableName, name: TableName) -> Problem:
+    return Problem(
+        "table-exists",
+        declared,
+        ("name",),
+        f"`{name}` cannot have its name back: another table is called so now",
+        "move the other table away first",
+    )

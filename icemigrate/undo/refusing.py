@@ -1,0 +1,175 @@
+"""What of a migration cannot go back, and why: found before anything is touched.
+
+A field that became wider goes back only while nothing was written under the wider type: one file whose values
+would all fit is unreadable all the same, but for decimals, whose files say nothing of the precision.  A field
+that was made optional is required again only while no null was written: Spark reads it as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from icemigrate.model.evidence import Evidence
+from icemigrate.model.names import format_path
+from icemigrate.model.schema import index
+from icemigrate.model.table import Table
+from icemigrate.model.type_text import format_type
+from icemigrate.model.types import Decimal
+from icemigrate.model.undo_record import TableUndo
+from icemigrate.undo.keeping import dropped, made_optional, narrowed
+from icemigrate.undo.values import Key, Refusal, Unanswered, both_sides
+
+
+def refusals(undo: TableUndo, there: Table, evidence: Evidence | None) -> Iterator[Refusal]:
+    """Everything of an altered table that has to stay as it is."""
+    before, after = both_sides(undo)
+    yield from _format(before, after, there)
+    yield from _types(before, after, there, evidence)
+    yield from _nullability(before, after, there, evidence)
+    yield from _names(before, after, there)
+    yield from _references(undo, before, after, there, evidence)
+
+
+def _format(before: Table, after: Table, there: Table) -> Iterator[Refusal]:
+    if before.format_version < after.format_version <= there.format_version:
+        yield Refusal(
+            ("format_version",),
+            "format-downgrade",
+            ("format_version",),
+            f"`{there.name}` has format version {there.format_version}, and Iceberg refuses to go back to"
+            f" {before.format_version}",
+            f"format version {there.format_version}",
+        )
+
+
+def _types(before: Table, after: Table, there: Table, evidence: Evidence | None) -> Iterator[Refusal]:
+    old, new, now = index(before.schema), index(after.schema), index(there.schema)
+    for field_id in narrowed(before, after):
+        if field_id not in now or now[field_id].field.type != new[field_id].field.type:
+            continue  # dropped or changed by somebody since: the merge says which
+        narrow, name = old[field_id].field.type, format_path(now[field_id].path)
+        why = _too_wide(narrow, field_id, _answered(evidence))
+        if why is not None:
+            yield Refusal(
+                ("type", str(field_id)),
+                "narrow-type",
+                ("columns", name, "type"),
+                f"`{name}` cannot be `{format_type(narrow)}` again: {why}",
+                f"the type of {name}",
+            )
+
+
+def _too_wide(narrow: object, field_id: int, evidence: Evidence) -> str | None:
+    if evidence.files == 0:
+        return None
+    files = f"{evidence.files} data file{'' if evidence.files == 1 else 's'}"
+    if not isinstance(narrow, Decimal):
+        return f"{files} were added since, and are unreadable under the narrower type whatever they hold"
+    widest = evidence.unscaled.get(field_id)
+    if widest is None:
+        return f"{files} were added since, and their metrics do not say how wide the values are"
+    if widest >= 10**narrow.precision:
+        return "a value was written since that it cannot hold"
+    return None
+
+
+def _nullability(before: Table, after: Table, there: Table, evidence: Evidence | None) -> Iterator[Refusal]:
+    now = index(there.schema)
+    for field_id in made_optional(before, after):
+        if field_id not in now or now[field_id].field.required:
+            continue
+        name, found = format_path(now[field_id].path), _answered(evidence)
+        nulls = 0 if found.files == 0 else found.nulls.get(field_id)
+        if nulls == 0:
+            continue
+        said = (
+            "metrics do not say whether nulls were written"
+            if nulls is None
+            else f"{nulls} nulls were written"
+        )
+        yield Refusal(
+            ("required", str(field_id)),
+            "required-again",
+            ("columns", name, "required"),
+            f"`{name}` cannot be required again: {said} since, and Spark would read them as 0",
+            f"{name} being optional",
+        )
+
+
+def _names(before: Table, after: Table, there: Table) -> Iterator[Refusal]:
+    """Dropped fields whose name another field has now."""
+    old, now = index(before.schema), index(there.schema)
+    for field_id in dropped(before, after):
+        entry = old[field_id]
+        if field_id in now:
+            continue
+        leaving = {i for i in index(after.schema) if i not in old}
+        for other in now.values():
+            same_place = other.parent == entry.parent and other.field.name.lower() == entry.field.name.lower()
+            if (
+                same_place
+                and other.field.id not in leaving
+                and not _renamed_back(before, other.field.id, entry.field.name)
+            ):
+                name = format_path(entry.path)
+                yield Refusal(
+                    ("column", str(field_id)),
+                    "name-taken",
+                    ("columns", name),
+                    f"`{name}` cannot come back: another column (field id {other.field.id}) has its name now",
+                    f"{name} being dropped",
+                )
+
+
+def _renamed_back(before: Table, field_id: int, name: str) -> bool:
+    """Whether the other field gives the name back in the same undo."""
+    was = before.schema.by_id(field_id)
+    return was is not None and was.name != name
+
+
+def _references(
+    undo: TableUndo, before: Table, after: Table, there: Table, evidence: Evidence | None
+) -> Iterator[Refusal]:
+    for name in sorted(before.refs.keys() - after.refs.keys() - there.refs.keys()):
+        kind = before.refs[name].kind
+        was = undo.actual_before.refs.get(name) if undo.actual_before is not None else None
+        if was is None or was.snapshot_id not in _answered(evidence).there:
+            yield Refusal(
+                ("reference", name),
+                "snapshot-expired",
+                ("tags" if kind == "tag" else "branches", name),
+                f"{kind} `{name}` cannot come back: its snapshot has expired",
+                f"{kind} {name} being dropped",
+            )
+
+
+def come_back_optional(undo: TableUndo, there: Table, evidence: Evidence | None) -> Iterator[int]:
+    """The dropped required fields that rows were written without, so that they come back as optional."""
+    before, after = both_sides(undo)
+    for field_id in dropped(before, after):
+        field = before.schema.by_id(field_id)
+        assert field is not None
+        gone = there.schema.by_id(field_id) is None
+        if gone and field.required and field.initial_default is None and _answered(evidence).files > 0:
+            yield field_id
+
+
+def relies_on_files(undo: TableUndo, kept: Collection[Key]) -> bool:
+    """Whether what is said of the files must still hold when the undo is committed.
+
+    :param kept: what stays, see :mod:`icemigrate.undo.keeping`.
+    """
+    before, after = both_sides(undo)
+    conditions: list[Key] = [("type", str(i)) for i in narrowed(before, after)]
+    conditions += [("required", str(i)) for i in made_optional(before, after)]
+    for field_id in dropped(before, after):
+        field = before.schema.by_id(field_id)
+        if field is not None and field.required and field.initial_default is None:
+            conditions.append(("optional", str(field_id)))
+    return any(condition not in kept for condition in conditions)
+
+
+def _answered(evidence: Evidence | None) -> Evidence:
+    if evidence is None:
+        raise Unanswered("the undo needs to know of the table's files, and nobody looked")
+    return evidence

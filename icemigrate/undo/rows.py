@@ -1,0 +1,57 @@
+"""The rows of a migration that changed rows: back to the snapshot before it, or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icemigrate.changes.base import Problem
+from icemigrate.changes.rewind_rows import RewindRows
+from icemigrate.model.evidence import Evidence
+from icemigrate.model.table import Table
+from icemigrate.model.undo_record import TableUndo
+from icemigrate.undo.values import Options, Unanswered
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What becomes of the rows.
+
+    :param change: ``None`` where they stay.
+    """
+
+    change: RewindRows | None = None
+    notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def rewind(undo: TableUndo, there: Table, evidence: Evidence | None, options: Options) -> Rows:
+    """What becomes of the rows of a table when a migration of it is undone."""
+    if not undo.rows_changed:
+        return Rows()
+    if options.metadata_only:
+        return Rows(notes=("the rows stay as they are (--metadata-only)",))
+    if evidence is None:
+        raise Unanswered("the undo needs to know of the table's snapshots, and nobody looked")
+    before = undo.actual_before.snapshot if undo.actual_before is not None else None
+    if before is not None and before.id not in evidence.there:
+        return _refused(
+            undo,
+            "snapshot-expired",
+            f"the snapshot before the migration ({before.id}) has expired, and its rows with it",
+            "`--metadata-only` undoes the rest and leaves the rows as they are",
+        )
+    newer = there.snapshot != (undo.actual_after.snapshot if undo.actual_after is not None else None)
+    if newer and not options.discard_new_data:
+        count = "an unknown number of" if evidence.snapshots is None else str(evidence.snapshots)
+        return _refused(
+            undo,
+            "newer-rows",
+            f"`{there.name}` was written to since the migration: {count} snapshots,"
+            f" {evidence.rows} rows in {evidence.files} new files",
+            "`--discard-new-data` gives them up; `--metadata-only` leaves the rows as they are",
+        )
+    return Rows(RewindRows(there.name, before, discarded=newer))
+
+
+def _refused(undo: TableUndo, rule: str, message: str, hint: str) -> Rows:
+    return Rows(problems=(Problem(rule, undo.declared, ("rows",), message, hint),))

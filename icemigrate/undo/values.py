@@ -1,0 +1,59 @@
+"""What an undo is told, and what it finds in the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from icemigrate.changes.base import Subject
+from icemigrate.model.table import Table
+from icemigrate.model.undo_record import TableUndo
+
+Key: TypeAlias = tuple[str, ...]
+"""A fact that stays as the migration left it, as ``("type", "7")``; see :mod:`icemigrate.undo.keeping`."""
+
+
+class Unanswered(Exception):
+    """A question about files was not answered: a bug in the caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user wants of an undo.
+
+    :param partial: what cannot be undone stays, and the rest is undone.
+    :param discard_new_data: rows written since a migration that changed rows are given up.
+    :param metadata_only: the rows of a migration that changed rows stay as they are.
+    """
+
+    partial: bool = False
+    discard_new_data: bool = False
+    metadata_only: bool = False
+
+
+PLAIN = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A fact of the migration that cannot be undone.
+
+    :param key: what stays then.
+    :param rule: permanent identifier.
+    :param message: the reason.
+    :param stays: what stays, in a few words.
+    """
+
+    key: Key
+    rule: str
+    subject: Subject
+    message: str
+    stays: str
+
+
+def both_sides(undo: TableUndo) -> tuple[Table, Table]:
+    """A table as declared before and after the migration; only for one that is there on both sides."""
+    before, after = undo.before, undo.after
+    assert before is not None, "it was declared before the migration"
+    assert after is not None, "it is declared after the migration"
+    return before, after
