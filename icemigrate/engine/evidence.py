@@ -1,0 +1,211 @@
+"""Questions about a table's files answered from its manifests, by Iceberg's Java API; no data file is opened.
+
+Manifests that the snapshot of then has as well are passed over: nothing in them is new.  What a merged
+manifest carries on from before is told by its file sequence number (format versions 2 and 3), or by its path.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icemigrate.engine.spark import SparkEngine, explained
+from icemigrate.model.evidence import Evidence, Questions, Share
+from icemigrate.model.names import TableName
+
+
+def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Evidence:
+    """Answer questions about a table as it is now.
+
+    :raises EngineError: there is no such table, or a manifest cannot be read.
+    """
+    with explained():
+        table = engine.java_table(name)
+        look = _Look(engine.iceberg, table)
+        since = None if questions.since is None else table.snapshot(questions.since)
+        added = _Added(questions)
+        for file in look.added_since(since, is_known=questions.since is None or since is not None):
+            added.count(file)
+        return Evidence(
+            files=added.files,
+            rows=added.rows,
+            snapshots=look.snapshots_since(questions.since),
+            nulls=added.nulls,
+            unscaled=added.unscaled,
+            held=_held(look, questions.held) if questions.held else {},
+            there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A live data file, as a manifest has it; maps by field id.
+
+    :param sequence: its file sequence number; 0 or ``None`` in format version 1.
+    """
+
+    path: str
+    rows: int
+    sequence: int | None
+    sizes: Mapping[int, int]
+    values: Mapping[int, int]
+    nulls: Mapping[int, int]
+    lower: Mapping[int, str]
+    upper: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Java's view of one table's manifests."""
+
+    iceberg: Any
+    table: Any
+
+    def live(self, manifest: Any) -> Iterator[_File]:
+        """The files of a manifest that are not deleted."""
+        specs = self.table.specs()
+        reader = self.iceberg.ManifestFiles.read(manifest, self.table.io(), specs)
+        try:
+            files = reader.iterator()
+            while files.hasNext():
+                file = files.next()
+                text = self.iceberg.ContentFileParser.toJson(file, specs.get(file.specId()))
+                yield _file(json.loads(text), file.fileSequenceNumber())
+        finally:
+            reader.close()
+
+    def manifests(self, snapshot: Any | None) -> dict[str, Any]:
+        """The data manifests of a snapshot by path."""
+        if snapshot is None:
+            return {}
+        return {m.path(): m for m in snapshot.dataManifests(self.table.io())}
+
+    def heads(self) -> Iterator[Any]:
+        """The current snapshots of all branches."""
+        refs = self.table.refs()
+        for name in refs.keySet():
+            ref = refs.get(name)
+            if ref.isBranch():
+                yield self.table.snapshot(ref.snapshotId())
+
+    def added_since(self, since: Any | None, is_known: bool) -> Iterator[_File]:
+        """The live files of all branches that the snapshot of then does not have.
+
+        :param is_known: whether the snapshot of then is still there; where it is not, every file counts.
+        """
+        old, seen = self.manifests(since), set[str]()
+        is_old = self._is_old(since, old) if is_known else _never
+        new: dict[str, Any] = {}
+        for head in self.heads():
+            new |= {path: m for path, m in self.manifests(head).items() if path not in old}
+        for manifest in new.values():
+            for file in self.live(manifest):
+                if file.path not in seen and not is_old(file):
+                    seen.add(file.path)
+                    yield file
+
+    def _is_old(self, since: Any | None, old: Mapping[str, Any]) -> Any:
+        if since is None:
+            return _never
+        number = since.sequenceNumber()
+        if number > 0:
+            return lambda file: file.sequence is not None and file.sequence <= number
+        paths = {file.path for manifest in old.values() for file in self.live(manifest)}
+        return lambda file: file.path in paths
+
+    def snapshots_since(self, since: int | None) -> int | None:
+        """How many snapshots the main branch got; ``None`` where that of then is no ancestor any more."""
+        count, snapshot = 0, self.table.currentSnapshot()
+        while snapshot is not None:
+            if snapshot.snapshotId() == since:
+                return count
+            count += 1
+            parent = snapshot.parentId()
+            if parent is None:
+                return count if since is None else None
+            snapshot = self.table.snapshot(parent)
+        return 0 if since is None and count == 0 else None
+
+
+def _never(_file: _File) -> bool:
+    return False
+
+
+def _file(saved: Mapping[str, Any], sequence: int | None) -> _File:
+    return _File(
+        path=saved["file-path"],
+        rows=saved["record-count"],
+        sequence=sequence,
+        sizes=_map(saved, "column-sizes"),
+        values=_map(saved, "value-counts"),
+        nulls=_map(saved, "null-value-counts"),
+        lower=_map(saved, "lower-bounds"),
+        upper=_map(saved, "upper-bounds"),
+    )
+
+
+def _map(saved: Mapping[str, Any], key: str) -> dict[int, Any]:
+    pairs = saved.get(key)
+    return {} if pairs is None else dict(zip(pairs["keys"], pairs["values"], strict=True))
+
+
+@dataclass(slots=True)
+class _Added:
+    """What the files that were added come to."""
+
+    questions: Questions
+    files: int = 0
+    rows: int = 0
+    nulls: dict[int, int | None] = field(default_factory=dict)
+    unscaled: dict[int, int | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.nulls = dict.fromkeys(self.questions.nulls, 0)
+        self.unscaled = dict.fromkeys(self.questions.decimals, 0)
+
+    def count(self, file: _File) -> None:
+        """Take a file in."""
+        self.files += 1
+        self.rows += file.rows
+        for i, so_far in self.nulls.items():
+            here = file.nulls.get(i)
+            self.nulls[i] = None if so_far is None or here is None else so_far + here
+        for i, so_far in self.unscaled.items():
+            here = _widest(file, i)
+            self.unscaled[i] = None if so_far is None or here is None else max(so_far, here)
+
+
+def _widest(file: _File, field_id: int) -> int | None:
+    """The largest absolute unscaled value of a decimal field; ``None`` where the file does not say.
+
+    A bound is the unscaled value in two's complement, big-endian (specification, Appendix D).
+    """
+    bounds = [b for b in (file.lower.get(field_id), file.upper.get(field_id)) if b is not None]
+    if len(bounds) == 2:
+        return max(abs(int.from_bytes(bytes.fromhex(b), "big", signed=True)) for b in bounds)
+    values = file.values.get(field_id)
+    return 0 if values is not None and values == file.nulls.get(field_id) else None
+
+
+def _held(look: _Look, wanted: Mapping[int, Collection[int]]) -> dict[int, Share]:
+    """By field, the rows of the main branch whose files hold it."""
+    files = [
+        file
+        for manifest in look.manifests(look.table.currentSnapshot()).values()
+        for file in look.live(manifest)
+    ]
+    return {i: _share(files, leaves) for i, leaves in wanted.items()}
+
+
+def _share(files: Iterable[_File], leaves: Collection[int]) -> Share:
+    held = unknown = total = 0
+    for file in files:
+        total += file.rows
+        if any(leaf in file.sizes or leaf in file.values for leaf in leaves):
+            held += file.rows
+        elif not file.sizes:
+            # Metrics are off for the whole file; where they are on, a field without a size is not in it.
+            unknown += file.rows
+    return Share(held, unknown, total)
