@@ -22,11 +22,23 @@ def put(table: Any, marker: Marker) -> None:
     :param table: Java's ``Table``, freshly loaded.
     """
     transaction = table.newTransaction()
+    add(transaction, marker)
+    transaction.commitTransaction()
+
+
+def add(transaction: Any, marker: Marker) -> Any:
+    """Add the marker and its tags to a transaction on a table.
+
+    The marker has the schema that the transaction's table has by then.
+
+    :param transaction: Java's ``Transaction``.
+    :returns: Java's ``Snapshot`` that is the marker.
+    """
     snapshot = _stage(transaction, marker.summary)
     now_ms = time.time_ns() // 1_000_000
     refs = transaction.table().refs()
     manage = transaction.manageSnapshots()
-    for tag, snapshot_id in ((marker.tag, snapshot), (marker.before_tag, marker.before)):
+    for tag, snapshot_id in ((marker.tag, int(snapshot.snapshotId())), (marker.before_tag, marker.before)):
         if snapshot_id is None:
             continue
         known = transaction.table().snapshot(snapshot_id)
@@ -38,7 +50,7 @@ def put(table: Any, marker: Marker) -> None:
             manage.createTag(tag, snapshot_id)
         manage.setMaxRefAgeMs(tag, max_ref_age_ms(marker.keep, now_ms - known.timestampMillis()))
     manage.commit()
-    transaction.commitTransaction()
+    return snapshot
 
 
 def max_ref_age_ms(keep: timedelta | None, age_ms: int) -> int:
@@ -52,8 +64,9 @@ def max_ref_age_ms(keep: timedelta | None, age_ms: int) -> int:
     return max(1, max(0, age_ms) + keep // timedelta(milliseconds=1))
 
 
-def _stage(transaction: Any, summary: dict[str, str]) -> int:
-    append = transaction.newAppend()
+def _stage(transaction: Any, summary: dict[str, str]) -> Any:
+    # A fast one: the other kind may merge manifests, which reads them.
+    append = transaction.newFastAppend()
     for key, value in summary.items():
         append.set(key, value)
     append.stageOnly()
@@ -61,4 +74,4 @@ def _stage(transaction: Any, summary: dict[str, str]) -> int:
     # A new snapshot is the list's last; asking each of thousands for its id would take seconds.
     staged = transaction.table().snapshots()[-1]
     assert all(staged.summary().get(key) == value for key, value in summary.items())
-    return int(staged.snapshotId())
+    return staged

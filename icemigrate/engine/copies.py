@@ -1,0 +1,189 @@
+"""Structural copies of tables, on which statements run without touching the tables themselves.
+
+A copy is a table's metadata without snapshots, references, logs, statistics and older schemas, in a catalog
+that lives in the memory of the session's JVM (Iceberg's ``InMemoryCatalog``): Spark takes it for a table like
+any other, no file is written anywhere, and no manifest is read.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import count
+from typing import Any
+
+from icemigrate.changes.base import Change, Phase, Sql, Statement
+from icemigrate.engine.publish import Telling, fold, statement_text
+from icemigrate.engine.spark import SparkEngine
+from icemigrate.errors import EngineError
+from icemigrate.merge import merge
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+from icemigrate.plan import Step
+
+_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_IN_MEMORY = "org.apache.iceberg.inmemory.InMemoryCatalog"
+_EMPTY: Mapping[str, Any] = {
+    "snapshots": [],
+    "refs": {},
+    "snapshot-log": [],
+    "metadata-log": [],
+    "statistics": [],
+    "partition-statistics": [],
+    "current-snapshot-id": -1,
+}
+_numbers = count(1)
+
+
+class Copies:
+    """A catalog of copies beside the one that an engine works in; tables keep their names in it.
+
+    :param engine: whose session it lives in; nothing of the engine's catalog is read or changed here.
+    """
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self._session = engine.session
+        self._real = engine.catalog_name
+        # A session keeps a catalog once it has used it, so each set of copies has one of its own.
+        self._name = f"icemigrate_scratch_{next(_numbers)}"
+        for key, value in {"": _CATALOG, ".catalog-impl": _IN_MEMORY, ".cache-enabled": "false"}.items():
+            self._session.conf.set(f"spark.sql.catalog.{self._name}{key}", value)
+        self.engine = SparkEngine(self._session, self._name)
+
+    def add(self, name: TableName, metadata: Mapping[str, Any]) -> None:
+        """Copy a table.
+
+        :param metadata: the JSON of its metadata file.
+        """
+        location = f"memory:/{self._name}/{uuid.uuid4()}"
+        file = f"{location}/metadata/00000.metadata.json"
+        iceberg = self.engine.iceberg
+        text = json.dumps(structure(metadata, location))
+        self.engine.create_namespace(name.namespace)
+        copied = iceberg.TableMetadataParser.fromJson(text)
+        # The files of all in-memory catalogs of a JVM lie in one place.
+        target = iceberg.inmemory.InMemoryFileIO().newOutputFile(file)
+        iceberg.TableMetadataParser.overwrite(copied, target)
+        self.engine.java_catalog().registerTable(self.engine.java_identifier(name), file)
+
+    def remove(self, name: TableName) -> None:
+        """Forget a copy."""
+        self.engine.java_catalog().dropTable(self.engine.java_identifier(name), True)
+
+    def run(self, step: Step, current: Table, tell: Telling) -> Table:
+        """Run a step's statements on the copy of the table that it is about.
+
+        References are left out: a copy has no snapshot that one could point at.
+
+        :param current: the table as it is foreseen to be now, references and all.
+        :returns: the table as it is foreseen to be then.
+        :raises EngineError: a statement would fail on the table, too.
+        """
+        if not step.statements:
+            return fold(step, current)
+        changes = [c.change for c in step.changes if c.change.phase is not Phase.REFERENCES]
+        if not changes:
+            for statement in step.statements:
+                with tell.statement(current.name, statement_text(statement), on_copy=True):
+                    pass
+        elif isinstance(step.statements[0], Sql):
+            self._statements(changes, current, tell)
+        else:
+            with tell.statement(current.name, statement_text(step.statements[0]), on_copy=True):
+                self.engine.commit(current.name, _folding(changes))
+        return fold(step, current)
+
+    def _statements(self, changes: Sequence[Change], current: Table, tell: Telling) -> None:
+        shown, here = (rendered(changes, current, catalog) for catalog in (self._real, self._name))
+        for real, copied in zip(shown, here, strict=True):
+            assert isinstance(copied, Sql), "a step is said in SQL as a whole, or is one commit"
+            with tell.statement(current.name, statement_text(real), on_copy=True):
+                self._sql(copied.text)
+
+    def _sql(self, text: str) -> None:
+        try:
+            self.engine.sql(text)
+        except EngineError as error:
+            # The user knows the table, not its copy.
+            message = error.message.replace(self._name, self._real)
+            raise EngineError(message, error.hint) from error
+
+    def close(self) -> None:
+        """Let go of the catalog; copies that are left go with it."""
+        catalog = self.engine.java_catalog()
+        for namespace in catalog.listNamespaces():
+            for identifier in catalog.listTables(namespace):
+                catalog.dropTable(identifier, True)
+        for key in ("", ".catalog-impl", ".cache-enabled"):
+            self._session.conf.unset(f"spark.sql.catalog.{self._name}{key}")
+
+
+def structure(metadata: Mapping[str, Any], location: str) -> dict[str, Any]:
+    """What of a table's metadata a statement about its structure looks at, under another location.
+
+    :param metadata: the JSON of a metadata file.
+    """
+    copied = {**metadata, **_EMPTY, "location": location}
+    current = metadata.get("current-schema-id")
+    if current is not None:
+        # A hundred versions of a wide schema would be written anew with each statement.
+        copied["schemas"] = [s for s in metadata["schemas"] if s["schema-id"] == current]
+    return copied
+
+
+def rendered(changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
+    """A step's changes as statements for the same table in another catalog.
+
+    :param before: the table as it is when they run.
+    """
+    if len(changes) > 1:
+        combined = type(changes[0]).combine(changes, before, catalog)
+        assert combined is not None, "only what can be said together stands in one step"
+        return combined
+    return changes[0].statements(before, catalog)
+
+
+def otherwise(wanted: Table, before: Table, copy: Table) -> tuple[str, ...]:
+    """What of a copy is not as it was wanted, field ids included.
+
+    Properties that Spark sets by itself beside what it was asked for are no difference.
+
+    :param wanted: the changes folded over ``before``.
+    :param before: the table before them.
+    """
+    left, right = (_comparable(table, before, wanted) for table in (wanted, copy))
+    facts = merge(right, left, right).open
+    if facts or left == right:
+        return facts
+    return tuple(
+        f"{wanted.name}: the {part} is another"
+        for part, one, other in (
+            ("schema", left.schema, right.schema),
+            ("partition spec", left.spec, right.spec),
+            ("sort order", left.sort_order, right.sort_order),
+            ("highest field id", left.last_column_id, right.last_column_id),
+        )
+        if one != other
+    )
+
+
+def _comparable(table: Table, before: Table, wanted: Table) -> Table:
+    """A table with only what is compared: no ids that are the server's, and the properties that change."""
+    keys = {*before.properties, *wanted.properties}
+    asked = {k for k in keys if before.properties.get(k) != wanted.properties.get(k)}
+    return Table(
+        name=wanted.name,
+        schema=replace(table.schema, id=0),
+        spec=replace(table.spec, id=0),
+        sort_order=replace(table.sort_order, id=0),
+        properties={k: v for k, v in table.properties.items() if k in asked},
+        format_version=table.format_version,
+        last_column_id=table.last_column_id,
+    )
+
+
+def _folding(changes: Sequence[Change]) -> Callable[[Table], Table]:
+    return lambda table: reduce(lambda t, change: change.apply(t), changes, table)

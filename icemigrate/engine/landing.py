@@ -1,0 +1,133 @@
+"""One commit that brings a table to what was made of its copy, the migration's marker included.
+
+What Iceberg's own transaction would do at its end is left out: it loads the table again and applies its
+updates to whatever is there.  Here the commit asserts the metadata that the difference was made on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from icemigrate.engine import markers, metadata_commit
+from icemigrate.engine.explain import is_commit_conflict, is_state_unknown
+from icemigrate.engine.port import Marker
+from icemigrate.engine.spark import SparkEngine
+from icemigrate.model.metadata import table_from_json
+from icemigrate.model.names import TableName
+from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A table at the moment from which a commit starts.
+
+    :param transaction: Java's ``Transaction``, begun on ``metadata``.
+    :param metadata: Java's ``TableMetadata``.
+    :param json: the same as the JSON of a metadata file.
+    :param table: the same as a plan sees it.
+    """
+
+    operations: Any
+    transaction: Any
+    metadata: Any
+    json: dict[str, Any]
+    table: Table
+
+
+def open_base(engine: SparkEngine, name: TableName) -> Base:
+    """The table as it is now.
+
+    :raises EngineError: there is none.
+    """
+    java = engine.java_table(name)
+    transaction = (
+        java.newTransaction()
+    )  # loads the table once more, so that what it begins on is read after it
+    operations = java.operations()
+    metadata = operations.current()
+    json = engine.read(metadata)
+    return Base(operations, transaction, metadata, json, table_from_json(json, name))
+
+
+def land(engine: SparkEngine, base: Base, after: Table, marker: Marker | None) -> bool:
+    """Commit the difference between a base and what the table shall be, and the marker.
+
+    :param marker: ``None`` where the table gets none.
+    :returns: ``False`` where there was nothing to commit.
+    :raises py4j.protocol.Py4JJavaError: Java's fault; where another writer was faster, nothing was written
+        (:func:`~icemigrate.engine.explain.is_commit_conflict`).
+    """
+    after, branches = _without_new_snapshots(base.table, after)
+    built = metadata_commit.build(engine.iceberg, base.metadata, base.table, after)
+    inside = base.transaction.table().operations()
+    changed = not built.changes().isEmpty()
+    if changed:
+        inside.commit(inside.current(), built)
+    for name, ref in branches.items():
+        _branch(base.transaction, name, ref)
+    snapshot = None if marker is None else markers.add(base.transaction, marker)
+    if not changed and not branches and snapshot is None:
+        return False
+    _commit(base, base.transaction.table().operations().current(), snapshot)
+    return True
+
+
+def _without_new_snapshots(before: Table, after: Table) -> tuple[Table, dict[str, Ref]]:
+    """The table without the branches that a snapshot is made for, and those branches.
+
+    A table that was never written to has no snapshot that they could point at.
+    """
+    if before.snapshot is not None:
+        return after, {}
+    new = {
+        name: ref
+        for name, ref in after.refs.items()
+        if ref.kind == "branch" and ref.snapshot_id == CURRENT_SNAPSHOT
+    }
+    return replace(after, refs={k: v for k, v in after.refs.items() if k not in new}), new
+
+
+def _branch(transaction: Any, name: str, ref: Ref) -> None:
+    manage = transaction.manageSnapshots()
+    manage.createBranch(name)  # with an empty snapshot, as Spark's CREATE BRANCH makes one
+    if ref.max_ref_age_ms is not None:
+        manage.setMaxRefAgeMs(name, ref.max_ref_age_ms)
+    if ref.max_snapshot_age_ms is not None:
+        manage.setMaxSnapshotAgeMs(name, ref.max_snapshot_age_ms)
+    if ref.min_snapshots_to_keep is not None:
+        manage.setMinSnapshotsToKeep(name, ref.min_snapshots_to_keep)
+    manage.commit()
+
+
+def _commit(base: Base, built: Any, marker: Any | None) -> None:
+    try:
+        base.operations.commit(base.metadata, built)
+    except Exception as error:  # known by its Java cause alone
+        if is_state_unknown(error) and _is_there(base, built, marker):
+            return
+        if is_commit_conflict(error) and marker is not None:
+            # The list of its manifests was written already, and nothing refers to it.
+            base.operations.io().deleteFile(marker.manifestListLocation())
+        raise
+
+
+def _is_there(base: Base, built: Any, marker: Any | None) -> bool:
+    """Whether a commit that the catalog did not answer has succeeded after all."""
+    now = base.operations.refresh()
+    if marker is not None:
+        return now.snapshot(marker.snapshotId()) is not None
+    return bool(now.lastUpdatedMillis() == built.lastUpdatedMillis()) and _same_parts(now, built)
+
+
+def _same_parts(now: Any, built: Any) -> bool:
+    return all(
+        one.equals(other)
+        for one, other in (
+            (now.schema().asStruct(), built.schema().asStruct()),
+            (now.spec(), built.spec()),
+            (now.sortOrder(), built.sortOrder()),
+            (now.properties(), built.properties()),
+            (now.refs(), built.refs()),
+        )
+    )

@@ -1,0 +1,57 @@
+"""Whether a plan still applies to a table that somebody else has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from icemigrate.engine.publish import fold
+from icemigrate.errors import ConflictError, StalePlan
+from icemigrate.merge import merge, rebind
+from icemigrate.model import legality
+from icemigrate.model.table import Table
+from icemigrate.plan import Step
+
+_PLAN_AGAIN = "`icemigrate plan` shows what is left to do"
+
+
+def facts(table: Table) -> Table:
+    """A table without its rows: what is equal before and after others have written."""
+    refs = {n: replace(r, snapshot_id=0) if r.kind == "branch" else r for n, r in table.refs.items()}
+    # A first row makes the main branch.
+    refs.pop("main", None)
+    return replace(table, snapshot=None, refs=refs)
+
+
+def require_untouched(planned: Table, steps: Sequence[Step], now: Table) -> None:
+    """Refuse steps that were planned for another state of a table than the one it is in now.
+
+    What others changed beside the steps' own difference is theirs and stays; so is a new id for a new field.
+
+    :param planned: the table that the steps were planned for.
+    :raises ConflictError: a fact that the steps change is something else now, or what they lead to is none.
+    :raises StalePlan: a part of it is done already.
+    """
+    if planned.uuid is not None and now.uuid is not None and planned.uuid != now.uuid:
+        raise ConflictError(f"table `{now.name}` is another table now, under the same name", _PLAN_AGAIN)
+    goal = _all(steps, planned)
+    new = {f.id: -f.id for _, f in goal.schema.walk() if f.id > planned.last_column_id}
+    merged = merge(planned, rebind(goal, new), now)
+    if merged.conflicts:
+        shown = "; ".join(f"{c.fact} is {c.actual} instead of {c.base}" for c in merged.conflicts)
+        raise ConflictError(f"somebody else changed what this migration changes: {shown}", _PLAN_AGAIN)
+    if merged.done:
+        raise StalePlan(f"somebody else has done a part of it: {', '.join(merged.done)}", _PLAN_AGAIN)
+    try:
+        after = _all(steps, now)
+    except (LookupError, AssertionError, StopIteration, ValueError) as error:
+        # Steps were planned for what is not there any more, such as the column behind which one was to stand.
+        raise ConflictError(f"the plan does not fit table `{now.name}` any more", _PLAN_AGAIN) from error
+    breaches = [b.message for b in legality.problems(after, now) if not b.is_warning]
+    if breaches:
+        raise ConflictError(f"on table `{now.name}` as it is now: {'; '.join(breaches)}", _PLAN_AGAIN)
+
+
+def _all(steps: Sequence[Step], table: Table) -> Table:
+    return reduce(lambda t, step: fold(step, t), steps, table)
