@@ -1,0 +1,170 @@
+"""The pages of docs/ that are made from code; ``python -m scripts.docs`` writes them, a test compares."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from icemigrate.cli.context import global_options
+from icemigrate.cli.group import COMMANDS
+from icemigrate.errors import ExitCode
+from scripts.docs_kinds import kinds_page
+from scripts.docs_rules import rules_page
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTE = "<!-- Made from the code by `make docs`; change the code. -->\n\n"
+
+
+def generated() -> dict[Path, str]:
+    """Every file that is made, or partly made, from code, and what it must hold."""
+    readme = ROOT / "README.md"
+    docs = ROOT / "docs"
+    return {
+        docs / "commands.md": NOTE + commands_page(),
+        docs / "exit-codes.md": NOTE + exit_codes_page(),
+        docs / "rules.md": NOTE + rules_page(),
+        docs / "kinds-of-change.md": NOTE + kinds_page(),
+        readme: with_parts(
+            readme.read_text(encoding="utf-8"), {"commands": command_table(), "exit-codes": exit_code_table()}
+        ),
+    }
+
+
+def with_parts(text: str, parts: dict[str, str]) -> str:
+    """A page with what stands between ``<!-- name -->`` and ``<!-- /name -->`` made anew."""
+    for name, part in parts.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        assert text.count(begin) == text.count(end) == 1, f"the page has no part `{name}`, or several"
+        text = text[: text.index(begin)] + begin + part + text[text.index(end) :]
+    return text
+
+
+def command_table() -> str:
+    """Commands and what they do."""
+    rows = (f"| [`{name}`](docs/commands.md#{name}) | {what} |" for name, what in COMMANDS.items())
+    return "\n".join(["| command | does |", "| --- | --- |", *rows]) + "\n"
+
+
+def exit_code_table() -> str:
+    """Codes and their meaning."""
+    rows = (f"| {code} | {meaning} |" for code, meaning in _meanings())
+    return "\n".join(["| code | meaning |", "| --- | --- |", *rows]) + "\n"
+
+
+def _meanings() -> Iterator[tuple[int, str]]:
+    """The members of the enumeration with the texts below them, which only the source has."""
+    (definition,) = ast.parse(inspect.getsource(ExitCode)).body
+    assert isinstance(definition, ast.ClassDef)
+    name = ""
+    for node in definition.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and name:
+            yield ExitCode[name].value, markdown(str(node.value.value))
+
+
+def markdown(text: str) -> str:
+    """A docstring's text as Markdown on one line."""
+    text = re.sub(r":\w+:`(?:~[\w.]+\.)?([^`]+)`", r"`\1`", text.replace("``", "`"))
+    return " ".join(text.split())
+
+
+def exit_codes_page() -> str:
+    """The page of exit codes."""
+    return (
+        "# Exit codes\n\n"
+        "Every command ends with one of these codes, and with no other. A program can rely on them.\n\n"
+        f"{exit_code_table()}\n"
+        "Where several would fit, the one that must be mended first wins: `plan` ends with "
+        f"{ExitCode.FINDINGS.value} when a file has to be changed, and with {ExitCode.CONFLICT.value} when "
+        "the files are in order and the catalog is not.\n\n"
+        "With `--format json` a fault is also written to standard output, in the form of "
+        "[`schemas/error.schema.json`](../schemas/error.schema.json); its `exit_code` is the code of the "
+        "process.\n"
+    )
+
+
+def commands_page() -> str:
+    """The page of commands."""
+    shared = _options(global_options(click.Command("shared")))
+    parts = [
+        "# Commands\n\n"
+        "All commands but `apply` start in a moment and need no Java. "
+        "`check` and `show` read files alone; `plan`, `status` and `history` read the catalog "
+        "and change nothing.\n\n"
+        "Every command has these options, which may stand before or behind its name:\n\n"
+        f"{_option_table(shared)}"
+    ]
+    names = {option.name for option in shared}
+    for name, what in COMMANDS.items():
+        command = import_module(f"icemigrate.cli.{name}").command
+        own = [option for option in _options(command) if option.name not in names]
+        usage = " ".join(["icemigrate", name, *command.collect_usage_pieces(click.Context(command))])
+        parts.append(f"\n## {name}\n\n**{what}**\n\n`{usage.replace('[OPTIONS]', '[options]')}`\n")
+        if rest := _rest_of_help(command):
+            parts.append(f"\n{rest}\n")
+        if own:
+            parts.append(f"\n{_option_table(own)}")
+    return "".join(parts)
+
+
+def _rest_of_help(command: click.Command) -> str:
+    """What the help says behind its first sentence, which the table of commands has in other words."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")[1:]
+    return "\n\n".join(_paragraph(p) for p in paragraphs)
+
+
+def _paragraph(text: str) -> str:
+    if text.startswith("\b\n"):
+        return "\n".join(["```sh", *(_shell(line) for line in text.splitlines()[1:]), "```"])
+    return " ".join(text.split())
+
+
+def _shell(line: str) -> str:
+    """``bash:  command   in FILE`` as a line of a shell."""
+    found = re.fullmatch(r"(\w+):\s+(.+?)\s{2,}(.+)", line.strip())
+    assert found, line
+    return f"{found[2]}  # {found[1]}, {found[3]}"
+
+
+def _options(command: click.Command) -> list[click.Option]:
+    return [p for p in command.params if isinstance(p, click.Option)]
+
+
+def _option_table(options: list[click.Option]) -> str:
+    rows = [f"| {_names(option)} | {_help(option)} |" for option in options]
+    return "\n".join(["| option | |", "| --- | --- |", *rows]) + "\n"
+
+
+def _names(option: click.Option) -> str:
+    if isinstance(option.type, click.Choice):
+        value = " " + "\\|".join(map(str, option.type.choices))
+    else:
+        value = "" if option.is_flag else f" {option.metavar}"
+    return f"`{', '.join(option.opts)}{value}`"
+
+
+def _help(option: click.Option) -> str:
+    text = markdown(option.help or "")
+    if isinstance(option.type, click.Choice) and option.default is not None:
+        text += f" Without it `{option.default}`."
+    return text
+
+
+def main() -> None:
+    """Write what differs."""
+    for path, text in generated().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""The page of rules, from the rules' docstrings and from the messages in their source."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from types import FunctionType
+
+from icemigrate import changes, plan_table
+from icemigrate.model import legality
+
+_INTRO = """# Rules
+
+What a migration may not lead to, with or without consent. `check` and `plan` refuse it and name the rule in
+square brackets. An identifier never changes its meaning.
+
+A rule looks at the table that a migration leads to. What was wrong with a table before the migration is not
+held against it.
+"""
+_OTHERS = """
+## Changes that are refused
+
+These are about the step itself, not about the table it leads to. Messages stand as in the source; `…` is what
+is put in.
+
+| rule | says |
+| --- | --- |
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A breach or a problem as it stands in the source.
+
+    :param weight: `` (a warning)`` where it is not, or not always, an error.
+    """
+
+    rule: str
+    message: str
+    weight: str
+
+
+def rules_page() -> str:
+    """The page."""
+    parts = [_INTRO]
+    for rule in legality.RULES:
+        assert isinstance(rule, FunctionType)
+        breaches = list(_of_rule(rule))
+        assert breaches, f"{rule.__name__} has no identifier"
+        title, _, rest = inspect.cleandoc(rule.__doc__ or "").partition("\n\n")
+        parts.append(f"\n## {_plain(title).rstrip('.')}\n\n")
+        parts += [f"- `{f.rule}`{f.weight}: {f.message}\n" for f in breaches]
+        if rest:
+            parts.append(f"\n{_plain(rest)}\n")
+    parts.append(_OTHERS)
+    others: dict[str, _Found] = {}
+    for found in chain(_of_changes(), _promotions()):
+        others.setdefault(found.rule, found)
+    parts += [f"| `{rule}` | {others[rule].message} |\n" for rule in sorted(others)]
+    return "".join(parts)
+
+
+def _of_changes() -> Iterator[_Found]:
+    for path in sorted(Path(changes.__path__[0]).glob("*.py")):
+        yield from _calls(ast.parse(path.read_text(encoding="utf-8")), "Problem")
+    yield from _calls(ast.parse(inspect.getsource(plan_table)), "Problem")
+
+
+def _promotions() -> Iterator[_Found]:
+    """The kind of wider types says its problems through a helper of its own."""
+    from icemigrate.changes import widen_type
+
+    yield from _calls(ast.parse(inspect.getsource(widen_type)), "_problem")
+
+
+def _of_rule(rule: FunctionType) -> Iterator[_Found]:
+    """The breaches that a rule reports, those of the helpers that it calls included."""
+    tree = ast.parse(inspect.getsource(inspect.getmodule(rule) or legality))
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    seen, todo = set[str](), [rule.__name__]
+    found: dict[str, _Found] = {}
+    while todo:
+        name = todo.pop(0)
+        if name in seen or name not in functions:
+            continue
+        seen.add(name)
+        for one in _calls(functions[name], "Breach"):
+            found.setdefault(one.rule, one)
+        todo += [
+            called for n in ast.walk(functions[name]) if isinstance(n, ast.Call) and (called := _called(n))
+        ]
+    yield from found.values()
+
+
+def _calls(tree: ast.AST, name: str) -> Iterator[_Found]:
+    """Every call of ``name`` with an identifier, in the functions of a tree."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        assigned = {
+            target.id: node.value
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and node.args and _called(node) == name:
+                rule = node.args[0]
+                if isinstance(rule, ast.Constant) and isinstance(rule.value, str):
+                    yield _Found(rule.value, _message(node, assigned), _weight(node))
+
+
+def _called(node: ast.Call) -> str | None:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
+
+
+def _message(node: ast.Call, assigned: Mapping[str, ast.expr]) -> str:
+    """The first text of the call: subjects are tuples or names of such."""
+    arguments = (assigned.get(a.id, a) if isinstance(a, ast.Name) else a for a in node.args[1:])
+    texts = [text for text in map(_text, arguments) if text]
+    assert texts, ast.unparse(node)
+    return texts[0]
+
+
+def _weight(node: ast.Call) -> str:
+    said = [ast.unparse(k.value) for k in node.keywords if k.arg == "is_warning"]
+    return {"": "", "False": "", "True": " (a warning)"}.get("".join(said), " (an error or a warning)")
+
+
+def _text(node: ast.expr) -> str:
+    """A message as it stands in the source, ``…`` for what is put in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = (str(p.value) if isinstance(p, ast.Constant) else "…" for p in node.values)
+        return "".join(parts)
+    return ""
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r":\w+:`(?:~[\w.]+\.)?([^`]+)`", r"`\1`", text.replace("``", "`"))
+    return re.sub(r"([\w.-]+/[\w.-]+)#(\d+)", r"[\1#\2](https://github.com/\1/issues/\2)", text)

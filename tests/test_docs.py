@@ -1,0 +1,64 @@
+"""The documentation is true: its blocks run, its links lead somewhere, what is made from code is fresh."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import pytest
+
+from scripts.docs import generated
+from tests.documents import PAGES, PLAYED, ROOT, SETTINGS, anchors, blocks, links, needs_spark, play
+
+QUICK = [page for page in PLAYED if not needs_spark(page)]
+
+
+@pytest.mark.parametrize("page", QUICK, ids=lambda page: page.name)
+def test_blocks_without_spark(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_page(page, tmp_path, monkeypatch)
+
+
+def play_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play a page; its project must be sound at the end, where it makes one."""
+    from icemigrate.app.checking import check
+    from icemigrate.app.opening import open_project
+
+    folder = tmp_path / "market"
+    folder.mkdir()
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(folder)
+    text = page.read_text(encoding="utf-8")
+    shown = difflib.unified_diff(text.splitlines(), play(text, folder).splitlines(), page.name, "now", n=1)
+    assert "\n".join(shown) == "", "if the page is to say so: `make docs`"
+    if (folder / "migrations").exists():
+        assert check(open_project(folder)).diagnostics == ()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links(page: Path) -> None:
+    wrong = []
+    for link in links(page.read_text(encoding="utf-8")):
+        if link.startswith("https://"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text(encoding="utf-8"))):
+            wrong.append(link)
+    assert wrong == []
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    readme = ROOT / "README.md"
+    linked = {(ROOT / link.partition("#")[0]).resolve() for link in links(readme.read_text(encoding="utf-8"))}
+    assert [page.name for page in PAGES if page != readme and page not in linked] == []
+
+
+@pytest.mark.parametrize(("path", "text"), generated().items(), ids=lambda value: getattr(value, "name", ""))
+def test_what_is_made_from_code_is_fresh(path: Path, text: str) -> None:
+    assert path.read_text(encoding="utf-8") == text, "run `make docs`"
+
+
+def test_pages_have_blocks() -> None:
+    found = [b.language for page in PLAYED for b in blocks(page.read_text(encoding="utf-8").splitlines())]
+    assert {"yaml", "console", "python", "sql", "text", "sh"} <= set(found)
