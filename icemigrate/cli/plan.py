@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
 from icemigrate.cli.options import overwrite_option, to_option
 from icemigrate.errors import ExitCode
+
+if TYPE_CHECKING:
+    from icemigrate.plan import Plan
+    from icemigrate.project import Project
 
 
 @click.command("plan")
@@ -18,12 +23,22 @@ from icemigrate.errors import ExitCode
 )
 @to_option
 @overwrite_option
+@click.option(
+    "--rehearse",
+    is_flag=True,
+    help="Start Spark and run the plan on copies that have no rows; touches no table.",
+)
 @click.option("--detailed-exitcode", is_flag=True, help="End with 2 when there is something to do.")
 @format_option("text", "json", "markdown")
 @global_options
 @pass_settings
 def command(
-    settings: Settings, out: Path | None, to: str | None, overwrite: tuple[str, ...], detailed_exitcode: bool
+    settings: Settings,
+    out: Path | None,
+    to: str | None,
+    overwrite: tuple[str, ...],
+    rehearse: bool,
+    detailed_exitcode: bool,
 ) -> ExitCode:
     """Show what the pending migrations would do.
 
@@ -33,12 +48,30 @@ def command(
     from icemigrate.app.planning import plan
     from icemigrate.app.saving import save_plan
 
-    result = plan(settings.open_project(), settings.environment, to=to, overwrite=overwrite)
+    project = settings.open_project()
+    result = plan(project, settings.environment, to=to, overwrite=overwrite)
     settings.answer(result)
     if not result.ready:
         if out is not None:
             write(f"{out} was not written: only a plan that can be applied is saved.\n", sys.stderr)
         return result.obstacle
+    if rehearse and not result.is_empty:
+        _rehearse(settings, project, result.plan)
     if out is not None:
         save_plan(result, out)
     return ExitCode.CHANGES if detailed_exitcode and not result.is_empty else ExitCode.OK
+
+
+def _rehearse(settings: Settings, project: Project, plan: Plan) -> None:
+    from icemigrate.app.rehearsing import rehearse
+    from icemigrate.render.progress_text import Progress
+    from icemigrate.render.words import count
+
+    write("Starting Spark …\n", sys.stderr)
+    progress = Progress(sys.stderr, settings.style(sys.stderr))
+    try:
+        done = rehearse(project, plan, on_event=progress)
+    finally:
+        progress.close()
+    what = f"{count(done.statements, 'statement')} on {count(done.tables, 'table')}"
+    write(f"Rehearsed {what}: all of it would run.\n", sys.stderr)
