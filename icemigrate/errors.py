@@ -9,7 +9,7 @@ values across a call boundary.  Everything else that is raised is a bug.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from icemigrate.diagnostics import Diagnostic
@@ -34,6 +34,8 @@ class ExitCode(IntEnum):
     """The command was called wrongly (``EX_USAGE`` of sysexits.h)."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C (128 and the number of ``SIGINT``, as shells have it)."""
+    TERMINATED = 143
+    """Stopped by ``SIGTERM`` (128 and its number)."""
 
 
 class IcemigrateError(Exception):
@@ -43,7 +45,7 @@ class IcemigrateError(Exception):
     :param hint: what to do about it, in one sentence; shown below the message.
     """
 
-    exit_code: ClassVar[ExitCode] = ExitCode.ERROR
+    exit_code: ExitCode = ExitCode.ERROR
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -88,6 +90,10 @@ class EngineError(IcemigrateError):
     """Java, Spark or a statement that Spark was given failed."""
 
 
+class HeadMoved(EngineError):
+    """Somebody else wrote to a table whose head was asserted; nothing was written."""
+
+
 class ConflictError(IcemigrateError):
     """Base, wanted and actual differ in a way that icemigrate does not resolve by itself."""
 
@@ -102,3 +108,19 @@ class LockHeld(IcemigrateError):
     """Somebody else is applying or rolling back."""
 
     exit_code = ExitCode.LOCKED
+
+
+class LockLost(LockHeld):
+    """The lock was ours and is not any more: somebody took it away, or its lease ran out."""
+
+
+class Stopped(IcemigrateError):
+    """The user asked to stop, by Ctrl-C."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
+class Terminated(Stopped):
+    """Whoever runs this process asked it to end, by ``SIGTERM``."""
+
+    exit_code = ExitCode.TERMINATED

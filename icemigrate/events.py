@@ -99,8 +99,41 @@ class Noted:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class LockAwaited:
+    """Somebody else holds the project's lock; ``holder`` in words: who, where, since when, at which step."""
+
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class LockTakenOver:
+    """The lock was taken over from somebody who was not heard of for longer than his lease."""
+
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoStarted:
+    """A migration failed, and what was done of it is undone; ``reason`` is what failed and why."""
+
+    version: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoFinished:
+    """All tables of the migration are as they were before it."""
+
+    version: str
+
+
 Event: TypeAlias = (
-    MigrationStarted
+    LockAwaited
+    | LockTakenOver
+    | UndoStarted
+    | UndoFinished
+    | MigrationStarted
     | StatementStarted
     | StatementFinished
     | TablePublished

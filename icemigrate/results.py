@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors
 from icemigrate.errors import ExitCode
@@ -66,7 +67,8 @@ class PlanResult:
 class MigrationStatus:
     """Where one migration stands.
 
-    :param state: ``applied``, ``pending``, ``held`` (rolled back), ``interrupted``, ``edited`` (applied, and
+    :param state: ``applied``, ``pending``, ``held`` (rolled back), ``running`` (somebody is at it just now),
+        ``interrupted`` (neither done nor undone), ``edited`` (applied, and
         its file says something else now), ``missing`` (applied, and there is no file) or ``late`` (not
         applied, though a higher one is).
     :param applied_at: in UTC; ``None`` where it is not applied.
@@ -97,10 +99,46 @@ class TableStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class LockStatus:
+    """Who holds a project's lock.
+
+    :param since: when it was taken, by the holder's clock.
+    :param seen_at: when the holder was heard of last, by his clock.
+    :param action: what he holds it for: ``apply`` or ``rollback``.
+    :param step: what he is doing; empty before he begins.
+    :param words: all of it in one phrase.
+    """
+
+    user: str
+    host: str
+    pid: int
+    since: datetime
+    seen_at: datetime | None
+    action: str
+    step: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnlockResult:
+    """What ``unlock`` did.
+
+    :param lock: who held the lock; ``None`` where nobody did.
+    :param taken: whether it was taken away from him.
+    """
+
+    project: str
+    environment: str
+    lock: LockStatus | None
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Where a project stands in one environment.
 
     :param version: the last applied migration; ``None`` where none was.
+    :param lock: who changes tables just now; ``None`` where nobody does.
     """
 
     project: str
@@ -109,6 +147,7 @@ class Status:
     version: str | None
     migrations: tuple[MigrationStatus, ...] = ()
     tables: tuple[TableStatus, ...] = ()
+    lock: LockStatus | None = None
 
     def count(self, *states: str) -> int:
         """How many migrations are in one of the states."""
@@ -155,6 +194,56 @@ class ApplyResult:
     applied: tuple[str, ...]
     elapsed_ms: int
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """One thing that ``doctor`` tried.
+
+    :param name: what was tried, e.g. ``catalog``; permanent.
+    :param state: ``ok``; ``note`` (works, and should be known); ``failed``; ``skipped`` (not tried).
+    :param text: what came of it, in plain words.
+    :param hint: the way out.
+    """
+
+    name: str
+    state: Literal["ok", "note", "failed", "skipped"]
+    text: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """Something that a kind of catalog can do, or cannot.
+
+    :param name: as in :class:`icemigrate.catalog.capabilities.Capabilities`; permanent.
+    :param text: what it means for migrations, in plain words.
+    """
+
+    name: str
+    can: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorResult:
+    """What works with an environment.
+
+    :param checkups: in the order in which they were made.
+    :param catalog: the kind of catalog, a row of :data:`icemigrate.catalog.capabilities.MATRIX`.
+    :param abilities: what that kind can do; none where there is no such environment.
+    """
+
+    project: str
+    environment: str
+    checkups: tuple[Checkup, ...]
+    catalog: str = ""
+    abilities: tuple[Ability, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing that was tried failed."""
+        return all(c.state != "failed" for c in self.checkups)
 
 
 @dataclass(frozen=True, slots=True)

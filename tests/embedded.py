@@ -17,6 +17,7 @@ from icemigrate import executor
 from icemigrate.app.opening import open_project
 from icemigrate.app.planning import plan
 from icemigrate.engine.recording import RecordingEngine
+from icemigrate.history.journal import Journal
 from icemigrate.history.write import HistoryWriter
 from icemigrate.model.metadata import TableMetadata, dump
 from icemigrate.model.names import TableName
@@ -61,7 +62,7 @@ class Embedded:
         project = open_project(self.folder)
         todo = plan(project).plan
         self.engine.expect(todo)
-        executor.apply(todo, self.engine, HistoryWriter(self.engine, HISTORY, project.name))
+        executor.apply(todo, self.engine, Journal(HistoryWriter(self.engine, HISTORY, project.name)))
         self.save()
 
     def save(self) -> None:

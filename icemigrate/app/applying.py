@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from icemigrate.app.locking import journal
 from icemigrate.app.opening import as_mistakes, load_files
 from icemigrate.app.planning import plan_in
 from icemigrate.app.spark import open_engine
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from icemigrate.engine.spark import SparkEngine
+    from icemigrate.history.journal import Journal
 
 
 def ready_plan(project: Project, saved: Plan) -> PlanResult:
@@ -39,13 +42,17 @@ def apply(
     *,
     spark: SparkSession | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
+    lock_timeout_s: float | None = None,
 ) -> ApplyResult:
     """Carry out a plan; where it is empty, Spark is not started.
 
-    The world is looked at again once Spark runs, and nothing is done if the plan would be another one.
-    Spark goes on running in this process for whoever comes next.
+    The world is looked at again under the project's lock, and nothing is done if the plan would be another
+    one; where somebody else did all of it meanwhile, that is said and is fine.  Spark goes on running in this
+    process for whoever comes next.
 
     :param spark: a running session with Iceberg's SQL extensions; without it one is started.
+    :param lock_timeout_s: how long to wait for somebody else's lock; ``None`` for longer than a lease.
+    :raises LockHeld: somebody else held the lock all the while, or took it over.
     :raises Mistakes: the plan has problems, or consents are missing.
     :raises ConflictError: the plan has conflicts, or (:class:`~icemigrate.errors.StalePlan`) is stale.
     :raises EngineError: Java, Spark or a statement failed.
@@ -53,10 +60,10 @@ def apply(
     if plan.is_empty:
         return ApplyResult(project.name, plan.environment, (), 0)
     with opened(project, plan.environment) as world:
+        # Once before Spark's start, for whoever would wait for nothing.
+        require_ready(_again(world, plan))
         engine = open_engine(world.environment, spark)
-        fresh = _again(world, plan)
-        require_ready(fresh)
-        return _carry_out(world, fresh.plan, engine, on_event)
+        return _carry_out(world, plan, engine, journal(world, engine, lock_timeout_s), on_event)
 
 
 def _again(world: Opened, plan: Plan) -> PlanResult:
@@ -82,6 +89,12 @@ def _again(world: Opened, plan: Plan) -> PlanResult:
     return fresh
 
 
+def _is_done(world: Opened, plan: Plan) -> bool:
+    """Whether somebody else applied all of the plan, while this process waited for the lock."""
+    there = {(a.version.text, a.checksum) for a in world.history().applied if a.standing == "applied"}
+    return all((m.version, m.checksum) in there for m in plan.migrations)
+
+
 def require_ready(result: PlanResult) -> None:
     """Refuse a plan that may not run.
 
@@ -99,10 +112,9 @@ def require_ready(result: PlanResult) -> None:
 
 
 def _carry_out(
-    world: Opened, plan: Plan, engine: SparkEngine, on_event: Callable[[Event], None]
+    world: Opened, plan: Plan, engine: SparkEngine, journal: Journal, on_event: Callable[[Event], None]
 ) -> ApplyResult:
     from icemigrate import executor
-    from icemigrate.history.write import HistoryWriter
 
     notes: list[str] = []
 
@@ -111,13 +123,19 @@ def _carry_out(
             notes.append(f"{event.version}: {f'{event.table}: ' if event.table else ''}{event.text}")
         on_event(event)
 
+    def replan() -> Plan:
+        if _is_done(world, plan):
+            return replace(plan, migrations=())
+        fresh = _again(world, plan)
+        require_ready(fresh)
+        return fresh.plan
+
     clock = time.monotonic()
-    writer = HistoryWriter(engine, world.history_name, world.project.name)
-    records = executor.apply(plan, engine, writer, listen)
+    records = executor.apply(plan, engine, journal, listen, replan=replan)
     return ApplyResult(
         project=world.project.name,
         environment=world.environment.name,
-        applied=tuple(r.version.text for r in records),
+        applied=tuple(r.version.text for r in records if r.version is not None),
         elapsed_ms=round((time.monotonic() - clock) * 1000),
         notes=tuple(notes),
     )

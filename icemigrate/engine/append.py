@@ -1,4 +1,4 @@
-"""Append a few rows to a table without a Spark job: one data file by Iceberg's generic writer.
+"""Move a table's head by compare-and-swap, without a Spark job: rows go through Iceberg's generic writer.
 
 A job costs a second and needs executors; the history gets one row per migration.
 """
@@ -10,25 +10,38 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from icemigrate.errors import HeadMoved
 
-def append_rows(
+
+def swap_head(
     jvm: Any,
     table: Any,
     rows: Sequence[Mapping[str, Any]],
     properties: Mapping[str, str],
     remove: Sequence[str],
-) -> None:
-    """Append rows, set properties and remove others, all in one commit.
+    expected_head: int | None,
+    summary: Mapping[str, str],
+) -> tuple[Any, Any, int]:
+    """Build one commit out of a new snapshot and changed properties.
+
+    A transaction collects the changes and is never committed itself: it would refresh and try again on top
+    of whatever it finds.  What it built is committed by the caller, on the base that was looked at.
 
     :param jvm: Py4J's view of the JVM.
     :param table: Java's ``Table``, freshly loaded; unpartitioned.
-    :param rows: values by column; ``datetime`` with a time zone for ``timestamptz``, JSON's values else.
+    :returns: Java's metadata before and after, for ``TableOperations.commit``; and the new snapshot's id.
+    :raises HeadMoved: the table's head is not ``expected_head``.
     """
     transaction = table.newTransaction()
+    base = transaction.startMetadata()
+    if head_of(base) != expected_head:
+        raise head_moved(table)
+    append = transaction.newAppend()
+    for key, value in summary.items():
+        append.set(key, value)
     if rows:
-        append = transaction.newAppend()
         append.appendFile(_data_file(jvm, table, rows))
-        append.commit()
+    append.commit()
     if properties or remove:
         update = transaction.updateProperties()
         for key, value in properties.items():
@@ -36,7 +49,21 @@ def append_rows(
         for key in remove:
             update.remove(key)
         update.commit()
-    transaction.commitTransaction()
+    built = transaction.table().operations().current()
+    head = head_of(built)
+    assert head is not None, "an append makes a snapshot"
+    return base, built, head
+
+
+def head_of(metadata: Any) -> int | None:
+    """Id of the current snapshot of Java's ``TableMetadata``."""
+    current = metadata.currentSnapshot()
+    return None if current is None else int(current.snapshotId())
+
+
+def head_moved(table: Any) -> HeadMoved:
+    """The fault of the one who was slower."""
+    return HeadMoved(f"table `{table.name()}` was changed by somebody else meanwhile", "try again")
 
 
 def _data_file(jvm: Any, table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:

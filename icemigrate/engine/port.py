@@ -112,12 +112,24 @@ class Engine(Protocol):
         rows: Sequence[Mapping[str, Any]],
         properties: Mapping[str, str],
         remove: Sequence[str],
-        expected: Mapping[str, str | None],
-    ) -> None:
-        """Append rows, set properties and remove others, all in one commit.
+        *,
+        expected_head: int | None,
+        summary: Mapping[str, str],
+    ) -> int:
+        """Move the head of the branch ``main`` by compare-and-swap: one new snapshot, with or without rows.
+
+        Properties change in the same commit.  The commit asserts what it read, so of any number of writers
+        that saw one head exactly one moves it (on REST by the requirement ``assert-ref-snapshot-id``, on SQL
+        catalogs by the metadata location).
 
         :param rows: values by column; ``datetime`` with a time zone for ``timestamptz``, JSON's values else.
-        :param expected: properties that must still have these values (``None``: be absent).
-        :raises EngineError: another writer was faster; nothing was written.
+        :param expected_head: id of main's snapshot as it was read; ``None`` where there was none.
+        :param summary: what the new snapshot says of itself.
+        :returns: the new head's snapshot id.
+        :raises HeadMoved: main is another one; nothing was written.
         """
+        ...
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """Where the table's metadata file is now; ``None`` where there is no such table."""
         ...

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from icemigrate.changes.base import Change, Phase, Sql
 from icemigrate.engine.port import Engine, Marker
-from icemigrate.errors import EngineError
+from icemigrate.errors import EngineError, HeadMoved
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
-from icemigrate.model.table import DEFAULT_FORMAT_VERSION, Table
+from icemigrate.model.table import DEFAULT_FORMAT_VERSION, SUMMARY_PREFIX, Snapshot, Table
 from icemigrate.plan import Plan, TablePlan
 
 
@@ -40,6 +41,7 @@ class RecordingEngine(Engine):
     namespaces: set[tuple[str, ...]] = field(default_factory=set)
     markers: list[tuple[TableName, Marker]] = field(default_factory=list)
     rows: dict[TableName, list[Mapping[str, Any]]] = field(default_factory=dict)
+    _mutex: Lock = field(default_factory=Lock, repr=False)
 
     def expect(self, plan: Plan) -> None:
         """Learn what the plan's statements come to."""
@@ -111,16 +113,37 @@ class RecordingEngine(Engine):
         rows: Sequence[Mapping[str, Any]],
         properties: Mapping[str, str],
         remove: Sequence[str],
-        expected: Mapping[str, str | None],
-    ) -> None:
-        """Keep the rows and change the properties."""
-        if self._takes(f"append {name}"):
+        *,
+        expected_head: int | None,
+        summary: Mapping[str, str],
+    ) -> int:
+        """Keep the rows, change the properties and move the head, if it is the expected one."""
+        if not self._takes(f"append {name}"):
+            return expected_head or 0
+        with self._mutex:
             table = self.tables[name]
-            if any(table.properties.get(key) != value for key, value in expected.items()):
-                raise EngineError(f"table `{name}` was changed by somebody else meanwhile", "plan again")
+            head = None if table.snapshot is None else table.snapshot.id
+            if head != expected_head:
+                raise HeadMoved(f"table `{name}` was changed by somebody else meanwhile", "try again")
             kept = {key: value for key, value in table.properties.items() if key not in remove}
-            self.tables[name] = replace(table, properties={**kept, **properties})
+            notes = {
+                key.removeprefix(SUMMARY_PREFIX): value
+                for key, value in summary.items()
+                if key.startswith(SUMMARY_PREFIX)
+            }
+            new = (head or 0) + 1
+            self.tables[name] = replace(
+                table,
+                properties={**kept, **properties},
+                snapshot=Snapshot(new, new, operation="append", notes=notes),
+            )
             self.rows.setdefault(name, []).extend(rows)
+            return new
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """A name that tells the table's states apart."""
+        table = self.tables.get(name)
+        return None if table is None else f"memory:{name}#{len(self.log)}"
 
     def _takes(self, text: str) -> bool:
         self.log.append(text)

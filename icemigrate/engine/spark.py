@@ -193,10 +193,11 @@ class SparkEngine:
                 table.operations().commit(base, built)
             except Exception as error:  # known by its Java cause alone
                 # A commit that is reported as failed may have succeeded; what is there now tells.
-                if append.head_of(self._existing(name).operations().current()) != head:
+                if self._existing(name).operations().current().snapshot(head) is None:
                     if is_commit_conflict(error):
                         raise append.head_moved(table) from error
                     raise
+            self._catalog().invalidateTable(self._identifier(name))
             return head
 
     def metadata_location(self, name: TableName) -> str | None:

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from icemigrate.executor.run import Interrupted, Operator, Recorder, apply, operator
+from icemigrate.executor.faults import Failed, Interrupted, Undone
+from icemigrate.executor.recovery import Inverse
+from icemigrate.executor.run import Operator, Ways, apply, directly, operator
 
-__all__ = ["Interrupted", "Operator", "Recorder", "apply", "operator"]
+__all__ = [
+    "Failed",
+    "Interrupted",
+    "Inverse",
+    "Operator",
+    "Undone",
+    "Ways",
+    "apply",
+    "directly",
+    "operator",
+]

@@ -12,12 +12,15 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any
 
 from icemigrate.declare.version import Version
 from icemigrate.errors import HistoryError
+from icemigrate.history.applied import Applied, Standing, applied_from_json, applied_to_json
+from icemigrate.history.head import LockInfo
+from icemigrate.history.intent import Intent, intent_from_json, intent_to_json
+from icemigrate.history.undo_record import UndoRecord, unpack_undo
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import EMPTY_STATE, State
@@ -27,6 +30,8 @@ from icemigrate.model.table_json import table_from_json_form, table_to_json
 FORMAT = 1
 """Number of the form below; a change that an older icemigrate would misread counts it up."""
 
+__all__ = ["Applied", "History", "Standing", "changes", "decode", "encode"]
+
 PREFIX = "icemigrate."
 FORMAT_KEY = PREFIX + "format"
 PROJECT_KEY = PREFIX + "project"
@@ -34,26 +39,9 @@ APPLIED_KEY = PREFIX + "applied"
 STATE_KEY = PREFIX + "state"
 DIGEST_KEY = PREFIX + "digest"
 TABLE_PREFIX = PREFIX + "table."
-
-Standing: TypeAlias = Literal["applied", "held", "interrupted"]
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """Where one version stands.
-
-    :param applied_at: with time zone; for a held version, when it was last applied.
-    :param standing: ``held`` after a rollback (not pending, waits for ``--redo``); ``interrupted`` when
-        neither done nor undone.
-    """
-
-    version: Version
-    checksum: str
-    description: str
-    applied_at: datetime
-    applied_by: str = ""
-    duration_ms: int = 0
-    standing: Standing = "applied"
+INTENT_PREFIX = PREFIX + "intent."
+UNDO_PREFIX = PREFIX + "undo."
+_PREFIXES = (TABLE_PREFIX, INTENT_PREFIX, UNDO_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +50,36 @@ class History:
 
     :param applied: one per version, by version.
     :param state: the tables as declared by what is applied, with the field ids that the catalog gave.
+    :param intents: migrations that were begun and are neither done nor wholly undone, by version.
+    :param undo: undo records by version's text, packed; see :meth:`undo_record`.
+    :param head: id of the history table's current snapshot; ``None`` where it has none.
+    :param lock: who may change tables now; ``None`` where nobody does.
     """
 
     project: str
     applied: tuple[Applied, ...] = ()
     state: State = EMPTY_STATE
+    intents: tuple[Intent, ...] = ()
+    undo: Mapping[str, str] = field(default_factory=dict)
+    head: int | None = None
+    lock: LockInfo | None = None
+
+    @property
+    def intent(self) -> Intent | None:
+        """What was begun last and has no outcome yet."""
+        return max(self.intents, key=lambda i: i.started_at, default=None)
+
+    def of(self, version: Version) -> Applied | None:
+        """Where a version stands; ``None`` where nothing of it was ever applied."""
+        return next((a for a in self.applied if a.version == version), None)
+
+    def undo_record(self, version: Version) -> UndoRecord | None:
+        """What a version is undone from.
+
+        :raises HistoryError: it is damaged, or a newer icemigrate wrote it.
+        """
+        packed = self.undo.get(version.text)
+        return None if packed is None else unpack_undo(packed)
 
 
 def encode(history: History) -> dict[str, str]:
@@ -75,9 +88,7 @@ def encode(history: History) -> dict[str, str]:
     properties = {
         FORMAT_KEY: str(FORMAT),
         PROJECT_KEY: history.project,
-        APPLIED_KEY: _compact(
-            [_applied_to_json(a) for a in sorted(history.applied, key=lambda a: a.version)]
-        ),
+        APPLIED_KEY: _compact([applied_to_json(a) for a in sorted(history.applied, key=lambda a: a.version)]),
         STATE_KEY: _compact(
             {
                 "namespaces": sorted(list(namespace) for namespace in state.namespaces),
@@ -85,6 +96,8 @@ def encode(history: History) -> dict[str, str]:
             }
         ),
         **{TABLE_PREFIX + str(name): _pack(table) for name, table in state.tables.items()},
+        **{INTENT_PREFIX + i.version.text: _compact(intent_to_json(i)) for i in history.intents},
+        **{UNDO_PREFIX + version: packed for version, packed in history.undo.items()},
     }
     return properties | {DIGEST_KEY: _digest(properties)}
 
@@ -109,12 +122,19 @@ def decode(properties: Mapping[str, str]) -> History:
         state = json.loads(ours[STATE_KEY])
         return History(
             project=ours[PROJECT_KEY],
-            applied=tuple(_applied_from_json(item) for item in json.loads(ours[APPLIED_KEY])),
+            applied=tuple(applied_from_json(item) for item in json.loads(ours[APPLIED_KEY])),
             state=State(
                 tables,
                 frozenset(tuple(namespace) for namespace in state["namespaces"]),
                 frozenset(TableName.parse(name) for name in state["former"]),
             ),
+            intents=tuple(
+                sorted(
+                    (intent_from_json(json.loads(v)) for k, v in ours.items() if k.startswith(INTENT_PREFIX)),
+                    key=lambda i: i.version,
+                )
+            ),
+            undo={k.removeprefix(UNDO_PREFIX): v for k, v in ours.items() if k.startswith(UNDO_PREFIX)},
         )
     except KeyError as error:
         raise _altered(f"`{error.args[0]}` is missing") from error
@@ -146,9 +166,8 @@ def _altered(reason: str) -> HistoryError:
 
 
 def _is_ours(key: str) -> bool:
-    return key in (FORMAT_KEY, PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY) or key.startswith(
-        TABLE_PREFIX
-    )
+    whole = (FORMAT_KEY, PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY)
+    return key in whole or key.startswith(_PREFIXES)
 
 
 def _digest(properties: Mapping[str, str]) -> str:
@@ -170,27 +189,3 @@ def _unpack(key: str, value: str) -> tuple[TableName, Table]:
     if table.name != name:
         raise BadMetadata(f"`{key}` holds table `{table.name}`")
     return name, table
-
-
-def _applied_to_json(applied: Applied) -> dict[str, Any]:
-    return {
-        "version": applied.version.text,
-        "checksum": applied.checksum,
-        "description": applied.description,
-        "applied_at": applied.applied_at.isoformat(),
-        "applied_by": applied.applied_by,
-        "duration_ms": applied.duration_ms,
-        "standing": applied.standing,
-    }
-
-
-def _applied_from_json(json_: Mapping[str, Any]) -> Applied:
-    return Applied(
-        version=Version.parse(json_["version"]),
-        checksum=json_["checksum"],
-        description=json_["description"],
-        applied_at=datetime.fromisoformat(json_["applied_at"]),
-        applied_by=json_["applied_by"],
-        duration_ms=json_["duration_ms"],
-        standing=json_["standing"],
-    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from icemigrate.catalog.port import Catalog
 from icemigrate.errors import HistoryError
+from icemigrate.history.head import head_of
 from icemigrate.history.properties import History, decode
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -27,6 +30,7 @@ def history_of(table: Table, name: TableName, project: str) -> History:
     """
     try:
         history = decode(table.properties)
+        head = head_of(table.snapshot)
     except HistoryError as error:
         raise HistoryError(f"the history `{name}` cannot be used: {error.message}", error.hint) from error
     if history.project != project:
@@ -34,4 +38,4 @@ def history_of(table: Table, name: TableName, project: str) -> History:
             f"the history `{name}` belongs to project `{history.project}`, not to `{project}`",
             "give this project its own with `history: NAMESPACE.TABLE` in the project file",
         )
-    return history
+    return replace(history, head=head.id, lock=head.lock)

@@ -10,13 +10,21 @@ from icemigrate.declare.version import Version
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, List, Primitive, Type
 
-Outcome: TypeAlias = Literal["applied", "rolled_back", "failed", "interrupted", "repaired"]
+Action: TypeAlias = Literal["apply", "rollback", "unlock", "repair", "squash"]
+Outcome: TypeAlias = Literal[
+    "started", "applied", "rolled_back", "failed", "interrupted", "repaired", "unlocked", "squashed"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """A row.  Rows are appended and never changed: a later row of the same version stands for it.
 
+    :param version: ``None`` where the row is about no single one (a lock that was taken away).
+    :param outcome: ``started`` before the first change; ``failed`` where all that was done was undone again.
+    :param finished_at: ``None`` in the row that says that it began.
+    :param action: what was asked for.
+    :param run: of the lock under which it was done: the same in all rows of one call of icemigrate.
     :param checksum: of the file's parsed content, see :mod:`icemigrate.declare`.
     :param started_at: with time zone, as every time here.
     :param user: who ran it, by the operating system.
@@ -25,31 +33,35 @@ class Record:
     :param message: why it failed; ``None`` where it did not.
     """
 
-    version: Version
+    version: Version | None
     description: str
     checksum: str
     project: str
     environment: str
     outcome: Outcome
     started_at: datetime
-    finished_at: datetime
+    finished_at: datetime | None
     user: str
     host: str
     tool_version: str
     tables: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
     message: str | None = None
+    action: Action = "apply"
+    run: str = ""
 
     @property
     def duration_ms(self) -> int:
-        """How long it took."""
+        """How long it took; 0 for what has not ended."""
+        if self.finished_at is None:
+            return 0
         return round((self.finished_at - self.started_at).total_seconds() * 1000)
 
     def row(self) -> dict[str, Any]:
         """The values by column of :data:`SCHEMA`."""
         return {
-            "version": self.version.number,
-            "version_text": self.version.text,
+            "version": None if self.version is None else self.version.number,
+            "version_text": None if self.version is None else self.version.text,
             "description": self.description,
             "checksum": self.checksum,
             "project": self.project,
@@ -57,13 +69,15 @@ class Record:
             "outcome": self.outcome,
             "started_at": self.started_at,
             "finished_at": self.finished_at,
-            "duration_ms": self.duration_ms,
+            "duration_ms": None if self.finished_at is None else self.duration_ms,
             "user": self.user,
             "host": self.host,
             "tool_version": self.tool_version,
             "tables": list(self.tables),
             "statements": list(self.statements),
             "message": self.message,
+            "action": self.action,
+            "run": self.run,
         }
 
 
@@ -76,7 +90,7 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     ("checksum", _STRING, "Checksum of the file's content, without layout and comments"),
     ("project", _STRING, "The project that the migration belongs to"),
     ("environment", _STRING, "The environment it was applied in"),
-    ("outcome", _STRING, "applied, rolled_back, failed, interrupted or repaired"),
+    ("outcome", _STRING, "started, applied, rolled_back, failed, interrupted, repaired, unlocked, squashed"),
     ("started_at", _TIME, "When it began"),
     ("finished_at", _TIME, "When it ended"),
     ("duration_ms", _LONG, "How long it took, in milliseconds"),
@@ -86,8 +100,10 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     ("tables", _STRING, "The tables that it touched"),
     ("statements", _STRING, "What was run, in order"),
     ("message", _STRING, "Why it failed"),
+    ("action", _STRING, "What was asked for: apply, rollback, unlock, repair or squash"),
+    ("run", _STRING, "The same in all rows of one call of icemigrate"),
 )
-_OPTIONAL = {"message"}
+_OPTIONAL = {"version", "version_text", "finished_at", "duration_ms", "message"}
 _LISTS = ("tables", "statements")
 
 

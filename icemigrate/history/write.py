@@ -1,21 +1,27 @@
-"""Write a project's history: a row for people and the properties for planning, in one commit."""
+"""The history table as the one who changes tables sees it: made once, its head moved by compare-and-swap."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from icemigrate.errors import HistoryError
-from icemigrate.history.properties import DIGEST_KEY, Applied, History, changes, encode
+from icemigrate.errors import EngineError, HeadMoved, HistoryError
+from icemigrate.history.head import Head, LockInfo, summary
+from icemigrate.history.properties import History, encode
 from icemigrate.history.read import history_of
-from icemigrate.history.record import SCHEMA, Record
+from icemigrate.history.record import SCHEMA
 from icemigrate.model.names import TableName
-from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 
-# Iceberg's own retries would commit on top of a history that was never looked at.
-_NO_RETRIES = {"commit.retry.num-retries": "0"}
+_SETTINGS = {
+    # Iceberg's own retries would commit on top of a history that was never looked at.
+    "commit.retry.num-retries": "0",
+    # Every step is a commit; what came before them is in the newest metadata file too.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
 
 
 class Store(Protocol):
@@ -39,15 +45,17 @@ class Store(Protocol):
         rows: Sequence[Mapping[str, Any]],
         properties: Mapping[str, str],
         remove: Sequence[str],
-        expected: Mapping[str, str | None],
-    ) -> None:
-        """Append rows and change properties in one commit, provided that ``expected`` holds."""
+        *,
+        expected_head: int | None,
+        summary: Mapping[str, str],
+    ) -> int:
+        """Move the table's head by compare-and-swap."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryWriter:
-    """The history of one project in one catalog.
+    """The history of one project in one catalog; see :class:`icemigrate.history.lock.HeadPort`.
 
     :param name: of the history table, in the catalog.
     """
@@ -57,52 +65,76 @@ class HistoryWriter:
     project: str
 
     def prepare(self) -> None:
-        """Make the history, unless it is there.
+        """Make the history with a first, empty snapshot, unless it is there.
 
         :raises HistoryError: the table is no history, another project's, or from a newer icemigrate.
         """
         found = self.store.table(self.name)
         if found is None:
-            self.store.create_namespace(self.name.namespace)
-            properties = {**encode(History(self.project)), **_NO_RETRIES}
+            found = self._make()
+        if history_of(found, self.name, self.project).head is None:
+            with suppress(HeadMoved):  # somebody else began it
+                self.swap(None, "begun", None)
+
+    def _make(self) -> Table:
+        self.store.create_namespace(self.name.namespace)
+        properties = {**encode(History(self.project)), **_SETTINGS}
+        try:
             self.store.create(Table(self.name, SCHEMA, properties=properties, last_column_id=_last_id()))
-        else:
-            history_of(found, self.name, self.project)
+        except EngineError:
+            # Of several who make it at once, all but one are told that it exists.
+            if self.store.table(self.name) is None:
+                raise
+        return self.table()
 
-    def record(self, record: Record, state: State) -> None:
-        """Append a row, and let the base of the next plan be ``state``.
+    def table(self) -> Table:
+        """The history table as it is now.
 
-        :raises HistoryError: see :meth:`prepare`.
-        :raises EngineError: somebody else wrote to the history meanwhile; nothing was written.
+        :raises HistoryError: it is gone.
         """
-        table = self.store.table(self.name)
-        if table is None:
+        found = self.store.table(self.name)
+        if found is None:
             raise HistoryError(
                 f"the history `{self.name}` is gone", "bring the table back before anything else is applied"
             )
-        history = history_of(table, self.name, self.project)
-        after = encode(replace(history, applied=_with(history.applied, record), state=state))
-        to_set, to_remove = changes(table.properties, after)
-        self.store.append(
+        return found
+
+    def read(self) -> History:
+        """What the history says now.
+
+        :raises HistoryError: it cannot be used.
+        """
+        return history_of(self.table(), self.name, self.project)
+
+    def head(self) -> Head:
+        """The head as it is now.
+
+        :raises HistoryError: the history cannot be used.
+        """
+        history = self.read()
+        return Head(history.head, history.lock)
+
+    def swap(
+        self,
+        expected: int | None,
+        event: str,
+        lock: LockInfo | None,
+        rows: Sequence[Mapping[str, Any]] = (),
+        properties: Mapping[str, str] | None = None,
+        remove: Sequence[str] = (),
+    ) -> int:
+        """Move the head.
+
+        :raises HeadMoved: it was another one than ``expected``; nothing was written.
+        """
+        return self.store.append(
             self.name,
-            [record.row()],
-            to_set,
-            to_remove,
-            expected={DIGEST_KEY: table.properties.get(DIGEST_KEY)},
+            rows,
+            properties or {},
+            remove,
+            expected_head=expected,
+            summary=summary(event, lock),
         )
-
-
-def _with(applied: tuple[Applied, ...], record: Record) -> tuple[Applied, ...]:
-    others = tuple(a for a in applied if a.version != record.version)
-    new = Applied(
-        version=record.version,
-        checksum=record.checksum,
-        description=record.description,
-        applied_at=record.finished_at,
-        applied_by=record.user,
-        duration_ms=record.duration_ms,
-    )
-    return (*others, new)
 
 
 def _last_id() -> int:

@@ -20,12 +20,13 @@ from icemigrate.catalog.capabilities import SPARK_ADDS
 from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.engine.port import TAG_PREFIX
 from icemigrate.engine.spark import SparkEngine
-from icemigrate.history.record import Record
+from icemigrate.history.journal import Journal
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
 from icemigrate.plan_table import CREATED_BY_PROPERTY
 from icemigrate.sql.names import table_sql
+from tests.journals import journal_in_memory
 from tests.planning import make_plan
 from tests.shared_cases import Case, Json, created, evolution_cases, evolved, real_schema_steps, settled
 from tests.shared_plans import outcome
@@ -41,33 +42,20 @@ FILES = sorted({c.id[:2] for c in REAL})
 
 
 @dataclass
-class Kept:
-    """Keeps what is recorded instead of writing it into a history table, which has tests of its own."""
-
-    state: State = EMPTY_STATE
-
-    def prepare(self) -> None:
-        """Nothing has to be made."""
-
-    def record(self, record: Record, state: State) -> None:
-        """Keep the state that the next plan is based on."""
-        self.state = state
-
-
-@dataclass
 class Walk:
     """One table on its way through migrations."""
 
     engine: SparkEngine
     warehouse: Warehouse
     name: TableName
-    kept: Kept = field(default_factory=Kept)
+    journal: Journal = field(default_factory=journal_in_memory)
+    state: State = EMPTY_STATE
     versions: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property
     def declared(self) -> Table:
         """The table as the last migration recorded it."""
-        return self.kept.state.tables[self.name]
+        return self.state.tables[self.name]
 
     def table(self) -> Table:
         """The table as the catalog's reader finds it."""
@@ -97,8 +85,9 @@ class Walk:
         """Apply one migration."""
         text = dump([entry], allow=["destructive", "incompatible", "irreversible"])
         files = {f"{next(self.versions):04}": text}
-        plan = make_plan(files, actual, self.warehouse.catalog, self.kept.state, [self.name.namespace])
-        executor.apply(plan, self.engine, self.kept)
+        plan = make_plan(files, actual, self.warehouse.catalog, self.state, [self.name.namespace])
+        executor.apply(plan, self.engine, self.journal)
+        self.state = self.journal.writer.read().state
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from icemigrate.engine.markers import FOR_EVER_MS, max_ref_age_ms
 from icemigrate.engine.port import Marker
 from icemigrate.engine.recording import RecordingEngine
-from icemigrate.errors import EngineError, HistoryError, StalePlan
+from icemigrate.errors import HeadMoved, LockHeld, StalePlan
 from icemigrate.events import (
     Event,
     MigrationRecorded,
@@ -20,21 +20,22 @@ from icemigrate.events import (
     TableMarked,
     TableVerified,
 )
-from icemigrate.executor import Interrupted, Operator, apply, operator
+from icemigrate.executor import Interrupted, Inverse, Operator, Undone, apply, operator
 from icemigrate.executor.verify import verify
+from icemigrate.history.journal import Journal
+from icemigrate.history.properties import History
 from icemigrate.history.record import Record
-from icemigrate.history.write import HistoryWriter
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
-from icemigrate.model.sides import EMPTY_STATE, State
+from icemigrate.model.sides import State
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.model.types import Field, Primitive, Struct
 from icemigrate.plan import Plan
+from tests.journals import HISTORY, journal_in_memory
 from tests.planning import make_plan
 
 T = TableName(("db",), "t")
 U = TableName(("db",), "u")
-HISTORY = TableName(("icemigrate",), "history")
 
 MAKE = """
     tables:
@@ -52,39 +53,53 @@ CHANGE = """
 
 
 @dataclass
-class Recorder:
-    """Keeps records in a list."""
-
-    records: list[tuple[Record, State]] = field(default_factory=list)
-    prepared: int = 0
-    full: bool = False
-
-    def prepare(self) -> None:
-        self.prepared += 1
-
-    def record(self, record: Record, state: State) -> None:
-        if self.full:
-            raise HistoryError("no room")
-        self.records.append((record, state))
-
-
-@dataclass
 class World:
+    """Tables and a history, each in a memory of its own.
+
+    :param state: as the last run that succeeded recorded it.
+    """
+
     engine: RecordingEngine = field(default_factory=RecordingEngine)
-    recorder: Recorder = field(default_factory=Recorder)
+    kept: RecordingEngine = field(default_factory=RecordingEngine)
     events: list[Event] = field(default_factory=list)
-    base: State = EMPTY_STATE
+    inverse: Inverse = lambda record: None
+
+    @property
+    def journal(self) -> Journal:
+        return journal_in_memory(self.kept)
+
+    @property
+    def history(self) -> History:
+        return self.journal.writer.read() if self.kept.tables else History("market")
+
+    @property
+    def state(self) -> State:
+        return self.history.state
+
+    @property
+    def applied(self) -> list[tuple[str, str]]:
+        return [(a.version.text, a.standing) for a in self.history.applied]
+
+    def rows(self) -> list[tuple[object, object]]:
+        return [(row["version_text"], row["outcome"]) for row in self.kept.rows.get(HISTORY, [])]
 
     def plan(self, **files: str) -> Plan:
         versions = {name.removeprefix("v"): text for name, text in files.items()}
-        plan = make_plan(versions, self.engine.tables, base=self.base, namespaces=self.engine.namespaces)
+        plan = make_plan(versions, self.engine.tables, base=self.state, namespaces=self.engine.namespaces)
         self.engine.expect(plan)
         return plan
 
     def run(self, plan: Plan, keep: timedelta | None = None) -> tuple[Record, ...]:
-        done = apply(plan, self.engine, self.recorder, self.events.append, Operator("ana", "ci"), keep)
-        self.base = self.recorder.records[-1][1]
-        return done
+        return self.apply(plan, self.events.append, keep)
+
+    def apply(
+        self,
+        plan: Plan,
+        listen: Callable[[Event], None] = lambda event: None,
+        keep: timedelta | None = None,
+    ) -> tuple[Record, ...]:
+        by = Operator("ana", "ci")
+        return apply(plan, self.engine, self.journal, listen, by, keep, inverse=self.inverse)
 
     def told(self, kind: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -117,8 +132,8 @@ def test_every_step_is_told_in_order(world: World) -> None:
         StatementFinished,
         StatementStarted,
         StatementFinished,
-        TableVerified,
         TableMarked,
+        TableVerified,
         MigrationRecorded,
     ]
     started = [e for e in world.events if isinstance(e, StatementStarted)]
@@ -132,7 +147,7 @@ def test_every_step_is_told_in_order(world: World) -> None:
 
 def test_what_is_recorded_has_the_ids_that_the_catalog_gave(made: World) -> None:
     made.run(made.plan(v0002=CHANGE))
-    _, state = made.recorder.records[-1]
+    state = made.state
     assert state.tables[T].schema.fields == made.engine.tables[T].schema.fields
     assert [f.id for f in state.tables[T].schema.fields] == [1, 2, 3]
     assert state.namespaces == {("db",)}
@@ -155,8 +170,8 @@ def test_several_migrations_are_recorded_one_by_one(world: World) -> None:
 
 
 def test_a_plan_without_migrations_touches_nothing(world: World) -> None:
-    assert apply(world.plan(), world.engine, world.recorder) == ()
-    assert world.recorder.prepared == 0
+    assert world.apply(world.plan()) == ()
+    assert world.kept.log == []
     assert world.engine.log == []
 
 
@@ -171,7 +186,7 @@ def test_a_statement_that_fails_ends_the_run_and_tells_what_is_left(made: World)
     assert len(fault.left) == 1
     assert "SET TBLPROPERTIES" in fault.left[0]
     assert "refused" in fault.message
-    assert [r.version.text for r, _ in made.recorder.records] == ["0001"]
+    assert made.applied == [("0001", "applied"), ("0002", "interrupted")]
     assert [marker.tag for _, marker in made.engine.markers] == ["icemigrate-0001"]
 
     made.engine.fails.clear()
@@ -183,7 +198,7 @@ def test_a_statement_that_fails_ends_the_run_and_tells_what_is_left(made: World)
 
 def test_a_first_statement_that_fails_says_that_nothing_was_done(made: World) -> None:
     made.engine.fails.add("SET TBLPROPERTIES")
-    with pytest.raises(Interrupted, match="nothing was done before it") as stopped:
+    with pytest.raises(Undone, match="nothing was done before it") as stopped:
         made.run(made.plan(v0002="tables: [{name: db.t, properties: {z: z}}]"))
     assert stopped.value.done == ()
     assert stopped.value.left == ()
@@ -201,12 +216,12 @@ def test_a_change_that_the_catalog_ignores_is_a_fault(made: World, ignored: str,
     assert fact in stopped.value.message
     assert stopped.value.left == ()
     assert len(stopped.value.done) == 3
-    assert len(made.recorder.records) == 1
+    assert made.applied[-1] == ("0002", "interrupted")
 
 
 def test_a_table_that_is_not_there_afterwards_is_a_fault(world: World) -> None:
     world.engine.ignores.add("CREATE TABLE")
-    with pytest.raises(Interrupted, match="is not there afterwards"):
+    with pytest.raises(Undone, match="is not there afterwards"):
         world.run(world.plan(v0001=MAKE))
 
 
@@ -224,16 +239,31 @@ def test_a_table_that_kept_its_old_name_is_a_fault(made: World) -> None:
 
 
 def test_a_record_that_fails_leaves_everything_else_done(made: World) -> None:
-    made.recorder.full = True
-    with pytest.raises(Interrupted, match="no room") as stopped:
-        made.run(made.plan(v0002=CHANGE))
+    plan = made.plan(v0002=CHANGE)
+
+    def fill(event: Event) -> None:
+        if isinstance(event, TableVerified):
+            made.kept.fails.add("append")
+
+    with pytest.raises(Interrupted, match="refused: append") as stopped:
+        made.apply(plan, fill)
     assert stopped.value.failed == "the record in the history"
     assert len(stopped.value.done) == 3
+    assert made.applied[-1] == ("0002", "interrupted")
 
-    made.recorder.full = False
+    made.kept.fails.clear()
+    with pytest.raises(LockHeld, match=r"held by ana on ci .*, at: 0002: "):
+        made.apply(made.plan(v0002=CHANGE))
+    take_away(made)
     (record,) = made.run(made.plan(v0002=CHANGE))
     assert record.statements == ()
     assert [marker.tag for _, marker in made.engine.markers][-1] == "icemigrate-0002"
+
+
+def take_away(world: World) -> None:
+    """The lock of a process that is gone."""
+    writer = world.journal.writer
+    writer.swap(writer.head().id, "unlocked", None)
 
 
 @pytest.mark.parametrize(("rows", "before"), [(5, 77), (None, 77), (0, None)])
@@ -266,7 +296,7 @@ def test_what_somebody_else_changes_meanwhile_is_a_note(made: World) -> None:
         if isinstance(event, StatementStarted) and event.number == 3:
             made.engine.tables[T] = meddle(made.engine.tables[T])
 
-    apply(plan, made.engine, made.recorder, listen)
+    made.apply(plan, listen)
     notes = [e.text for e in made.events if isinstance(e, Noted)]
     assert notes == ["changed by somebody else meanwhile: db.t:properties.their.key"]
 
@@ -283,11 +313,10 @@ def test_other_field_ids_than_foreseen_stop_what_was_planned_on_them(made: World
             made.engine.tables[T] = replace(table, schema=schema, last_column_id=theirs.id)
 
     with pytest.raises(StalePlan, match="other field ids"):
-        apply(plan, made.engine, made.recorder, listen)
-    assert [r.version.text for r, _ in made.recorder.records] == ["0001", "0002"]
-    recorded = made.recorder.records[-1][1].tables[T]
+        made.apply(plan, listen)
+    assert made.applied == [("0001", "applied"), ("0002", "applied")]
+    recorded = made.state.tables[T]
     assert {f.name: f.id for f in recorded.schema.fields} == {"id": 1, "name": 2, "more": 4}
-    made.base = made.recorder.records[-1][1]
     (third,) = made.run(made.plan(v0003="tables: [{name: db.t, renames: {more: most}}]"))
     assert len(third.statements) == 1
 
@@ -296,9 +325,8 @@ def test_a_renamed_table_is_followed_and_its_old_name_remembered(made: World) ->
     text = "tables: [{name: db.u, renamed_from: db.t, properties: {k: v}}]"
     made.run(made.plan(v0002=text))
     assert set(made.engine.tables) == {U}
-    _, state = made.recorder.records[-1]
-    assert set(state.tables) == {U}
-    assert state.former == {T}
+    assert set(made.state.tables) == {U}
+    assert made.state.former == {T}
     assert made.engine.markers[-1][0] == U
 
 
@@ -318,8 +346,7 @@ def test_a_dropped_table_is_in_the_trash_and_not_marked(made: World) -> None:
     made.run(made.plan(v0002="allow: [destructive]\ntables: [{name: db.t, drop: true}]"))
     (name,) = made.engine.tables
     assert name.namespace == ("icemigrate_trash",)
-    _, state = made.recorder.records[-1]
-    assert (dict(state.tables), state.former) == ({}, {T})
+    assert (dict(made.state.tables), made.state.former) == ({}, {T})
     assert [marker.tag for _, marker in made.engine.markers] == ["icemigrate-0001"]
 
 
@@ -333,13 +360,13 @@ def test_a_plan_that_may_not_run_is_a_bug_of_the_caller(made: World) -> None:
     plan = made.plan(v0002=CHANGE)
     broken = replace(plan, migrations=(replace(plan.migrations[0], unconsented=(None,)),))  # type: ignore[arg-type]
     with pytest.raises(AssertionError):
-        apply(broken, made.engine, made.recorder)
+        made.apply(broken)
 
 
 def test_the_history_is_kept_in_the_same_catalog(world: World) -> None:
-    writer = HistoryWriter(world.engine, HISTORY, "market")
-    apply(world.plan(v0001=MAKE), world.engine, writer)
-    assert [row["version_text"] for row in world.engine.rows[HISTORY]] == ["0001"]
+    apply(world.plan(v0001=MAKE), world.engine, journal_in_memory(world.engine))
+    outcomes = [(row["version_text"], row["outcome"]) for row in world.engine.rows[HISTORY]]
+    assert outcomes == [("0001", "started"), ("0001", "applied")]
     assert world.engine.tables[HISTORY].properties["icemigrate.project"] == "market"
 
 
@@ -435,9 +462,11 @@ def test_a_value_that_is_neither_the_old_nor_the_new_is_told() -> None:
     assert told == "db.t:properties.k is 3 instead of 2"
 
 
-def test_the_engine_without_spark_refuses_a_history_that_moved(world: World) -> None:
-    world.engine.create(table(A, properties={"digest": "1"}))
-    with pytest.raises(EngineError, match="somebody else"):
-        world.engine.append(T, [{}], {}, (), {"digest": "0"})
-    assert T not in world.engine.rows
+def test_the_engine_without_spark_refuses_a_head_that_moved(world: World) -> None:
+    world.engine.create(table(A))
+    head = world.engine.append(T, [], {}, (), expected_head=None, summary={})
+    for expected in (None, head + 1):
+        with pytest.raises(HeadMoved, match="somebody else"):
+            world.engine.append(T, [{}], {}, (), expected_head=expected, summary={})
+    assert world.engine.rows[T] == []
     assert world.engine.metadata_json(T) is None

@@ -247,7 +247,8 @@ def test_a_row_has_the_columns_of_the_schema() -> None:
     row = RECORD.row()
     assert list(row) == [field.name for field in SCHEMA.fields]
     assert (row["version"], row["version_text"], row["duration_ms"]) == (3, "0003", 1234)
-    assert {field.name for field in SCHEMA.fields if not field.required} == {"message"}
+    optional = {"version", "version_text", "finished_at", "duration_ms", "message"}
+    assert {field.name for field in SCHEMA.fields if not field.required} == optional
 
 
 def test_the_schemas_ids_are_those_that_iceberg_gives() -> None:

@@ -1,0 +1,104 @@
+"""How a migration that does not succeed is reported: what was done, what not, and the ways on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icemigrate.errors import EngineError, IcemigrateError
+from icemigrate.plan import Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How far a migration came.
+
+    :param version: of the migration.
+    :param done: statements that were run, in order.
+    :param failed: what failed, or what was about to be done when the user asked to stop.
+    :param left: statements that were not run.
+    """
+
+    version: str
+    direction: Direction
+    done: tuple[str, ...]
+    failed: str
+    left: tuple[str, ...]
+
+    def text(self, cause: IcemigrateError) -> str:
+        """All of it, for people."""
+        lines = [f"migration {self.version} stopped at: {self.failed}", f"because {cause.message}"]
+        if self.done:
+            lines += ["done before it:", *map(_indent, self.done)]
+        else:
+            lines += ["nothing was done before it"]
+        if self.left:
+            lines += ["not done:", *map(_indent, self.left)]
+        return "\n".join(lines)
+
+
+class Failed(EngineError):
+    """A migration did not succeed; see the two kinds below.
+
+    :param report: how far it came.
+    :param cause: why it came no further; its exit code is this one's.
+    """
+
+    def __init__(self, message: str, hint: str, report: Report, cause: IcemigrateError) -> None:
+        super().__init__(message, f"{cause.hint}; {hint}" if cause.hint else hint)
+        self.report = report
+        self.cause = cause
+        self.exit_code = cause.exit_code
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        """What was run."""
+        return self.report.done
+
+    @property
+    def failed(self) -> str:
+        """What failed."""
+        return self.report.failed
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What was not run."""
+        return self.report.left
+
+
+class Undone(Failed):
+    """A migration failed, and every table is as it was before it.
+
+    :param undid: statements that took back what had been done.
+    """
+
+    def __init__(self, report: Report, cause: IcemigrateError, undid: tuple[str, ...]) -> None:
+        lines = [report.text(cause)]
+        if undid:
+            lines += ["what was done is undone again:", *map(_indent, undid)]
+        lines += ["every table is as it was before the migration"]
+        hint = f"mend the cause and run `icemigrate {report.direction.value}` again"
+        super().__init__("\n".join(lines), hint, report, cause)
+        self.undid = undid
+
+
+class Interrupted(Failed):
+    """A migration failed, and what was done of it stays for now.
+
+    :param why: why it was not undone, line by line.
+    """
+
+    def __init__(self, report: Report, cause: IcemigrateError, why: tuple[str, ...] = ()) -> None:
+        lines = [report.text(cause)]
+        if why:
+            lines += ["what was done stays, since", *map(_indent, why)]
+        if report.direction is Direction.APPLY:
+            ways = "`icemigrate apply` goes on from what is done, `icemigrate rollback` undoes it"
+        else:
+            ways = "`icemigrate rollback` goes on from what is undone"
+        hint = f"mend the cause; then {ways}; other migrations of these tables wait until then"
+        super().__init__("\n".join(lines), hint, report, cause)
+        self.why = why
+
+
+def _indent(text: str) -> str:
+    return "  " + text.replace("\n", "\n  ")

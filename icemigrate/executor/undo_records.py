@@ -1,0 +1,68 @@
+"""What a migration is undone from: its tables before it, and after it as foreseen, then as read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from icemigrate.changes.drop_table import DropTable
+from icemigrate.engine.port import Engine
+from icemigrate.executor.work import foreseen
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Table
+from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.plan import MigrationPlan, TablePlan
+from icemigrate.planner import settle
+
+
+def intended(migration: MigrationPlan, engine: Engine, state: State) -> tuple[UndoRecord, dict[str, str]]:
+    """The tables as they are now, and as the migration is foreseen to leave them.
+
+    :param state: as declared before it.
+    :returns: the undo record; and where each table's metadata file is, by its name in the catalog.
+    """
+    tables, metadata = [], {}
+    for plan in migration.tables:
+        found = engine.table(plan.name)
+        tables.append(_table(plan, found, state))
+        location = None if found is None else engine.metadata_location(plan.name)
+        if location is not None:
+            metadata[str(plan.name)] = location
+    return UndoRecord(migration.version, tuple(tables)), metadata
+
+
+def finished(
+    undo: UndoRecord, migration: MigrationPlan, after: Mapping[TableName, Table | None], state: State
+) -> UndoRecord:
+    """The undo record with what was read back.
+
+    :param undo: as it was written with the intent.
+    :param after: by the declared name in the table's plan.
+    :param state: as declared after the migration.
+    """
+    plans = {plan.declared: plan for plan in migration.tables}
+    tables = (
+        replace(
+            table,
+            after=state.tables.get(table.declared) if plans[table.declared].wanted is not None else None,
+            actual_after=after[table.declared],
+        )
+        for table in undo.tables
+    )
+    return replace(undo, tables=tuple(tables))
+
+
+def _table(plan: TablePlan, found: Table | None, state: State) -> TableUndo:
+    then = foreseen(plan, found)
+    stays = plan.wanted is not None
+    trash = [p.change.trash for p in plan.changes() if isinstance(p.change, DropTable)]
+    return TableUndo(
+        declared_before=plan.formerly,
+        declared_after=plan.declared if stays else None,
+        before=None if plan.formerly is None else state.tables.get(plan.formerly),
+        after=None if plan.wanted is None else settle(plan.wanted, then),
+        actual_before=found,
+        actual_after=then if stays else None,
+        trash=trash[0] if trash else None,
+    )

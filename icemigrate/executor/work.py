@@ -1,0 +1,176 @@
+"""One migration on its way: namespaces, then table by table publish and verify."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from icemigrate.engine.port import Engine, Marker
+from icemigrate.engine.publish import Publisher, blank, fold, statement_text
+from icemigrate.errors import EngineError
+from icemigrate.events import (
+    Event,
+    Noted,
+    StatementFinished,
+    StatementStarted,
+    TablePublished,
+    TableVerified,
+)
+from icemigrate.executor.faults import Report
+from icemigrate.executor.verify import verify
+from icemigrate.model.names import TableName, format_path
+from icemigrate.model.sides import State
+from icemigrate.model.table import Table
+from icemigrate.plan import MigrationPlan, TablePlan
+from icemigrate.planner import settle
+
+
+@dataclass(slots=True)
+class Work:
+    """What one migration does to the catalog.
+
+    :param marker: what is left on its tables.
+    :param on_event: told of every step.
+    :param before_each: called before every statement and commit with what it is in words; may raise.
+    :param after: the tables as they were read back, by the declared name in their plan; ``None`` where gone.
+    :param renumbered: declared names of tables whose new fields got other ids than foreseen.
+    """
+
+    migration: MigrationPlan
+    engine: Engine
+    publisher: Publisher
+    marker: Marker
+    on_event: Callable[[Event], None]
+    before_each: Callable[[str], None] = lambda text: None
+    after: dict[TableName, Table | None] = field(default_factory=dict)
+    renumbered: set[TableName] = field(default_factory=set)
+    _done: list[str] = field(default_factory=list)
+    _copied: list[str] = field(default_factory=list)
+    _at: str = ""
+    _base: int = 0
+    _todo: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._todo = statements(self.migration)
+
+    def run(self) -> None:
+        """Do all of it.
+
+        :raises IcemigrateError: a statement, a commit or the check afterwards failed; see :meth:`report`.
+        """
+        for namespace in self.migration.create_namespaces:
+            self._namespace(namespace)
+        for table in self.migration.tables:
+            self._base = len(self._done)
+            self.after[table.declared] = self._table(table)
+
+    def settled(self, state: State) -> State:
+        """The declared state after it, with the ids that the catalog gave."""
+        for table in self.migration.tables:
+            wanted = None if table.wanted is None else settle(table.wanted, self.after[table.declared])
+            state = state.after(table.declared, table.formerly, wanted)
+        return replace(state, namespaces=state.namespaces | self.migration.namespaces)
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        """What was run, in order."""
+        return tuple(self._done)
+
+    def report(self) -> Report:
+        """How far it came."""
+        left = self._todo[len(self._done) :]
+        if self._at in left:
+            at = left.index(self._at)
+            left = left[:at] + left[at + 1 :]
+        return Report(self.migration.version, self.migration.direction, self.done, self._at, left)
+
+    def recording(self) -> None:
+        """From here on it is the record in the history that may fail."""
+        self._at = "the record in the history"
+
+    def _namespace(self, namespace: tuple[str, ...]) -> None:
+        text = _namespace_text(namespace)
+        self._base = len(self._done)
+        self._hear(StatementStarted(self.migration.version, None, text, 1, 1))
+        clock = time.monotonic()
+        self.engine.create_namespace(namespace)
+        self._hear(StatementFinished(self.migration.version, None, text, time.monotonic() - clock))
+
+    def _table(self, plan: TablePlan) -> Table | None:
+        """Do what is to be done to one table; the table that came out of it."""
+        for note in plan.notes:
+            self._note(plan.name, note)
+        self._next(f"reading table `{plan.name}`")
+        before = self.engine.table(plan.name)
+        expected = foreseen(plan, before)
+        rows = before.snapshot if plan.steps and before is not None and before.has_rows else None
+        if plan.wanted is not None:
+            self._next(f"marking table `{plan.name}`")
+        marker = replace(self.marker, before=rows.id if rows else None)
+        actual = self.publisher.publish(plan, before, marker, self._hear)
+        self._copied.clear()
+        if expected is None:
+            return None  # gone already, and nothing was planned for it
+        self._at = f"checking table `{expected.name}`"
+        self._verify(plan, before, expected, actual)
+        return actual if plan.wanted is not None else None
+
+    def _verify(self, plan: TablePlan, before: Table | None, expected: Table, actual: Table | None) -> None:
+        if actual is None:
+            raise EngineError(f"table `{expected.name}` is not there afterwards")
+        if expected.name != plan.name and self.engine.table(plan.name) is not None:
+            raise EngineError(f"table `{plan.name}` is still there under its old name")
+        verdict = verify(before, expected, actual)
+        if verdict.ignored:
+            raise EngineError(
+                f"the catalog said yes and did something else: {'; '.join(verdict.ignored)}",
+                "see whether this catalog can do it at all",
+            )
+        for fact in verdict.foreign:
+            self._note(expected.name, f"changed by somebody else meanwhile: {fact}")
+        if verdict.renumbered:
+            fields = ", ".join(verdict.renumbered)
+            self._note(expected.name, f"the catalog gave other field ids than foreseen: {fields}")
+            self.renumbered.add(plan.declared)
+        self._hear(TableVerified(self.migration.version, expected.name))
+
+    def _hear(self, event: Event) -> None:
+        """Keep account of what is done, and pass the event on, statements numbered within the migration."""
+        if isinstance(event, StatementStarted):
+            if event.number == 1:
+                self._copied.clear()  # the statements run from the first one again
+            self._next(event.text)
+            event = replace(event, number=self._base + event.number, of=len(self._todo))
+        elif isinstance(event, StatementFinished):
+            (self._copied if event.on_copy else self._done).append(event.text)
+        elif isinstance(event, TablePublished):
+            self._done += self._copied
+            self._copied.clear()
+        self.on_event(event)
+
+    def _next(self, text: str) -> None:
+        self._at = text
+        self.before_each(text)
+
+    def _note(self, table: TableName, text: str) -> None:
+        self.on_event(Noted(self.migration.version, table, text))
+
+
+def foreseen(plan: TablePlan, before: Table | None) -> Table | None:
+    """The table as the plan's steps will leave it; ``None`` where it is gone and stays so."""
+    if not plan.steps:
+        return before
+    return reduce(lambda table, step: fold(step, table), plan.steps, before or blank(plan))
+
+
+def statements(migration: MigrationPlan) -> tuple[str, ...]:
+    """All its statements as text, in order."""
+    namespaces = [_namespace_text(n) for n in migration.create_namespaces]
+    steps = [step for table in migration.tables for step in table.steps]
+    return (*namespaces, *(statement_text(s) for step in steps for s in step.statements))
+
+
+def _namespace_text(namespace: tuple[str, ...]) -> str:
+    return f"create namespace {format_path(namespace)}"

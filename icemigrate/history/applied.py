@@ -1,0 +1,59 @@
+"""Where one version stands in the history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from icemigrate.declare.version import Version
+
+Standing: TypeAlias = Literal["applied", "held", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Where one version stands.
+
+    :param applied_at: with time zone; for a held version, when it was last applied.
+    :param standing: ``held`` after a rollback (not pending, waits for ``--redo``); ``interrupted`` when
+        neither done nor undone.
+    """
+
+    version: Version
+    checksum: str
+    description: str
+    applied_at: datetime
+    applied_by: str = ""
+    duration_ms: int = 0
+    standing: Standing = "applied"
+
+
+def applied_to_json(applied: Applied) -> dict[str, Any]:
+    """Where a version stands, as JSON values."""
+    return {
+        "version": applied.version.text,
+        "checksum": applied.checksum,
+        "description": applied.description,
+        "applied_at": applied.applied_at.isoformat(),
+        "applied_by": applied.applied_by,
+        "duration_ms": applied.duration_ms,
+        "standing": applied.standing,
+    }
+
+
+def applied_from_json(json_: Mapping[str, Any]) -> Applied:
+    """Read what :func:`applied_to_json` wrote.
+
+    :raises KeyError, TypeError, ValueError: it is not that.
+    """
+    return Applied(
+        version=Version.parse(json_["version"]),
+        checksum=json_["checksum"],
+        description=json_["description"],
+        applied_at=datetime.fromisoformat(json_["applied_at"]),
+        applied_by=json_["applied_by"],
+        duration_ms=json_["duration_ms"],
+        standing=json_["standing"],
+    )
