@@ -53,6 +53,18 @@ class StatementFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class TablePublishing:
+    """The one commit of a table is about to be tried; whoever must not commit any more stops here.
+
+    :param number: which try it is, from 1.
+    """
+
+    version: str
+    table: TableName
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class TablePublished:
     """All that was done on a table's copy is on the table, in one commit; ``elapsed`` in seconds.
 
@@ -136,6 +148,7 @@ Event: TypeAlias = (
     | MigrationStarted
     | StatementStarted
     | StatementFinished
+    | TablePublishing
     | TablePublished
     | TableVerified
     | TableMarked

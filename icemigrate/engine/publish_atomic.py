@@ -22,7 +22,7 @@ from icemigrate.engine.publish import Listener, Telling, fold, run_step, stateme
 from icemigrate.engine.rebase import facts, require_untouched
 from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.errors import EngineError
-from icemigrate.events import TableMarked, TablePublished
+from icemigrate.events import TableMarked, TablePublished, TablePublishing
 from icemigrate.model.table import Table
 from icemigrate.plan import Step, TablePlan
 
@@ -112,6 +112,7 @@ class AtomicPublisher:
                 base = open_base(self._engine, foreseen.name)
                 if made is None or facts(base.table) != facts(made.before):
                     made = self._make(steps, base, foreseen, tell)
+                tell.on_event(TablePublishing(tell.version, foreseen.name, attempt))
                 try:
                     landed = land(
                         self._engine, base, _onto(base.table, made, steps), _dated(marker, plan, base)

@@ -16,6 +16,7 @@ from icemigrate.events import (
     StatementFinished,
     StatementStarted,
     TablePublished,
+    TablePublishing,
     TableVerified,
 )
 from icemigrate.executor.faults import Report
@@ -145,6 +146,8 @@ class Work:
             event = replace(event, number=self._base + event.number, of=len(self._todo))
         elif isinstance(event, StatementFinished):
             (self._copied if event.on_copy else self._done).append(event.text)
+        elif isinstance(event, TablePublishing):
+            self._next(f"the one commit of table `{event.table}`")
         elif isinstance(event, TablePublished):
             self._done += self._copied
             self._copied.clear()
