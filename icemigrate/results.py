@@ -247,6 +247,34 @@ class DoctorResult:
 
 
 @dataclass(frozen=True, slots=True)
+class RollbackResult:
+    """What ``rollback`` did.
+
+    :param rolled_back: versions in the order in which they were taken back; none where nothing was to be done.
+    :param elapsed_ms: from the first statement to the last record.
+    """
+
+    project: str
+    environment: str
+    rolled_back: tuple[str, ...]
+    elapsed_ms: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RevertResult:
+    """What ``revert`` wrote.
+
+    :param path: of the new file, as the user would type it.
+    :param notes: what the file cannot bring back.
+    """
+
+    project: str
+    path: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A fault or mistakes, as an output shows it.
 

@@ -29,6 +29,7 @@ from icemigrate.history.record import Record
 from icemigrate.history.undo_record import UndoRecord, pack_undo, unpack_undo
 from icemigrate.history.write import HistoryWriter
 from icemigrate.model.sides import State
+from icemigrate.plan import Direction
 
 TIMEOUT_S = 120.0
 """How long somebody waits for the lock, unless told otherwise: longer than a lease, so that a run after a
@@ -167,7 +168,7 @@ class Held:
         before = self.history()
         earlier = next((i for i in before.intents if i.version == version), None)
         self._undo_before = before.undo.get(version.text)
-        if earlier is not None and self._undo_before is not None:
+        if earlier is not None and self._undo_before is not None and intent.direction is Direction.APPLY:
             undo = with_first_states(unpack_undo(self._undo_before), undo)
         new = replace(intent, was=earlier.was if earlier else before.of(version))
 
@@ -176,9 +177,12 @@ class Held:
                 history,
                 applied=_with(history, version, _standing(record, version, "interrupted")),
                 intents=(*_others(history, version), new),
-                undo={**history.undo, version.text: pack_undo(undo)},
+                undo={**history.undo, **begun},
             )
 
+        # A rollback keeps what the version is undone from: it is gone on with by that, and so is a redo.
+        is_apply = intent.direction is Direction.APPLY
+        begun = {version.text: pack_undo(undo)} if is_apply else {}
         self._write("started", record, change, f"{version}: begins")
         return undo
 

@@ -8,7 +8,31 @@ migration changed goes back, field by field, by id.
 from __future__ import annotations
 
 from icemigrate.undo.asking import Asked, questions
+from icemigrate.undo.dependence import Blocker, blockers
+from icemigrate.undo.finding import find, names_of, uuid_of
+from icemigrate.undo.inverse import Sides, declared_again
+from icemigrate.undo.keeping import keep, narrowed
 from icemigrate.undo.planning import Place, Undo, plan_undo
-from icemigrate.undo.values import Options, Unanswered
+from icemigrate.undo.redoing import with_recorded_ids
+from icemigrate.undo.values import PLAIN, Options, Unanswered
 
-__all__ = ["Asked", "Options", "Place", "Unanswered", "Undo", "plan_undo", "questions"]
+__all__ = [
+    "PLAIN",
+    "Asked",
+    "Blocker",
+    "Options",
+    "Place",
+    "Sides",
+    "Unanswered",
+    "Undo",
+    "blockers",
+    "declared_again",
+    "find",
+    "keep",
+    "names_of",
+    "narrowed",
+    "plan_undo",
+    "questions",
+    "uuid_of",
+    "with_recorded_ids",
+]

@@ -1,0 +1,245 @@
+"""``rollback``: which versions are taken back, the plan of it, and doing it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from icemigrate import versions as installed
+from icemigrate.app.locking import journal
+from icemigrate.app.spark import open_engine
+from icemigrate.app.undoing import Undoing, Version, state_after
+from icemigrate.app.world import Opened, opened
+from icemigrate.changes.base import Problem
+from icemigrate.diagnostics import Diagnostic, Severity
+from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
+from icemigrate.events import Event, Noted
+from icemigrate.history.properties import Applied, History
+from icemigrate.model.sides import State
+from icemigrate.plan import Direction, Plan
+from icemigrate.plan_file import require_fresh
+from icemigrate.project import Project
+from icemigrate.results import PlanResult, RollbackResult, errors_of
+from icemigrate.undo import PLAIN, Options, blockers
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from icemigrate.engine.spark import SparkEngine
+
+
+@dataclass(slots=True)
+class _Spark:
+    """Spark, started when it is first needed."""
+
+    world: Opened
+    session: SparkSession | None
+    on_start: Callable[[], None]
+    engine: SparkEngine | None = None
+
+    def __call__(self) -> SparkEngine:
+        if self.engine is None:
+            if self.session is None:
+                self.on_start()
+            self.engine = open_engine(self.world.environment, self.session)
+        return self.engine
+
+
+def plan_rollback(
+    project: Project,
+    environment: str | None = None,
+    *,
+    to: str | None = None,
+    only: str | None = None,
+    options: Options = PLAIN,
+    spark: SparkSession | None = None,
+    on_start: Callable[[], None] = lambda: None,
+) -> PlanResult:
+    """The plan that takes versions back: the last one, all after ``to``, or ``only`` one.
+
+    Spark is started only where the files of a table have to be asked.
+
+    :param to: the version that stays the last; ``0`` takes everything back.
+    :param spark: a running session; without it one is started where it is needed.
+    :param on_start: called before Spark is started.
+    :raises UsageError: there is no such environment or version.
+    :raises ConflictError: a later migration depends on the one that alone shall be taken back.
+    :raises HistoryError: the history cannot be used, or holds nothing to undo a version from.
+    """
+    with opened(project, environment) as world:
+        history = world.history()
+        chosen = _chosen(history, to, only)
+        return _plan(world, history, chosen, options, _Spark(world, spark, on_start))
+
+
+def rollback(
+    project: Project,
+    plan: Plan,
+    *,
+    options: Options = PLAIN,
+    spark: SparkSession | None = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+    lock_timeout_s: float | None = None,
+) -> RollbackResult:
+    """Carry out a plan of :func:`plan_rollback`; made again under the lock, it must be the same.
+
+    :param options: those that the plan was made with.
+    :raises Mistakes: something cannot be undone.
+    :raises ConflictError: the plan has conflicts, or (:class:`~icemigrate.errors.StalePlan`) is stale.
+    :raises LockHeld: somebody else held the lock all the while.
+    :raises EngineError: Java, Spark or a statement failed.
+    """
+    from icemigrate import executor
+
+    if plan.is_empty:
+        return RollbackResult(project.name, plan.environment, (), 0)
+    notes: list[str] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Noted):
+            notes.append(f"{event.version}: {f'{event.table}: ' if event.table else ''}{event.text}")
+        on_event(event)
+
+    with opened(project, plan.environment) as world:
+        engine = open_engine(world.environment, spark)
+
+        def replan() -> Plan:
+            history = world.history()
+            chosen = [_applied(history, m.version) for m in plan.migrations]
+            if all(a.standing == "held" for a in chosen):
+                return replace(plan, migrations=())
+            fresh = _plan(world, history, chosen, options, _Spark(world, None, lambda: None, engine))
+            require_fresh(plan, fresh.plan)
+            require_undoable(fresh)
+            return fresh.plan
+
+        clock = time.monotonic()
+        held = journal(world, engine, lock_timeout_s)
+        records = executor.apply(plan, engine, held, listen, replan=replan)
+        return RollbackResult(
+            project=project.name,
+            environment=plan.environment,
+            rolled_back=tuple(r.version.text for r in records if r.version is not None),
+            elapsed_ms=round((time.monotonic() - clock) * 1000),
+            notes=tuple(notes),
+        )
+
+
+def require_undoable(result: PlanResult) -> None:
+    """Refuse a rollback that may not run.
+
+    :raises Mistakes: something cannot be undone.
+    :raises ConflictError: somebody changed since what the migration had changed.
+    """
+    if errors_of(result.diagnostics):
+        raise Mistakes(result.diagnostics)
+    conflicts = [c.fact for m in result.plan.migrations for c in m.conflicts]
+    if conflicts:
+        raise ConflictError(
+            f"the catalog is neither as the migration left it nor as it was before: {', '.join(conflicts)}",
+            "`--partial` undoes the rest and leaves these as they are",
+        )
+
+
+def _plan(
+    world: Opened, history: History, chosen: Sequence[Applied], options: Options, spark: _Spark
+) -> PlanResult:
+    versions = [_version(history, a) for a in chosen]
+    undoing = Undoing(world, spark, options)
+    planned = undoing.plan(versions, _state(history, versions))
+    plan = Plan(
+        project=world.project.name,
+        environment=world.environment.name,
+        catalog=world.catalog.identity,
+        catalog_name=world.environment.catalog.name,
+        migrations=planned.migrations,
+        applied=tuple((a.version.text, a.checksum) for a in history.applied),
+        based_on=undoing.actual,
+        base=history.state,
+        tool_version=installed.ICEMIGRATE,
+    )
+    return PlanResult(plan, tuple(_diagnostics(plan)))
+
+
+def _diagnostics(plan: Plan) -> list[Diagnostic]:
+    def told(version: str, problem: Problem, severity: Severity) -> Diagnostic:
+        return Diagnostic(problem.rule, f"{version}: {problem.message}", None, problem.hint, severity)
+
+    return [
+        *(told(m.version, p, Severity.ERROR) for m in plan.migrations for p in m.problems),
+        *(told(m.version, p, Severity.WARNING) for m in plan.migrations for p in m.warnings),
+    ]
+
+
+def _version(history: History, applied: Applied) -> Version:
+    record = history.undo_record(applied.version)
+    if record is None:
+        raise HistoryError(
+            f"the history holds nothing that {applied.version} could be undone from",
+            f"`icemigrate revert {applied.version}` writes a migration that leads back",
+        )
+    return Version(applied.version.text, applied.description, applied.checksum, record)
+
+
+def _state(history: History, versions: Sequence[Version]) -> State:
+    """The declared state as the versions left it: one that was cut short on its way was not recorded."""
+    forward = {i.version.text for i in history.intents if i.direction is Direction.APPLY}
+    state = history.state
+    for version in reversed(versions):
+        if version.version in forward:
+            state = state_after(version.record, state)
+    return state
+
+
+def _standing(history: History) -> list[Applied]:
+    """What can be taken back, the last first; one that was cut short before all others."""
+    there = [a for a in history.applied if a.standing != "held"]
+    return sorted(there, key=lambda a: (a.standing == "interrupted", a.version), reverse=True)
+
+
+def _chosen(history: History, to: str | None, only: str | None) -> list[Applied]:
+    if to is not None and only is not None:
+        raise UsageError("`--to` and `--only` exclude each other", "give one of them")
+    there = _standing(history)
+    if only is not None:
+        applied = _applied(history, only, "--only ")
+        if applied.standing == "held":
+            raise UsageError(f"--only {only}: it is rolled back already", "`apply --redo` applies it again")
+        _refuse_blocked(history, applied, there)
+        return [applied]
+    if to is not None:
+        number = (
+            0
+            if to.isascii() and to.isdigit() and int(to) == 0
+            else _applied(history, to, "--to ").version.number
+        )
+        return [a for a in there if a.version.number > number]
+    return there[:1]
+
+
+def _applied(history: History, text: str, option: str = "") -> Applied:
+    known = {a.version.number: a for a in history.applied}
+    if text.isascii() and text.isdigit() and int(text) in known:
+        return known[int(text)]
+    listed = ", ".join(a.version.text for a in sorted(history.applied, key=lambda a: a.version))
+    hint = f"applied are {listed}" if listed else "nothing is applied yet"
+    raise UsageError(f"{option}{text}: no migration of this version was applied", hint)
+
+
+def _refuse_blocked(history: History, applied: Applied, there: Sequence[Applied]) -> None:
+    """Refuse what later migrations depend on.
+
+    :raises ConflictError: with the later ones and the facts that they share.
+    """
+    later = [a for a in there if a.version > applied.version or a.applied_at > applied.applied_at]
+    records = [_version(history, a).record for a in later if a is not applied]
+    found = blockers(_version(history, applied).record, records)
+    if found:
+        listed = "; ".join(f"{b.version} ({', '.join(b.facts)})" for b in found)
+        before = max((a for a in there if a.version < applied.version), default=None, key=lambda a: a.version)
+        raise ConflictError(
+            f"{applied.version} cannot be taken back alone, since later migrations depend on it: {listed}",
+            f"`icemigrate rollback --to {before.version if before else 0}` takes all of them back",
+        )

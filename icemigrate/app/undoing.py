@@ -1,0 +1,115 @@
+"""Undo records, the tables as they are and what their manifests say, put together into plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from icemigrate.app.world import Opened
+from icemigrate.model.evidence import Evidence
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Table
+from icemigrate.model.undo_record import UndoRecord
+from icemigrate.plan import MigrationPlan
+from icemigrate.plan_table import trash_name
+from icemigrate.planner import Planned
+from icemigrate.undo import PLAIN, Options, Place, Undo, find, names_of, plan_undo, questions, uuid_of
+
+if TYPE_CHECKING:
+    from icemigrate.engine.spark import SparkEngine
+
+Tables = Mapping[TableName, Table | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version that is to be taken back, as the history knows it."""
+
+    version: str
+    description: str
+    checksum: str
+    record: UndoRecord
+
+
+@dataclass(slots=True)
+class Undoing:
+    """Plans undos in an environment whose catalog is open.
+
+    :param engine: gives Spark when a question about files comes up; not called where none does.
+    """
+
+    world: Opened
+    engine: Callable[[], SparkEngine]
+    options: Options = PLAIN
+    actual: dict[TableName, Table | None] = field(default_factory=dict)
+
+    def plan(self, versions: Iterable[Version], state: State) -> Planned:
+        """The plans of all versions, in the order given.
+
+        :raises EngineError: Java, Spark or a manifest failed.
+        :raises CatalogError: the catalog cannot be read.
+        """
+        versions = tuple(versions)
+        self.actual = self._load([v.record for v in versions], state)
+        undos = [
+            Undo(v.version, v.description, v.checksum, v.record, self._evidence(v.record)) for v in versions
+        ]
+        return plan_undo(undos, state, self.actual, self._place(), self.options)
+
+    def _place(self) -> Place:
+        world = self.world
+        return Place(world.project.name, world.environment.catalog.name, world.names.table)
+
+    def _load(self, records: Iterable[UndoRecord], state: State) -> dict[TableName, Table | None]:
+        """The tables that the records speak of, wherever they are called what by now."""
+        records, physical = tuple(records), self.world.names.table
+        tables = [(record.version, undo) for record in records for undo in record.tables]
+        names = {name for _, undo in tables for name in names_of(undo, state, physical)}
+        names |= {trash_name(name, version) for version in {v for v, _ in tables} for name in names}
+        catalog = self.world.catalog
+        actual = dict(catalog.load(sorted(names)))
+        lost = [undo for _, undo in tables if uuid_of(undo) is not None and find(undo, actual) is None]
+        if lost:
+            # Somebody renamed it: looked for by its uuid, in all of the catalog.
+            actual |= catalog.load([name for name in catalog.tables() if name not in actual])
+        return actual
+
+    def _evidence(self, record: UndoRecord) -> dict[TableName, Evidence]:
+        asked = questions(record, self.actual)
+        if not asked:
+            return {}
+        from icemigrate.engine.evidence import gather
+
+        engine = self.engine()
+        return {a.declared: gather(engine, a.name, a.questions) for a in asked}
+
+
+def inverse(
+    world: Opened, engine: SparkEngine, state: Callable[[], State]
+) -> Callable[[UndoRecord], MigrationPlan]:
+    """What plans the undo of a migration that failed on its way.
+
+    :param state: as declared before it.
+    """
+
+    def plan(record: UndoRecord) -> MigrationPlan:
+        undoing = Undoing(world, lambda: engine)
+        version = Version(record.version, "", "", record)
+        (migration,) = undoing.plan([version], state_after(record, state())).migrations
+        return migration
+
+    return plan
+
+
+def state_after(record: UndoRecord, state: State) -> State:
+    """The declared state as the migration was to leave it, for one that was cut short.
+
+    :param state: as declared before it.
+    """
+    for undo in record.tables:
+        name = undo.declared_after or undo.declared_before
+        assert name is not None, "a table of a migration is declared before it or after it"
+        state = state.after(name, undo.declared_before, undo.after)
+    return state
