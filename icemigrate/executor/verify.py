@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from icemigrate.catalog.capabilities import NAME_MAPPING, SPARK_ADDS
+from icemigrate.engine.port import TAG_PREFIX
 from icemigrate.merge import merge, rebind
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
@@ -105,7 +106,12 @@ def _foreign(before: Table | None, expected: Table, actual: Table) -> Iterator[s
         expected = replace(expected, properties=actual.properties)
     added = {key: value for key, value in actual.properties.items() if key in SPARK_ADDS}
     mapping = {key: value for key, value in actual.properties.items() if key == NAME_MAPPING}
-    expected = replace(expected, properties={**added, **expected.properties, **mapping})
+    # Our own tags come with the migration, put on the table before it is read back.
+    tags = {name: ref for name, ref in actual.refs.items() if name.startswith(TAG_PREFIX)}
+    refs = {name: ref for name, ref in expected.refs.items() if not name.startswith(TAG_PREFIX)}
+    expected = replace(
+        expected, properties={**added, **expected.properties, **mapping}, refs={**refs, **tags}
+    )
     yield from merge(expected, actual, expected).open
 
 
