@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from icemigrate.app.locking import journal
 from icemigrate.app.opening import as_mistakes, load_files
 from icemigrate.app.planning import plan_in
+from icemigrate.app.publishing import ways
 from icemigrate.app.spark import open_engine
 from icemigrate.app.world import Opened, opened
 from icemigrate.errors import ConflictError, Mistakes
@@ -78,10 +79,11 @@ def _again(world: Opened, plan: Plan) -> PlanResult:
     fresh = plan_in(
         world,
         loaded.migrations,
-        to=last if last in there else None,
+        to=last if last in there and plan.redo is None else None,
         # Facts that nobody disputes any more show in the comparison.
         overwrite=plan.overwrite,
         strict=False,
+        redo=plan.redo,
     )
     if plan.is_empty and not fresh.is_empty:
         return PlanResult(plan)
@@ -131,7 +133,7 @@ def _carry_out(
         return fresh.plan
 
     clock = time.monotonic()
-    records = executor.apply(plan, engine, journal, listen, replan=replan)
+    records = executor.apply(plan, engine, journal, listen, replan=replan, ways=ways(world, engine))
     return ApplyResult(
         project=world.project.name,
         environment=world.environment.name,

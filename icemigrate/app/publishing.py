@@ -9,6 +9,7 @@ from icemigrate.app.world import Opened
 if TYPE_CHECKING:
     from icemigrate.engine.publish import Publisher
     from icemigrate.engine.spark import SparkEngine
+    from icemigrate.executor import Ways
 
 
 def publisher(world: Opened, engine: SparkEngine, *, marked: bool = True) -> Publisher:
@@ -28,3 +29,10 @@ def publisher(world: Opened, engine: SparkEngine, *, marked: bool = True) -> Pub
     if environment.publish == "atomic" and can.compare_and_swap:
         return AtomicPublisher(engine, tags)
     return DirectPublisher(engine, tags)
+
+
+def ways(world: Opened, engine: SparkEngine) -> Ways:
+    """Both publishers of an environment: with the migration's marker, and without it for undoing."""
+    from icemigrate.executor import Ways
+
+    return Ways(publisher(world, engine), publisher(world, engine, marked=False))
