@@ -71,7 +71,7 @@ class Deployment:
     def plan(self) -> Plan:
         """What is pending."""
         history = self.read()
-        applied = {a.version.text for a in history.applied}
+        applied = {a.version.text for a in history.applied if a.standing == "applied"}
         waiting = {v: text for v, text in self.files.items() if v not in applied}
         return make_plan(
             waiting,

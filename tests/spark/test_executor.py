@@ -9,6 +9,7 @@ from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.events import Event, MigrationRecorded, Noted, StatementStarted, TableMarked
 from icemigrate.executor import Interrupted, apply
+from icemigrate.history.journal import Journal
 from icemigrate.history.record import Record
 from icemigrate.history.write import HistoryWriter
 from icemigrate.model.names import TableName
@@ -74,14 +75,14 @@ class Lake:
         self.prefix = f"{warehouse.catalog}.{namespace}"
         self.history = TableName((namespace,), "history")
         self.deployment = Deployment(self.catalog, self.history)
+        self.journal = Journal(HistoryWriter(self.engine, self.history, "market"))
         self.events: list[Event] = []
 
     def add(self, version: str, text: str, **values: object) -> None:
         self.deployment.files[version] = text.format(ns=self.namespace, **values)
 
     def apply(self, keep: timedelta | None = None) -> tuple[Record, ...]:
-        writer = HistoryWriter(self.engine, self.history, "market")
-        return apply(self.deployment.plan(), self.engine, writer, self.events.append, keep=keep)
+        return apply(self.deployment.plan(), self.engine, self.journal, self.events.append, keep=keep)
 
     def table(self, name: str = "trades") -> Table:
         table = self.catalog.load([TableName((self.namespace,), name)])[TableName((self.namespace,), name)]
@@ -207,21 +208,26 @@ def test_the_history_is_a_table_that_anyone_can_query(lake: Lake) -> None:
     first, second = lake.apply()
     rows = lake.rows(
         f"SELECT version, version_text, description, outcome, tables, size(statements), duration_ms, message "
-        f"FROM {lake.prefix}.history ORDER BY version"
+        f"FROM {lake.prefix}.history WHERE outcome != 'started' ORDER BY version"
     )
     tables = [f"{lake.namespace}.trades"]
     assert rows == [
         (1, "0001", "Make trades", "applied", tables, len(first.statements), first.duration_ms, None),
         (2, "0002", "Evolve trades", "applied", tables, len(second.statements), second.duration_ms, None),
     ]
-    times = lake.rows(f"SELECT started_at < finished_at FROM {lake.prefix}.history")
-    assert times == [(True,), (True,)]
+    times = lake.rows(f"SELECT started_at < finished_at FROM {lake.prefix}.history ORDER BY version, outcome")
+    assert times == [(True,), (None,), (True,), (None,)]
     history = lake.deployment.read()
     assert [(a.version.text, a.checksum) for a in history.applied] == [
         ("0001", first.checksum),
         ("0002", second.checksum),
     ]
-    assert len(lake.snapshots_of_main("history")) == 2, "one commit for each migration"
+    events = lake.rows(
+        f"SELECT s.summary['icemigrate.event'] FROM {lake.prefix}.history.snapshots s "
+        f"JOIN {lake.prefix}.history.history h USING (snapshot_id) ORDER BY h.made_current_at"
+    )
+    kinds = [kind for (kind,) in events if kind != "step"]
+    assert kinds == ["begun", "locked", "started", "applied", "started", "applied", "released"]
 
 
 def test_a_migration_that_stops_halfway_goes_on_when_it_is_applied_again(lake: Lake) -> None:
@@ -234,9 +240,8 @@ def test_a_migration_that_stops_halfway_goes_on_when_it_is_applied_again(lake: L
         if isinstance(event, StatementStarted) and "ADD COLUMN" in event.text:
             lake.spark.sql(f"ALTER TABLE {trades} ADD COLUMN venue string COMMENT 'Where'")
 
-    writer = HistoryWriter(lake.engine, lake.history, "market")
     with pytest.raises(Interrupted) as stopped:
-        apply(lake.deployment.plan(), lake.engine, writer, be_first)
+        apply(lake.deployment.plan(), lake.engine, lake.journal, be_first)
     fault = stopped.value
     assert "ADD COLUMN" in fault.failed
     assert any("RENAME COLUMN" in text for text in fault.done)
@@ -247,7 +252,8 @@ def test_a_migration_that_stops_halfway_goes_on_when_it_is_applied_again(lake: L
     assert lines.index("done before it:") < lines.index("not done:")
     assert "icemigrate apply" in (fault.hint or "")
     assert "\tat " not in fault.message
-    assert [a.version.text for a in lake.deployment.read().applied] == ["0001"]
+    standings = [(a.version.text, a.standing) for a in lake.deployment.read().applied]
+    assert standings == [("0001", "applied"), ("0002", "interrupted")]
     assert "icemigrate-0002" not in lake.table().refs
 
     (record,) = lake.apply()
@@ -306,7 +312,7 @@ def test_what_others_change_meanwhile_is_noted(lake: Lake) -> None:
         if isinstance(event, StatementStarted) and event.number == 2:
             lake.spark.sql(f"ALTER TABLE {lake.prefix}.trades SET TBLPROPERTIES ('their.key' = 'x')")
 
-    apply(plan, lake.engine, HistoryWriter(lake.engine, lake.history, "market"), meddle)
+    apply(plan, lake.engine, lake.journal, meddle)
     notes = [e.text for e in lake.events if isinstance(e, Noted)]
     assert any("their.key" in note for note in notes)
     assert lake.table().properties["their.key"] == "x"

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,8 +13,12 @@ import pytest
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.catalog.port import Catalog
 from icemigrate.declare.version import Version
+from icemigrate.engine.session import start
 from icemigrate.engine.spark import SparkEngine
-from icemigrate.errors import EngineError, HistoryError
+from icemigrate.errors import HeadMoved, HistoryError, LockHeld, LockLost
+from icemigrate.history.head import summary
+from icemigrate.history.intent import Intent
+from icemigrate.history.journal import Held, Journal
 from icemigrate.history.properties import FORMAT_KEY
 from icemigrate.history.read import read
 from icemigrate.history.record import SCHEMA, Record
@@ -20,6 +28,8 @@ from icemigrate.model.schema import Schema
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field, Primitive
+from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.plan import Direction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,32 +81,81 @@ def state(columns: int = 60) -> State:
     return State({table.name: table}, frozenset({("db",)}), frozenset({TableName(("db",), "gone")}))
 
 
+def undo_record(version: str) -> UndoRecord:
+    table = state().tables[TableName(("db",), "a")]
+    return UndoRecord(version, (TableUndo(None, table.name, None, table, None, table),))
+
+
+def intent(held: Held, version: str) -> Intent:
+    tables = {"local.db.a": "file:/a.metadata.json"}
+    return Intent(
+        Version.parse(version), Direction.APPLY, BEGAN, "ana", "ci", held.run, ("db.a", "db.b"), tables
+    )
+
+
+@contextmanager
+def held(engine: SparkEngine, name: TableName) -> Iterator[Held]:
+    writer = HistoryWriter(engine, name, "market")
+    with Journal(writer, timeout_s=0).held("apply", "ana", "ci") as journal:
+        yield journal
+
+
+def keep(engine: SparkEngine, name: TableName, after: State, *records: Record) -> None:
+    """Write one outcome after the other."""
+    with held(engine, name) as journal:
+        for row in records:
+            assert row.version is not None
+            version = row.version.text
+            started = replace(row, outcome="started", finished_at=None)
+            journal.begin(intent(journal, version), started, undo_record(version))
+            journal.end(row, after)
+
+
 def test_what_was_written_is_what_a_plan_reads(
     engine: SparkEngine, catalog: Catalog, name: TableName
 ) -> None:
-    writer = HistoryWriter(engine, name, "market")
     assert read(catalog, name, "market") is None
-    writer.prepare()
-    empty = read(catalog, name, "market")
-    assert empty is not None
-    assert (empty.applied, empty.state) == ((), EMPTY_STATE)
-    writer.record(record("0001"), state())
-    writer.prepare()
+    with held(engine, name):
+        empty = read(catalog, name, "market")
+        assert empty is not None
+        assert (empty.applied, empty.state, empty.intents) == ((), EMPTY_STATE, ())
+        assert empty.lock is not None
+        assert (empty.lock.user, empty.lock.host, empty.lock.action) == ("ana", "ci", "apply")
+    keep(engine, name, state(), record("0001"))
     history = read(catalog, name, "market")
     assert history is not None
     assert history.state == state()
+    assert (history.intents, history.lock) == ((), None)
+    assert history.undo_record(Version.parse("0001")) == undo_record("0001")
     (applied,) = history.applied
     assert (applied.version.text, applied.applied_by, applied.duration_ms) == ("0001", "ana", 1500)
     assert applied.applied_at == BEGAN + timedelta(seconds=1.5)
 
 
+def test_a_plan_reads_what_is_going_on(engine: SparkEngine, catalog: Catalog, name: TableName) -> None:
+    with held(engine, name) as journal:
+        started = replace(record("0001"), outcome="started", finished_at=None)
+        journal.begin(intent(journal, "0001"), started, undo_record("0001"))
+        seen = read(catalog, name, "market")
+        assert seen is not None
+        assert seen.lock is not None
+        assert seen.lock.step == "0001: begins"
+        assert seen.intent == intent(journal, "0001")
+        assert [(a.version.text, a.standing) for a in seen.applied] == [("0001", "interrupted")]
+        assert seen.undo_record(Version.parse("0001")) == undo_record("0001")
+        assert seen.state == EMPTY_STATE
+    # Nobody wrote an outcome: that is what a crash leaves behind, but for the lock.
+    after = read(catalog, name, "market")
+    assert after is not None
+    assert after.lock is None
+    assert after.intent == seen.intent
+
+
 def test_a_table_that_is_gone_leaves_no_property_behind(
     engine: SparkEngine, catalog: Catalog, name: TableName
 ) -> None:
-    writer = HistoryWriter(engine, name, "market")
-    writer.prepare()
-    writer.record(record("0001"), state())
-    writer.record(record("0002"), EMPTY_STATE)
+    keep(engine, name, state(), record("0001"))
+    keep(engine, name, EMPTY_STATE, record("0002"))
     history = read(catalog, name, "market")
     assert history is not None
     assert history.state == EMPTY_STATE
@@ -104,15 +163,12 @@ def test_a_table_that_is_gone_leaves_no_property_behind(
 
 
 def test_the_rows_hold_every_value(engine: SparkEngine, spark: SparkSession, name: TableName) -> None:
-    writer = HistoryWriter(engine, name, "market")
-    writer.prepare()
     rows = [
         record("0001"),
-        record("20261127203700", outcome="failed", message="no way", statements=(), tables=()),
+        record("20261127203700", outcome="failed", message="no way", statements=(), tables=(), run="r1"),
     ]
-    for row in rows:
-        writer.record(row, EMPTY_STATE)
-    seen = spark.sql(f"SELECT * FROM local.{name} ORDER BY version").collect()
+    keep(engine, name, EMPTY_STATE, *rows)
+    seen = spark.sql(f"SELECT * FROM local.{name} WHERE outcome != 'started' ORDER BY version").collect()
     assert [list(r.asDict()) for r in seen] == [[f.name for f in SCHEMA.fields]] * 2
     for wrote, got in zip(rows, seen, strict=True):
         values = got.asDict()
@@ -121,6 +177,11 @@ def test_the_rows_hold_every_value(engine: SparkEngine, spark: SparkSession, nam
         assert values == {key: value for key, value in expected.items() if key not in times}
         for key, value in times.items():
             assert value.astimezone(timezone.utc) == expected[key]
+    begun = spark.sql(
+        f"SELECT version, finished_at, duration_ms FROM local.{name} "
+        "WHERE outcome = 'started' ORDER BY version"
+    )
+    assert [tuple(r) for r in begun.collect()] == [(1, None, None), (20261127203700, None, None)]
 
 
 def test_a_history_of_another_project_is_left_alone(engine: SparkEngine, name: TableName) -> None:
@@ -128,46 +189,137 @@ def test_a_history_of_another_project_is_left_alone(engine: SparkEngine, name: T
     before = engine.metadata_json(name)
     with pytest.raises(HistoryError, match="belongs to project `market`"):
         HistoryWriter(engine, name, "other").prepare()
-    with pytest.raises(HistoryError, match="belongs to project `market`"):
-        HistoryWriter(engine, name, "other").record(record("0001"), EMPTY_STATE)
     assert engine.metadata_json(name) == before
 
 
 def test_a_history_of_a_newer_icemigrate_is_left_alone(
     engine: SparkEngine, spark: SparkSession, name: TableName
 ) -> None:
-    writer = HistoryWriter(engine, name, "market")
-    writer.prepare()
-    spark.sql(f"ALTER TABLE local.{name} SET TBLPROPERTIES ('{FORMAT_KEY}' = '99')")
-    with pytest.raises(HistoryError, match="newer icemigrate"):
-        writer.record(record("0001"), EMPTY_STATE)
+    with held(engine, name) as journal:
+        spark.sql(f"ALTER TABLE local.{name} SET TBLPROPERTIES ('{FORMAT_KEY}' = '99')")
+        started = replace(record("0001"), outcome="started", finished_at=None)
+        with pytest.raises(HistoryError, match="newer icemigrate"):
+            journal.begin(intent(journal, "0001"), started, undo_record("0001"))
     assert spark.table(f"local.{name}").count() == 0
-
-
-def test_of_two_who_record_at_once_one_wins(engine: SparkEngine, catalog: Catalog, name: TableName) -> None:
-    HistoryWriter(engine, name, "market").prepare()
-
-    class Slow(SparkEngine):
-        """Somebody else records between its look at the history and its own record."""
-
-        def table(self, name: TableName) -> Table | None:
-            seen = super().table(name)
-            HistoryWriter(engine, name, "market").record(record("0001"), state(1))
-            return seen
-
-    slow = Slow(engine._session, "local")
-    with pytest.raises(EngineError, match="somebody else"):
-        HistoryWriter(slow, name, "market").record(record("0002"), EMPTY_STATE)
-    history = read(catalog, name, "market")
-    assert history is not None
-    assert [a.version.text for a in history.applied] == ["0001"]
 
 
 def test_a_history_that_vanished_is_not_made_anew_by_a_record(
     engine: SparkEngine, spark: SparkSession, name: TableName
 ) -> None:
-    writer = HistoryWriter(engine, name, "market")
-    writer.prepare()
-    spark.sql(f"DROP TABLE local.{name}")
-    with pytest.raises(HistoryError, match="is gone"):
-        writer.record(record("0001"), EMPTY_STATE)
+    with held(engine, name) as journal:
+        spark.sql(f"DROP TABLE local.{name}")
+        with pytest.raises(HistoryError, match="is gone"):
+            journal.end(record("0001"), EMPTY_STATE)
+    assert engine.table(name) is None
+
+
+def test_rows_that_somebody_wrote_by_hand_are_seen(
+    engine: SparkEngine, spark: SparkSession, catalog: Catalog, name: TableName
+) -> None:
+    keep(engine, name, state(), record("0001"))
+    spark.sql(f"DELETE FROM local.{name} WHERE version = 1")
+    with pytest.raises(HistoryError, match="altered by hand"):
+        read(catalog, name, "market")
+    with pytest.raises(HistoryError, match="altered by hand"), held(engine, name):
+        pytest.fail("a history that was altered is nobody's lock")
+
+
+def test_a_compaction_is_no_harm(
+    engine: SparkEngine, spark: SparkSession, catalog: Catalog, name: TableName
+) -> None:
+    keep(engine, name, state(), record("0001"), record("0002"))
+    spark.sql(
+        f"CALL local.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))"
+    )
+    history = read(catalog, name, "market")
+    assert history is not None
+    assert history.state == state()
+    keep(engine, name, state(1), record("0003"))
+    assert spark.table(f"local.{name}").count() == 6
+
+
+def test_of_all_who_saw_one_head_one_moves_it(
+    engine: SparkEngine, warehouse: Warehouse, name: TableName
+) -> None:
+    HistoryWriter(engine, name, "market").prepare()
+    engines = [SparkEngine(start(warehouse.settings), warehouse.catalog) for _ in range(6)]
+
+    def swap(engine: SparkEngine, expected: int | None, number: int) -> int | None:
+        try:
+            return engine.append(
+                name, [], {"won": str(number)}, (), expected_head=expected, summary=summary("step", None)
+            )
+        except HeadMoved:
+            return None
+
+    with ThreadPoolExecutor(len(engines)) as pool:
+        for _ in range(12):
+            table = engine.table(name)
+            assert table is not None
+            assert table.snapshot is not None
+            seen = table.snapshot.id
+            results = list(pool.map(swap, engines, repeat(seen), range(len(engines))))
+            (winner,) = [i for i, head in enumerate(results) if head is not None]
+            after = engine.table(name)
+            assert after is not None
+            assert after.snapshot is not None
+            assert after.snapshot.id == results[winner]
+            assert after.properties["won"] == str(winner)
+
+
+def test_many_who_begin_at_once_take_turns(
+    engine: SparkEngine, warehouse: Warehouse, catalog: Catalog, name: TableName
+) -> None:
+    engine.create_namespace(name.namespace)
+    engines = [SparkEngine(start(warehouse.settings), warehouse.catalog) for _ in range(5)]
+    inside: list[int] = []
+    most: list[int] = []
+
+    def take_a_turn(number: int) -> str:
+        journal = Journal(HistoryWriter(engines[number], name, "market"), timeout_s=120)
+        with journal.held("apply", f"user{number}", "ci") as held:
+            inside.append(number)
+            most.append(len(inside))
+            version = f"{number + 1:04}"
+            started = record(version, outcome="started", finished_at=None)
+            held.begin(intent(held, version), started, undo_record(version))
+            held.end(record(version), state())
+            inside.remove(number)
+            return version
+
+    with ThreadPoolExecutor(len(engines)) as pool:
+        done = set(pool.map(take_a_turn, range(len(engines))))
+    assert most == [1] * 5
+    history = read(catalog, name, "market")
+    assert history is not None
+    assert {a.version.text for a in history.applied if a.standing == "applied"} == done
+    assert (history.lock, history.intents) == (None, ())
+
+
+def test_a_lock_that_was_taken_away_ends_the_work(
+    engine: SparkEngine, spark: SparkSession, name: TableName
+) -> None:
+    journal = Journal(HistoryWriter(engine, name, "market"), timeout_s=0)
+    with journal.held("apply", "ana", "ci") as mine:
+        with pytest.raises(LockHeld, match="held by ana on ci"), held(engine, name):
+            pytest.fail("there is one lock")
+        row = replace(
+            record("0001"), version=None, outcome="unlocked", action="unlock", message="it hung"
+        )
+        journal.unlock(journal.writer.read().head, row)
+        with pytest.raises(LockLost, match="taken away"):
+            mine.end(record("0001"), EMPTY_STATE)
+        with pytest.raises(LockLost):
+            mine.require()
+    rows = spark.sql(f"SELECT version, outcome, message FROM local.{name}").collect()
+    assert [tuple(r) for r in rows] == [(None, "unlocked", "it hung")]
+
+
+def test_a_lock_is_not_taken_from_someone_who_is_alive(engine: SparkEngine, name: TableName) -> None:
+    journal = Journal(HistoryWriter(engine, name, "market"), timeout_s=0)
+    with journal.held("apply", "ana", "ci") as mine:
+        seen = journal.writer.read().head
+        mine.lock.write("step")
+        with pytest.raises(LockHeld, match="its holder is alive"):
+            journal.unlock(seen, replace(record("0001"), version=None, outcome="unlocked"))
+        mine.require()
