@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from icemigrate.app.opening import open_project
 from icemigrate.events import Event
 from icemigrate.plan import Plan
-from icemigrate.results import ApplyResult, CheckResult, HistoryResult, PlanResult, Status
+from icemigrate.results import ApplyResult, CheckResult, DoctorResult, HistoryResult, PlanResult, Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,6 +88,15 @@ class Project:
         from icemigrate.app.reporting import history
 
         return history(self._project, self._environment)
+
+    def doctor(self, spark: bool = False) -> DoctorResult:
+        """Say what works here: Java, Spark, jars, catalog, storage, rights; writes nothing.
+
+        :param spark: start Spark too, and let it read the catalog.
+        """
+        from icemigrate.app.doctor import doctor
+
+        return doctor(self._project, self._environment, spark=spark)
 
     def show(self, table: str | None = None, at: str | None = None) -> str:
         """The declared tables as YAML that is itself a valid declaration.

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "status": "Show where each migration and each table stands.",
     "history": "Show who applied what, when, and how long it took.",
     "show": "Print the declared tables as YAML that is itself a valid declaration.",
+    "doctor": "Say what works here: Java, Spark, jars, catalog, storage, rights.",
     "completion": "Print the completion script for a shell.",
 }
 

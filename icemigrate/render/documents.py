@@ -13,6 +13,7 @@ from icemigrate.render.words import summarise
 from icemigrate.results import (
     ApplyResult,
     CheckResult,
+    DoctorResult,
     Failure,
     HistoryResult,
     PlanResult,
@@ -101,6 +102,18 @@ def apply_document(result: ApplyResult) -> Document:
         "applied": list(result.applied),
         "elapsed_ms": result.elapsed_ms,
         "notes": list(result.notes),
+    }
+
+
+def doctor_document(result: DoctorResult) -> Document:
+    """``schemas/doctor.schema.json``."""
+    return {
+        "project": result.project,
+        "environment": result.environment,
+        "ok": result.ok,
+        "checkups": [asdict(c) for c in result.checkups],
+        "catalog": result.catalog,
+        "abilities": [asdict(a) for a in result.abilities],
     }
 
 

@@ -8,12 +8,21 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from icemigrate.render import documents as doc
+from icemigrate.render.doctor_text import doctor_text
 from icemigrate.render.findings_text import check_text, failure_text
 from icemigrate.render.plan_markdown import check_markdown, plan_markdown
 from icemigrate.render.plan_text import plan_text
 from icemigrate.render.status_text import apply_text, history_text, status_text
 from icemigrate.render.style import PLAIN, Style
-from icemigrate.results import ApplyResult, CheckResult, Failure, HistoryResult, PlanResult, Status
+from icemigrate.results import (
+    ApplyResult,
+    CheckResult,
+    DoctorResult,
+    Failure,
+    HistoryResult,
+    PlanResult,
+    Status,
+)
 
 Renderer: TypeAlias = Callable[[Any, Style], str]
 
@@ -49,6 +58,7 @@ FORMATS: tuple[Format, ...] = (
             Status: status_text,
             HistoryResult: history_text,
             ApplyResult: apply_text,
+            DoctorResult: doctor_text,
             Failure: failure_text,
         },
     ),
@@ -60,6 +70,7 @@ FORMATS: tuple[Format, ...] = (
             Status: _json(doc.status_document),
             HistoryResult: _json(doc.history_document),
             ApplyResult: _json(doc.apply_document),
+            DoctorResult: _json(doc.doctor_document),
             Failure: _json(doc.failure_document),
         },
         for_programs=True,
