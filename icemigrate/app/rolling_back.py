@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate import versions as installed
 from icemigrate.app.locking import journal
+from icemigrate.app.publishing import ways
 from icemigrate.app.spark import open_engine
 from icemigrate.app.undoing import Undoing, Version, state_after
 from icemigrate.app.world import Opened, opened
@@ -117,7 +118,7 @@ def rollback(
 
         clock = time.monotonic()
         held = journal(world, engine, lock_timeout_s)
-        records = executor.apply(plan, engine, held, listen, replan=replan)
+        records = executor.apply(plan, engine, held, listen, replan=replan, ways=ways(world, engine))
         return RollbackResult(
             project=project.name,
             environment=plan.environment,

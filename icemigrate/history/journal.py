@@ -26,7 +26,7 @@ from icemigrate.history.lock import LEASE_S, Lock, boot_clock
 from icemigrate.history.properties import History, changes, encode
 from icemigrate.history.read import history_of
 from icemigrate.history.record import Record
-from icemigrate.history.undo_record import UndoRecord, pack_undo, unpack_undo
+from icemigrate.history.undo_record import UndoRecord, pack_undo
 from icemigrate.history.write import HistoryWriter
 from icemigrate.model.sides import State
 from icemigrate.plan import Direction
@@ -125,7 +125,7 @@ class Held:
     writer: HistoryWriter
     lock: Lock
     gone: LockInfo | None = None
-    _undo_before: str | None = None
+    _before: History | None = None
 
     @property
     def run(self) -> str:
@@ -161,15 +161,15 @@ class Held:
 
         :param record: the row, its outcome ``started``.
         :param undo: the tables before the migration, and what they are foreseen to be after it.
-        :returns: the undo record that was written.
+        :returns: the tables before the migration, as the first run of it found them.
         :raises LockLost: the lock is not ours any more; nothing was written.
         """
         version = intent.version
-        before = self.history()
+        before = self._before = self.history()
         earlier = next((i for i in before.intents if i.version == version), None)
-        self._undo_before = before.undo.get(version.text)
-        if earlier is not None and self._undo_before is not None and intent.direction is Direction.APPLY:
-            undo = with_first_states(unpack_undo(self._undo_before), undo)
+        kept = before.undo_record(version)
+        if earlier is not None and kept is not None and intent.direction is Direction.APPLY:
+            undo = with_first_states(kept, undo)
         new = replace(intent, was=earlier.was if earlier else before.of(version))
 
         def change(history: History) -> History:
@@ -209,24 +209,31 @@ class Held:
         self._write(record.outcome, record, change)
 
     def _ended(self, history: History, record: Record, version: Version) -> History:
-        was = next((i.was for i in history.intents if i.version == version), None)
-        undo = dict(history.undo)
+        intent = next((i for i in history.intents if i.version == version), None)
+        was = None if intent is None else intent.was
+        if record.outcome == "failed":
+            return self._as_before(history, version, was)
         if record.outcome == "applied":
-            now: Applied | None = _standing(record, version, "applied")
-        elif record.outcome == "rolled_back":
-            now = replace(was or _standing(record, version, "held"), standing="held")
+            now = _standing(record, version, "applied")
         else:
-            now = was
-            if self._undo_before is not None and was is not None:
-                undo[version.text] = self._undo_before
-            elif was is None:
-                undo.pop(version.text, None)
-        return replace(
-            history,
-            applied=_with(history, version, now),
-            intents=_others(history, version),
-            undo=undo,
-        )
+            now = replace(was or _standing(record, version, "held"), standing="held")
+        return replace(history, applied=_with(history, version, now), intents=_others(history, version))
+
+    def _as_before(self, history: History, version: Version, was: Applied | None) -> History:
+        """The history as if the version had not been begun: not by this run; and where this one applied what
+        an earlier run had left, not by that one either."""
+        before = self._before
+        assert before is not None, "what ends was begun"
+        undo = {v: packed for v, packed in history.undo.items() if v != version.text}
+        now = next((i for i in history.intents if i.version == version), None)
+        again = next((i for i in before.intents if i.version == version), None)
+        intents = _others(history, version)
+        if again is not None and now is not None and now.direction is Direction.ROLLBACK:
+            # An undo that did not begin: what it was to undo is as interrupted as it was.
+            was, intents = before.of(version), (*intents, again)
+        if was is not None and version.text in before.undo:
+            undo[version.text] = before.undo[version.text]
+        return replace(history, applied=_with(history, version, was), intents=intents, undo=undo)
 
     def _write(
         self, event: str, record: Record, change: Callable[[History], History], step: str | None = None
