@@ -14,6 +14,7 @@ from bench import lake
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.declare.author import document, dump
 from icemigrate.declare.files import load_migrations
+from icemigrate.history.head import summary
 from icemigrate.history.properties import Applied, History, encode
 from icemigrate.history.record import SCHEMA
 from icemigrate.model.json_form import schema_to_json
@@ -89,6 +90,7 @@ def _write_history(folder: Path, database: Path, tables: Sequence[Table]) -> Non
         "default-sort-order-id": 0,
         "properties": encode(history),
     }
+    metadata["snapshots"][0]["summary"] |= summary("applied", None)
     file = folder / "history.gz.metadata.json"
     file.write_bytes(gzip.compress(json.dumps(metadata).encode(), mtime=0))
     row = (lake.CATALOG_NAME, "icemigrate", "history", file.as_uri(), None, "TABLE")

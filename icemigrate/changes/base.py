@@ -155,6 +155,11 @@ class Pair:
         """The fields that are on both sides, old entry and new, in the new order."""
         return tuple((self.old[i], entry) for i, entry in self.new.items() if i in self.old)
 
+    @cached_property
+    def altered(self) -> tuple[tuple[Entry, Entry], ...]:
+        """Those of :attr:`kept` about which anything differs (but their place), what is below included."""
+        return tuple((old, new) for old, new in self.kept if old.field != new.field)
+
 
 @dataclass(frozen=True, slots=True)
 class Change(ABC):

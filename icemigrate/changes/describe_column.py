@@ -17,7 +17,7 @@ from icemigrate.changes.base import (
     Statement,
     Subject,
 )
-from icemigrate.changes.fields import FieldChange, has_no_description, kept_alike
+from icemigrate.changes.fields import FieldChange, altered_alike, has_no_description
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.sql.literals import string_sql
@@ -37,7 +37,7 @@ class DescribeColumn(FieldChange):
 
     @classmethod
     def detect(cls, pair: Pair) -> Iterator[DescribeColumn]:
-        for old, new in kept_alike(pair):
+        for old, new in altered_alike(pair):
             if pair.before is not None and old.field.doc != new.field.doc:
                 yield cls(pair.before.name, new.field.id, new.path, new.field.doc)
 

@@ -51,12 +51,12 @@ def field_scope(table: TableName, path: Path) -> str:
     return f"{table}.{format_path(path)}"
 
 
-def kept_alike(pair: Pair) -> Iterator[tuple[Entry, Entry]]:
-    """The kept fields whose kind of nesting is the same on both sides, old entry and new.
+def altered_alike(pair: Pair) -> Iterator[tuple[Entry, Entry]]:
+    """The altered fields whose kind of nesting is the same on both sides, old entry and new.
 
     A field that becomes nested, or nested in another way, is one refused change of type.
     """
-    return ((old, new) for old, new in pair.kept if not is_reshaped(old.field.type, new.field.type))
+    return ((old, new) for old, new in pair.altered if not is_reshaped(old.field.type, new.field.type))
 
 
 def is_reshaped(old: Type, new: Type) -> bool:

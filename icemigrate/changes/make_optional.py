@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Pair, Phase, Problem, Reversal, Reversible, Sql, Statement, Subject
-from icemigrate.changes.fields import FieldChange, kept_alike
+from icemigrate.changes.fields import FieldChange, altered_alike
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 
@@ -21,7 +21,7 @@ class MakeOptional(FieldChange):
 
     @classmethod
     def detect(cls, pair: Pair) -> Iterator[MakeOptional]:
-        for old, new in kept_alike(pair):
+        for old, new in altered_alike(pair):
             if pair.before is not None and old.field.required and not new.field.required:
                 yield cls(pair.before.name, new.field.id, new.path)
 

@@ -18,7 +18,7 @@ from icemigrate.changes.base import (
     Statement,
     Subject,
 )
-from icemigrate.changes.fields import FieldChange, kept_alike
+from icemigrate.changes.fields import FieldChange, altered_alike
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 
@@ -32,7 +32,7 @@ class MakeRequired(FieldChange):
 
     @classmethod
     def detect(cls, pair: Pair) -> Iterator[MakeRequired]:
-        for old, new in kept_alike(pair):
+        for old, new in altered_alike(pair):
             if pair.before is not None and new.field.required and not old.field.required:
                 yield cls(pair.before.name, new.field.id, new.path)
 

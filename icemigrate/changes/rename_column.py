@@ -44,7 +44,7 @@ class RenameColumn(FieldChange):
     def detect(cls, pair: Pair) -> Iterator[RenameColumn]:
         if pair.before is None:
             return
-        renamed = [both for both in pair.kept if both[0].field.name != both[1].field.name]
+        renamed = [both for both in pair.altered if both[0].field.name != both[1].field.name]
         for old, new in sorted(renamed, key=lambda both: -len(both[0].path)):
             yield cls(pair.before.name, old.field.id, old.path, new.field.name)
 

@@ -17,7 +17,7 @@ from icemigrate.changes.base import (
     Statement,
     Subject,
 )
-from icemigrate.changes.fields import FieldChange, kept_alike
+from icemigrate.changes.fields import FieldChange, altered_alike
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.model.types import JsonValue
@@ -38,7 +38,7 @@ class SetDefault(FieldChange):
 
     @classmethod
     def detect(cls, pair: Pair) -> Iterator[SetDefault]:
-        for old, new in kept_alike(pair):
+        for old, new in altered_alike(pair):
             a, b = old.field, new.field
             same = (a.write_default, a.initial_default) == (b.write_default, b.initial_default)
             if pair.before is not None and not same:

@@ -53,7 +53,7 @@ class WidenType(FieldChange):
     def detect(cls, pair: Pair) -> Iterator[WidenType]:
         if pair.both is None:
             return
-        for before, after in pair.kept:
+        for before, after in pair.altered:
             old, new = before.field.type, after.field.type
             if is_reshaped(old, new) or (not is_nested(old) and old != new):
                 yield cls(pair.both[0].name, after.field.id, after.path, old, new)

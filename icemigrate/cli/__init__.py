@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 
@@ -14,4 +15,10 @@ def main(args: Sequence[str] | None = None) -> int:
     from icemigrate.cli.group import icemigrate
     from icemigrate.cli.outcome import run
 
-    return run(icemigrate, args)
+    # A plan of a thousand tables holds millions of values and hardly a cycle: looking for garbage as often as
+    # Python does by default, and once more at the end of the process, costs a fifth of the time.
+    gc.set_threshold(20_000, 50, 1000)
+    try:
+        return run(icemigrate, args)
+    finally:
+        gc.freeze()

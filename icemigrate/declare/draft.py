@@ -24,6 +24,7 @@ class Node:
 
     :param shape: the class of a nested type, ``None`` for a primitive.
     :param leaf: a primitive's type; ``None`` where nobody has said it yet.
+    :param origin: the field that it was made from; given back as it is where nothing of it changed.
     """
 
     id: int
@@ -36,6 +37,7 @@ class Node:
     initial_default: JsonValue = None
     write_default: JsonValue = None
     children: dict[str, Node] = field(default_factory=dict)
+    origin: Field | None = None
 
     @property
     def path(self) -> Path:
@@ -63,8 +65,17 @@ class Node:
     @property
     def field(self) -> Field:
         """The field with everything below."""
+        type_, was = self.type, self.origin
+        if (
+            was is not None
+            and was.type == type_
+            and (was.id, was.name, was.required, was.doc) == (self.id, self.name, self.required, self.doc)
+            and was.initial_default is self.initial_default
+            and was.write_default is self.write_default
+        ):
+            return was
         return Field(
-            self.id, self.name, self.type, self.required, self.doc, self.initial_default, self.write_default
+            self.id, self.name, type_, self.required, self.doc, self.initial_default, self.write_default
         )
 
     def walk(self) -> Iterator[Node]:
@@ -111,6 +122,7 @@ class Draft:
             one.doc,
             one.initial_default,
             one.write_default,
+            origin=one,
         )
         parent.children[one.name] = node
         if isinstance(one.type, (Struct, List, Map)):

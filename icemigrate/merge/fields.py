@@ -47,6 +47,8 @@ def merge_schema(verdicts: Verdicts, known: Mapping[int, Entry], wanted: Schema,
     schema = _drop_fields(verdicts, known, want, have, actual)
     for field_id, entry in want.items():
         base = known.get(field_id)
+        if base is not None and base.field == entry.field:
+            continue
         there = have.get(field_id)
         if there is not None:
             schema = _merge_aspects(verdicts, base, entry, there, schema)
@@ -56,7 +58,7 @@ def merge_schema(verdicts: Verdicts, known: Mapping[int, Entry], wanted: Schema,
             schema = _add_field(verdicts, entry, want, schema)
         elif entry.parent in known and entry.parent not in have:
             subject = ("columns", format_path(entry.path))
-            verdicts.decide(subject, ABSENT, _shown(entry.field), _PARENT_GONE)
+            verdicts.refuse(subject, ABSENT, _shown(entry.field), _PARENT_GONE)
     return schema
 
 
@@ -116,7 +118,7 @@ def _note_vanished(verdicts: Verdicts, base: Entry, want: Entry) -> None:
     """A field that somebody else dropped: a conflict only where the migration wants something of it."""
     if aspects(base.field) != aspects(want.field):
         subject = ("columns", format_path(base.path))
-        verdicts.decide(subject, _shown(base.field), _shown(want.field), ABSENT)
+        verdicts.refuse(subject, _shown(base.field), _shown(want.field), ABSENT)
 
 
 def _shown(f: Field) -> Shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -100,6 +101,7 @@ def type_from_json(json: Any) -> Type:
     raise BadMetadata(f"unknown type {kind!r}")
 
 
+@functools.lru_cache(maxsize=1024)
 def _primitive_from_text(text: str) -> Type:
     if text in PRIMITIVES:
         return Primitive(text)
@@ -134,6 +136,9 @@ def field_to_json(field: Field) -> dict[str, Any]:
 
 def field_from_json(json: Json) -> Field:
     """Read a struct field."""
+    type_ = json["type"]
+    if isinstance(type_, str) and len(json) == 4 + ("doc" in json):
+        return _plain_field(json["id"], json["name"], type_, json["required"], json.get("doc"))
     return Field(
         id=json["id"],
         name=json["name"],
@@ -143,6 +148,16 @@ def field_from_json(json: Json) -> Field:
         initial_default=json.get("initial-default"),
         write_default=json.get("write-default"),
     )
+
+
+@functools.lru_cache(maxsize=16_384)
+def _plain_field(id_: int, name: str, type_: str, required: bool, doc: str | None) -> Field:
+    """A field without fields below it and without defaults.
+
+    Tables of a lake have many columns in common, and the history has every column of the catalog once more:
+    one value for all of them takes less memory, and is compared by a glance.
+    """
+    return Field(id_, name, _primitive_from_text(type_), required, doc)
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
