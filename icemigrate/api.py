@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING
 from icemigrate.app.opening import open_project
 from icemigrate.events import Event
 from icemigrate.plan import Plan
-from icemigrate.results import ApplyResult, CheckResult, DoctorResult, HistoryResult, PlanResult, Status
+from icemigrate.results import (
+    ApplyResult,
+    CheckResult,
+    DoctorResult,
+    HistoryResult,
+    PlanResult,
+    RevertResult,
+    RollbackResult,
+    Status,
+)
+from icemigrate.undo import PLAIN, Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,15 +57,18 @@ class Project:
 
         return check(self._project)
 
-    def plan(self, to: str | None = None, overwrite: Iterable[str] = ()) -> PlanResult:
+    def plan(
+        self, to: str | None = None, overwrite: Iterable[str] = (), redo: str | None = None
+    ) -> PlanResult:
         """Plan the pending migrations against the catalog; starts no JVM.
 
         :param to: the last version to plan.
         :param overwrite: facts (``table:subject``) that are set whatever the catalog has now.
+        :param redo: plan this version alone, which was rolled back.
         """
         from icemigrate.app.planning import plan
 
-        return plan(self._project, self._environment, to=to, overwrite=overwrite)
+        return plan(self._project, self._environment, to=to, overwrite=overwrite, redo=redo)
 
     def apply(
         self,
@@ -76,6 +89,45 @@ class Project:
             require_ready(result)
             result = result.plan
         return apply(self._project, result, spark=spark, on_event=on_event)
+
+    def plan_rollback(
+        self,
+        to: str | None = None,
+        only: str | None = None,
+        options: Options = PLAIN,
+        spark: SparkSession | None = None,
+    ) -> PlanResult:
+        """Plan taking migrations back: the last one, all after ``to``, or ``only`` one.
+
+        :param spark: a running session; Spark is started only where files have to be asked.
+        """
+        from icemigrate.app.rolling_back import plan_rollback
+
+        return plan_rollback(self._project, self._environment, to=to, only=only, options=options, spark=spark)
+
+    def rollback(
+        self,
+        to: str | None = None,
+        only: str | None = None,
+        options: Options = PLAIN,
+        spark: SparkSession | None = None,
+        on_event: Callable[[Event], None] = lambda event: None,
+    ) -> RollbackResult:
+        """Take migrations back; asks nobody.
+
+        :param options: what to do about what cannot be undone, and about newer rows.
+        """
+        from icemigrate.app.rolling_back import require_undoable, rollback
+
+        result = self.plan_rollback(to, only, options, spark)
+        require_undoable(result)
+        return rollback(self._project, result.plan, options=options, spark=spark, on_event=on_event)
+
+    def revert(self, version: str) -> RevertResult:
+        """Write the next migration file, one that undoes ``version``."""
+        from icemigrate.app.reverting import revert
+
+        return revert(self._project, version)
 
     def status(self) -> Status:
         """Where each migration and each table stands."""

@@ -145,6 +145,7 @@ class Plan:
         snapshots left out, so that appended rows make nothing stale.
     :param base: the declared state that the history held.
     :param overwrite: facts that are set whatever the catalog has.
+    :param redo: the held version that it applies again; ``None`` where it applies what is pending.
     """
 
     project: str
@@ -157,6 +158,7 @@ class Plan:
     base: State = field(default_factory=State)
     overwrite: frozenset[str] = frozenset()
     tool_version: str = ""
+    redo: str | None = None
 
     @property
     def ready(self) -> bool:

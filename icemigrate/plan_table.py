@@ -122,12 +122,17 @@ def plan_table(
     if goal is None:
         return _drop(case, actual)
     if base is None:
-        return _first_mention(case, goal, actual.get(name), wanted.name in former)
+        trashed = actual.get(trash_name(name, version))
+        return _first_mention(case, goal, actual.get(name), wanted.name in former, trashed)
     return _known(case, goal, base, actual)
 
 
-def _first_mention(case: _Case, goal: Table, there: Table | None, reused: bool) -> Outcome:
+def _first_mention(
+    case: _Case, goal: Table, there: Table | None, reused: bool, trashed: Table | None
+) -> Outcome:
     owner = f"{case.surroundings.project}/{case.version}"
+    if there is None and trashed is not None and trashed.properties.get(CREATED_BY_PROPERTY) == owner:
+        return _out_of_the_trash(case, goal, trashed)
     if there is None:
         made = replace(goal, properties={**goal.properties, CREATED_BY_PROPERTY: owner})
         if reused and made.location is None:
@@ -156,6 +161,17 @@ def _partition_afterwards(made: Table, surroundings: Surroundings) -> bool:
     first = made.schema.fields[0].id if made.schema.fields else None
     by_first = any(first in f.source_ids for f in made.spec.live)
     return by_first and not surroundings.partitions_by_first_column
+
+
+def _out_of_the_trash(case: _Case, goal: Table, trashed: Table) -> Outcome:
+    """The table that this very migration made before it was rolled back, rows and all."""
+    rename = RenameTable(trashed.name, case.name)
+    there = rename.apply(trashed)
+    nothing = replace(there, schema=Schema(), properties={})
+    merged = merge(nothing, goal, there, case.wanted.positions, case.surroundings.overwrite)
+    return _alter(
+        case, there, merged, trashed.name, [Found(rename, trashed)], ["comes back out of the trash"]
+    )
 
 
 def _adopt(case: _Case, goal: Table, there: Table) -> Outcome:

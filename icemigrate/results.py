@@ -250,7 +250,7 @@ class DoctorResult:
 class RollbackResult:
     """What ``rollback`` did.
 
-    :param rolled_back: versions in the order in which they were taken back; none where nothing was to be done.
+    :param rolled_back: versions in the order in which they were taken back; none where nothing was to do.
     :param elapsed_ms: from the first statement to the last record.
     """
 

@@ -12,6 +12,7 @@ from icemigrate.app.opening import as_mistakes, load_files
 from icemigrate.app.planning import plan_in
 from icemigrate.app.publishing import ways
 from icemigrate.app.spark import open_engine
+from icemigrate.app.undoing import inverse
 from icemigrate.app.world import Opened, opened
 from icemigrate.errors import ConflictError, Mistakes
 from icemigrate.events import Event, Noted
@@ -133,7 +134,15 @@ def _carry_out(
         return fresh.plan
 
     clock = time.monotonic()
-    records = executor.apply(plan, engine, journal, listen, replan=replan, ways=ways(world, engine))
+    records = executor.apply(
+        plan,
+        engine,
+        journal,
+        listen,
+        replan=replan,
+        ways=ways(world, engine),
+        inverse=inverse(world, engine, lambda: world.history().state),
+    )
     return ApplyResult(
         project=world.project.name,
         environment=world.environment.name,

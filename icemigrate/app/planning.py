@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from icemigrate import versions
 from icemigrate.app.folding import Folding
 from icemigrate.app.opening import as_mistakes, known_version, load_files
+from icemigrate.app.redoing import Redo, find_redo
 from icemigrate.app.standing import standing
 from icemigrate.app.world import Opened, opened
 from icemigrate.declare.migration import UNSET, MigrationFile
@@ -18,7 +19,7 @@ from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan, Plan
-from icemigrate.plan_table import Surroundings
+from icemigrate.plan_table import Surroundings, trash_name
 from icemigrate.planner import plan_migrations
 from icemigrate.project import Project
 from icemigrate.results import PlanResult
@@ -30,12 +31,14 @@ def plan(
     *,
     to: str | None = None,
     overwrite: Iterable[str] = (),
+    redo: str | None = None,
 ) -> PlanResult:
     """Plan all pending migrations, or those up to a version.
 
     :param environment: ``None`` for the project's default.
     :param to: the last version to plan.
     :param overwrite: facts (``table:subject``) that are set whatever the catalog has now.
+    :param redo: plan this version alone, which was rolled back.
     :raises UsageError: there is no such environment, version or conflict.
     :raises Mistakes: files hold mistakes, or do not fit the history.
     :raises CatalogError: the catalog cannot be read.
@@ -44,7 +47,7 @@ def plan(
     loaded = load_files(project)
     as_mistakes(loaded.diagnostics)
     with opened(project, environment) as world:
-        result = plan_in(world, loaded.migrations, to=to, overwrite=overwrite)
+        result = plan_in(world, loaded.migrations, to=to, overwrite=overwrite, redo=redo)
     notes = dict.fromkeys((*loaded.diagnostics, *result.diagnostics))
     return PlanResult(result.plan, tuple(sorted(notes, key=sort_key)))
 
@@ -56,6 +59,7 @@ def plan_in(
     to: str | None = None,
     overwrite: Iterable[str] = (),
     strict: bool = True,
+    redo: str | None = None,
 ) -> PlanResult:
     """Plan in an environment whose catalog is open; as :func:`plan`.
 
@@ -68,10 +72,17 @@ def plan_in(
     if to is not None:
         last = known_version(tuple(files), to, "--to")
         pending = tuple(f for f in pending if f.version.number <= last)
+    again = None if redo is None else find_redo(history, files, redo)
+    if again is not None:
+        pending = (again.file,)
     # Nothing to apply needs no look at the tables.
     names = _names(pending, history.state) if pending else frozenset()
-    actual = world.catalog.load(sorted(map(world.names.table, names)))
-    given = _Given(world, pending, history, dict(actual), frozenset(world.catalog.namespaces()))
+    physical = {world.names.table(name) for name in names}
+    if again is not None:
+        # A table that it made the first time was put into the trash.
+        physical |= {trash_name(name, again.file.version.text) for name in physical}
+    actual = world.catalog.load(sorted(physical))
+    given = _Given(world, pending, history, dict(actual), frozenset(world.catalog.namespaces()), again)
     facts = frozenset(overwrite)
     result = given.plan(facts)
     if strict:
@@ -88,11 +99,15 @@ class _Given:
     history: History
     actual: dict[TableName, Table | None]
     namespaces: frozenset[tuple[str, ...]]
+    redo: Redo | None = None
 
     def plan(self, overwrite: frozenset[str]) -> PlanResult:
         world, folding = self.world, Folding()
+        pending = folding.pending(self.pending)
+        if self.redo is not None:
+            pending = tuple(map(self.redo.pending, pending))
         planned = plan_migrations(
-            folding.pending(self.pending),
+            pending,
             self.history.state,
             self.actual,
             Surroundings(
@@ -125,6 +140,7 @@ class _Given:
             base=self.history.state,
             overwrite=overwrite,
             tool_version=versions.ICEMIGRATE,
+            redo=None if self.redo is None else self.redo.file.version.text,
         )
 
 

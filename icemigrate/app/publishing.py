@@ -32,7 +32,12 @@ def publisher(world: Opened, engine: SparkEngine, *, marked: bool = True) -> Pub
 
 
 def ways(world: Opened, engine: SparkEngine) -> Ways:
-    """Both publishers of an environment: with the migration's marker, and without it for undoing."""
+    """Both publishers of an environment: with the migration's marker, and for undoing without it.
+
+    What is undone of a table is one metadata commit already, and may assert the table's snapshot, which a
+    copy does not have: so it is made on the table itself.
+    """
+    from icemigrate.engine.publish_direct import DirectPublisher
     from icemigrate.executor import Ways
 
-    return Ways(publisher(world, engine), publisher(world, engine, marked=False))
+    return Ways(publisher(world, engine), DirectPublisher(engine, tags=False))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
-from icemigrate.cli.options import overwrite_option, to_option
+from icemigrate.cli.options import lock_timeout_option, overwrite_option, to_option
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -21,19 +21,26 @@ if TYPE_CHECKING:
 @click.argument("plan_file", metavar="[PLAN]", required=False, type=click.Path(path_type=Path))
 @to_option
 @overwrite_option
+@click.option("--redo", metavar="VERSION", help="This version alone, which was rolled back.")
 @click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@lock_timeout_option
 @format_option("text", "json")
 @global_options
 @pass_settings
 def command(
-    settings: Settings, plan_file: Path | None, to: str | None, overwrite: tuple[str, ...], auto_approve: bool
+    settings: Settings,
+    plan_file: Path | None,
+    to: str | None,
+    overwrite: tuple[str, ...],
+    redo: str | None,
+    auto_approve: bool,
 ) -> ExitCode:
     """Do it: plan, ask, run, verify, record.
 
     With PLAN, a file that `plan --out` wrote, exactly that plan is done, or none.
     """
     project = settings.open_project()
-    result = _plan(settings, project, plan_file, to, overwrite)
+    result = _plan(settings, project, plan_file, to, overwrite, redo)
     _show(settings, result)
     if not result.ready:
         return result.obstacle
@@ -44,12 +51,19 @@ def command(
 
 
 def _plan(
-    settings: Settings, project: Project, plan_file: Path | None, to: str | None, overwrite: tuple[str, ...]
+    settings: Settings,
+    project: Project,
+    plan_file: Path | None,
+    to: str | None,
+    overwrite: tuple[str, ...],
+    redo: str | None,
 ) -> PlanResult:
+    if redo is not None and (plan_file is not None or to is not None):
+        raise UsageError("`--redo` applies one version alone", "leave the plan's file and `--to` away")
     if plan_file is None:
         from icemigrate.app.planning import plan
 
-        return plan(project, settings.environment, to=to, overwrite=overwrite)
+        return plan(project, settings.environment, to=to, overwrite=overwrite, redo=redo)
     if to is not None or overwrite:
         raise UsageError("a saved plan is done as it is", "leave `--to` and `--overwrite` to `plan --out`")
     from icemigrate.app.applying import ready_plan

@@ -17,6 +17,8 @@ from icemigrate.results import (
     Failure,
     HistoryResult,
     PlanResult,
+    RevertResult,
+    RollbackResult,
     Status,
 )
 
@@ -115,6 +117,22 @@ def doctor_document(result: DoctorResult) -> Document:
         "catalog": result.catalog,
         "abilities": [asdict(a) for a in result.abilities],
     }
+
+
+def rollback_document(result: RollbackResult) -> Document:
+    """``schemas/rollback.schema.json``."""
+    return {
+        "project": result.project,
+        "environment": result.environment,
+        "rolled_back": list(result.rolled_back),
+        "elapsed_ms": result.elapsed_ms,
+        "notes": list(result.notes),
+    }
+
+
+def revert_document(result: RevertResult) -> Document:
+    """``schemas/revert.schema.json``."""
+    return {"project": result.project, "path": result.path, "notes": list(result.notes)}
 
 
 def failure_document(failure: Failure) -> Document:

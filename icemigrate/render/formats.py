@@ -12,7 +12,7 @@ from icemigrate.render.doctor_text import doctor_text
 from icemigrate.render.findings_text import check_text, failure_text
 from icemigrate.render.plan_markdown import check_markdown, plan_markdown
 from icemigrate.render.plan_text import plan_text
-from icemigrate.render.status_text import apply_text, history_text, status_text
+from icemigrate.render.status_text import apply_text, history_text, revert_text, rollback_text, status_text
 from icemigrate.render.style import PLAIN, Style
 from icemigrate.results import (
     ApplyResult,
@@ -21,6 +21,8 @@ from icemigrate.results import (
     Failure,
     HistoryResult,
     PlanResult,
+    RevertResult,
+    RollbackResult,
     Status,
 )
 
@@ -58,6 +60,8 @@ FORMATS: tuple[Format, ...] = (
             Status: status_text,
             HistoryResult: history_text,
             ApplyResult: apply_text,
+            RollbackResult: rollback_text,
+            RevertResult: revert_text,
             DoctorResult: doctor_text,
             Failure: failure_text,
         },
@@ -70,6 +74,8 @@ FORMATS: tuple[Format, ...] = (
             Status: _json(doc.status_document),
             HistoryResult: _json(doc.history_document),
             ApplyResult: _json(doc.apply_document),
+            RollbackResult: _json(doc.rollback_document),
+            RevertResult: _json(doc.revert_document),
             DoctorResult: _json(doc.doctor_document),
             Failure: _json(doc.failure_document),
         },

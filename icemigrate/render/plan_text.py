@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from icemigrate.changes.base import Hazard, Reversible
 from icemigrate.merge import Conflict
-from icemigrate.plan import MigrationPlan, PlannedChange, Step, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, PlannedChange, Step, TablePlan
 from icemigrate.render import words
 from icemigrate.render.findings_text import diagnostics_lines
 from icemigrate.render.style import Style
@@ -36,19 +36,19 @@ def _migration(migration: MigrationPlan, style: Style) -> Iterator[str]:
     for namespace in migration.create_namespaces:
         yield f"{_INDENT}{style.symbol('+')} create namespace {words.one_line('.'.join(namespace))}"
     for table in migration.tables:
-        yield from (f"{_INDENT}{line}" for line in _table(table, migration.unconsented, style))
+        yield from (f"{_INDENT}{line}" for line in _table(table, migration, style))
     if not migration.tables and not migration.create_namespaces:
         yield f"{_INDENT}{style.dim('nothing to do')}"
 
 
-def _table(table: TablePlan, unconsented: tuple[Hazard, ...], style: Style) -> Iterator[str]:
+def _table(table: TablePlan, migration: MigrationPlan, style: Style) -> Iterator[str]:
     yield f"{style.symbol(words.table_symbol(table))} {style.bold(words.one_line(words.table_label(table)))}"
     for step in table.steps:
-        yield from (f"{_INDENT * 2}{line}" for line in _step(step, unconsented, style))
+        yield from (f"{_INDENT * 2}{line}" for line in _step(step, migration.unconsented, style))
     for note in table.notes:
         yield f"{_INDENT * 2}{style.dim(f'note: {words.one_line(note)}')}"
     for conflict in table.conflicts:
-        yield from (f"{_INDENT * 2}{line}" for line in _conflict(conflict, style))
+        yield from (f"{_INDENT * 2}{line}" for line in _conflict(conflict, migration.direction, style))
     if not (table.steps or table.notes or table.conflicts):
         yield f"{_INDENT * 2}{style.dim('nothing to do')}"
 
@@ -70,10 +70,10 @@ def _change(change: PlannedChange, unconsented: tuple[Hazard, ...], style: Style
     yield f"{_INDENT}{paint(words.one_line(words.reversal_text(change.reversal)))}"
 
 
-def _conflict(conflict: Conflict, style: Style) -> Iterator[str]:
+def _conflict(conflict: Conflict, direction: Direction, style: Style) -> Iterator[str]:
     yield style.bad(f"! conflict: {words.one_line(conflict.fact)}")
     for label, value in (("base", conflict.base), ("wanted", conflict.wanted), ("actual", conflict.actual)):
         yield f"{_INDENT * 2}{label:<7} {words.one_line(value)}"
-    first, second = words.ways_out(conflict)
+    first, second = words.ways_out(conflict, direction)
     yield f"{_INDENT * 2}either  {first}"
     yield f"{_INDENT * 2}or      {words.one_line(second)}"

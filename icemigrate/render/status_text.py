@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from icemigrate.render import words
 from icemigrate.render.style import Style
-from icemigrate.results import ApplyResult, HistoryResult, Status
+from icemigrate.results import ApplyResult, HistoryResult, RevertResult, RollbackResult, Status
 
 _GAP = "  "
 
@@ -95,6 +95,29 @@ def apply_text(result: ApplyResult, style: Style) -> str:
             f"{', '.join(result.applied)}."
         )
     return "\n".join(lines) + "\n"
+
+
+def rollback_text(result: RollbackResult, style: Style) -> str:
+    """What was taken back."""
+    lines = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
+    if not result.rolled_back:
+        lines.append("Nothing to roll back: no migration is applied.")
+    else:
+        what = words.count(len(result.rolled_back), "migration")
+        lines.append(
+            f"{style.good('Rolled back')} {what} in {result.environment} "
+            f"in {words.duration(result.elapsed_ms)}: {', '.join(result.rolled_back)}."
+        )
+        lines.append(
+            "Held from now on; `icemigrate apply --redo VERSION` applies one again, its file mended or not."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def revert_text(result: RevertResult, style: Style) -> str:
+    """The file that was written."""
+    notes = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
+    return "\n".join([*notes, result.path]) + "\n"
 
 
 def _columns(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...], style: Style) -> list[str]:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 
 from icemigrate.changes.base import Hazard, Reversal, Reversible, Sql, Statement
 from icemigrate.merge import Conflict
-from icemigrate.plan import MigrationPlan, Plan, PlannedChange, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, TablePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,9 @@ def summary_line(plan: Plan) -> str:
     if plan.is_empty:
         return "Nothing to apply: every migration file is applied."
     s = summarise(plan)
+    title = "Rollback" if plan.direction is Direction.ROLLBACK else "Plan"
     line = (
-        f"Plan: {count(s.migrations, 'migration')}, {count(s.tables, 'table')}: "
+        f"{title}: {count(s.migrations, 'migration')}, {count(s.tables, 'table')}: "
         f"{s.add} to add, {s.change} to change, {s.drop} to drop"
     )
     asides = [
@@ -85,11 +86,17 @@ def obstacles_line(plan: Plan) -> str | None:
         count(s.unconsented, "missing consent") if s.unconsented else "",
     ]
     parts = [p for p in parts if p]
-    return f"It cannot be applied as it is: {listed(parts)}." if parts else None
+    done = "rolled back" if plan.direction is Direction.ROLLBACK else "applied"
+    return f"It cannot be {done} as it is: {listed(parts)}." if parts else None
 
 
-def ways_out(conflict: Conflict) -> tuple[str, str]:
+def ways_out(conflict: Conflict, direction: Direction = Direction.APPLY) -> tuple[str, str]:
     """The two ways out of a conflict."""
+    if direction is Direction.ROLLBACK:
+        return (
+            "bring the catalog back to what the migration made of it, then roll back again",
+            "leave it as it is and undo the rest: `rollback --partial`",
+        )
     return (
         "keep what is there: say in the migration file what the catalog has now, then plan again",
         f"set what the file says: `plan --overwrite {shell_word(conflict.fact)}`",
@@ -145,8 +152,9 @@ def change_text(change: PlannedChange) -> str:
 
 
 def migration_title(migration: MigrationPlan) -> str:
-    """``0003  Rename volume``."""
-    return f"{migration.version}  {one_line(migration.description)}".rstrip()
+    """``0003  Rename volume``, or ``undo 0003  Rename volume``."""
+    undo = "undo " if migration.direction is Direction.ROLLBACK else ""
+    return f"{undo}{migration.version}  {one_line(migration.description)}".rstrip()
 
 
 def one_line(text: str) -> str:

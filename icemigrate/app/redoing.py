@@ -1,0 +1,99 @@
+"""``apply --redo``: a version that was rolled back, applied again with the field ids that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from icemigrate.app.opening import known_version
+from icemigrate.declare.fold import Folded
+from icemigrate.declare.migration import MigrationFile
+from icemigrate.errors import ConflictError, UsageError
+from icemigrate.history.properties import History
+from icemigrate.model.sides import State, Wanted
+from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.planner import FoldedMigration, Pending
+from icemigrate.undo import blockers, with_recorded_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Redo:
+    """A held version and what it made the first time.
+
+    :param record: ``None`` where the history holds none: then its fields get new ids.
+    """
+
+    file: MigrationFile
+    record: UndoRecord | None
+    history: History
+
+    def pending(self, pending: Pending) -> Pending:
+        """The migration as the planner takes it, its new fields under their recorded ids."""
+        return replace(pending, fold=_Redone(pending.fold, self))
+
+
+@dataclass(frozen=True, slots=True)
+class _Redone:
+    """The fold of a redo.
+
+    :raises ConflictError: (when called) see :func:`refuse_dependent`.
+    """
+
+    fold: Callable[[State], FoldedMigration]
+    redo: Redo
+
+    def __call__(self, state: State) -> FoldedMigration:
+        folded, record = self.fold(state), self.redo.record
+        assert isinstance(folded, Folded), "files are folded by the declaration's own fold"
+        refuse_dependent(self.redo.history, self.redo.file, state, folded.wanted)
+        if record is None:
+            return folded
+        wanted = tuple(
+            with_recorded_ids(w, record, state.tables.get(w.formerly) if w.formerly else None)
+            for w in folded.wanted
+        )
+        return replace(folded, wanted=wanted)
+
+
+def find_redo(history: History, files: Sequence[MigrationFile], text: str) -> Redo:
+    """The held version that the user named.
+
+    :raises UsageError: no file has it, or it is not held.
+    """
+    number = known_version(tuple(files), text, "--redo")
+    file = next(f for f in files if f.version.number == number)
+    applied = history.of(file.version)
+    if applied is None or applied.standing != "held":
+        held = ", ".join(a.version.text for a in history.applied if a.standing == "held")
+        raise UsageError(
+            f"--redo {text}: {file.version} is not held",
+            f"held are {held}" if held else "only a version that was rolled back can be redone",
+        )
+    return Redo(file, history.undo_record(file.version), history)
+
+
+def refuse_dependent(history: History, file: MigrationFile, state: State, wanted: Sequence[Wanted]) -> None:
+    """Refuse to redo what a later applied migration has a say in: it was made for a world without it.
+
+    :raises ConflictError: with the later ones and the facts that they share.
+    """
+    tables = tuple(
+        TableUndo(
+            declared_before=w.formerly,
+            declared_after=w.name if w.table is not None else None,
+            before=state.tables.get(w.formerly) if w.formerly else None,
+            after=w.table,
+            actual_before=None,
+            actual_after=None,
+        )
+        for w in wanted
+    )
+    later = [a for a in history.applied if a.version > file.version and a.standing == "applied"]
+    records = [record for a in later if (record := history.undo_record(a.version)) is not None]
+    found = blockers(UndoRecord(file.version.text, tables), records)
+    if found:
+        listed = "; ".join(f"{b.version} ({', '.join(b.facts)})" for b in found)
+        raise ConflictError(
+            f"{file.version} cannot be redone, since later migrations touch the same: {listed}",
+            "write what is still wanted of it into a new migration",
+        )

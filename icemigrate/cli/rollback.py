@@ -1,0 +1,110 @@
+"""``icemigrate rollback``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from icemigrate.project import Project
+    from icemigrate.results import PlanResult
+    from icemigrate.undo import Options
+
+
+@click.command("rollback")
+@click.option("--to", metavar="VERSION", help="All after this one; `0` for all. Without it the last one.")
+@click.option("--only", metavar="VERSION", help="This one alone, unless a later one depends on it.")
+@click.option("--partial", is_flag=True, help="Leave what cannot be undone, and undo the rest.")
+@click.option(
+    "--discard-new-data",
+    is_flag=True,
+    help="Give up rows written since a migration that changed rows.",
+)
+@click.option(
+    "--metadata-only",
+    is_flag=True,
+    help="Leave the rows of a migration that changed rows as they are.",
+)
+@click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(
+    settings: Settings,
+    to: str | None,
+    only: str | None,
+    partial: bool,
+    discard_new_data: bool,
+    metadata_only: bool,
+    auto_approve: bool,
+) -> ExitCode:
+    """Take migrations back: show the plan of it, ask, do, verify, record.
+
+    Newer rows and what others changed since stay.  A version that was taken back is held: it waits for
+    `apply --redo`.  Ends with 3 when something cannot be undone, with 4 when somebody changed it since.
+    """
+    from icemigrate.undo import Options
+
+    if discard_new_data and metadata_only:
+        raise UsageError("`--discard-new-data` and `--metadata-only` exclude each other", "give one of them")
+    options = Options(partial, discard_new_data, metadata_only)
+    project = settings.open_project()
+    result = _plan(settings, project, to, only, options)
+    _show(settings, result)
+    if not result.ready:
+        return result.obstacle
+    if not result.is_empty and not auto_approve and not _approved():
+        write("Nothing was done.\n", sys.stderr)
+        return ExitCode.ERROR
+    return _carry_out(settings, project, result, options)
+
+
+def _plan(
+    settings: Settings, project: Project, to: str | None, only: str | None, options: Options
+) -> PlanResult:
+    from icemigrate.app.rolling_back import plan_rollback
+
+    return plan_rollback(
+        project,
+        settings.environment,
+        to=to,
+        only=only,
+        options=options,
+        on_start=lambda: write("Starting Spark, to ask the tables' manifests …\n", sys.stderr),
+    )
+
+
+def _show(settings: Settings, result: PlanResult) -> None:
+    """The plan, before anybody is asked; beside the answer where that is for a program."""
+    from icemigrate.render.formats import render
+
+    stream = sys.stdout if settings.format == "text" else sys.stderr
+    if not result.is_empty or not result.ready:
+        write(render(result, "text", settings.style(stream)), stream)
+
+
+def _approved() -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "there is no terminal to ask on whether these migrations shall be taken back",
+            "`--auto-approve` takes them back without asking",
+        )
+    return click.confirm("Take these migrations back?", default=False, err=True)
+
+
+def _carry_out(settings: Settings, project: Project, result: PlanResult, options: Options) -> ExitCode:
+    from icemigrate.app.rolling_back import rollback
+    from icemigrate.render.progress_text import Progress
+
+    progress = Progress(sys.stderr, settings.style(sys.stderr))
+    try:
+        answer = rollback(project, result.plan, options=options, on_event=progress)
+    finally:
+        progress.close()
+    settings.answer(answer)
+    return ExitCode.OK
