@@ -40,6 +40,11 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
         "a metadata file cannot be made a table again",
     ),
     (
+        "registering_keeps_uuid",
+        "a table that is registered again is still the one that the history knows",
+        "a table that is registered again may be a stranger to the history: bring it back by a rename",
+    ),
+    (
         "multi_table_commit",
         "several tables can be committed together",
         "each table is a commit of its own: readers may see one table changed a moment before the next",

@@ -22,6 +22,7 @@ class Capabilities:
     :param atomic_rename: a rename is one step, so that no commit made meanwhile is lost.
     :param tags: a tag with retention harms nothing.
     :param registers: a metadata file can be made a table again.
+    :param registering_keeps_uuid: it is the same table then, and so the one that the history knows.
     :param drop_keeps_files: a dropped table's metadata files stay, so that it can be registered again.
     :param compare_and_swap: a commit that asserts its base fails when another came first.
     :param multi_table_commit: several tables can be committed at once, or not at all.
@@ -38,6 +39,7 @@ class Capabilities:
     atomic_rename: bool = True
     tags: bool = True
     registers: bool = True
+    registering_keeps_uuid: bool = True
     drop_keeps_files: bool = True
     compare_and_swap: bool = True
     multi_table_commit: bool = False
@@ -54,9 +56,11 @@ MATRIX: dict[str, Capabilities] = {
     "sqlite": _SQL,
     "sql": _SQL,
     # What a server does beyond the protocol differs: assume the careful answer.  SeaweedFS deletes the
-    # metadata files of a dropped table, lets racing renames through, and adds a name mapping.
+    # metadata files of a dropped table, lets racing renames through, adds a name mapping, and gives a table
+    # that is registered a uuid of its own.
     "rest": Capabilities(
         atomic_rename=False,
+        registering_keeps_uuid=False,
         drop_keeps_files=False,
         adds_properties=frozenset({NAME_MAPPING}),
         partitions_by_first_column=False,
