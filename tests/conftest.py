@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from icemigrate.engine import archive
 from icemigrate.engine.jars import JARS_VARIABLE
 from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
 from tests.one_spark import with_every_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Half a minute of work in the background is no test's business, except where the archive itself is tested.
+os.environ[archive.VARIABLE] = "off"
 
 _SLOW = ("spark", "servers")
 
@@ -33,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A developer's own settings do not decide what a test sees, except for where the jars are."""
     for name in list(os.environ):
-        own = name.startswith("ICEMIGRATE_") and name != JARS_VARIABLE
+        own = name.startswith("ICEMIGRATE_") and name not in (JARS_VARIABLE, archive.VARIABLE)
         if own or name in ("NO_COLOR", "FORCE_COLOR"):
             monkeypatch.delenv(name)
 

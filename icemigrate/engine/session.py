@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from icemigrate.engine import jars, java
+from icemigrate.engine import archive, jars, java
 from icemigrate.engine.explain import explain, start_failure
 from icemigrate.errors import EngineError, MissingExtra
-from icemigrate.versions import spark_release
+from icemigrate.versions import CURRENT, spark_release
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,9 +87,7 @@ def start(settings: SparkSettings) -> SparkSession:
     """
     try:
         import pyspark
-        from py4j.protocol import Py4JError
         from pyspark import SparkContext
-        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingExtra("PySpark is not installed", "pip install 'icemigrate[spark]'") from error
@@ -111,6 +109,25 @@ def start(settings: SparkSettings) -> SparkSession:
         names = ", ".join(package.split(":")[1] for package in located.packages)
         sys.stderr.write(f"Spark fetches {names} (once, into its cache) …\n")
     conf = spark_conf(settings, located)
+    kept = _archive(settings, located, found, pyspark.__version__)
+    if kept is not None and kept.is_sound():
+        try:
+            return _start(_with_option(conf, kept.options()), settings, found, located)
+        except EngineError:
+            kept.discard()  # if it was not to blame, the next try says what is
+    session = _start(conf, settings, found, located)
+    if kept is not None:
+        atexit.register(archive.make_later, kept, found.home, located.files)
+    return session
+
+
+def _start(
+    conf: Mapping[str, str], settings: SparkSettings, found: java.Java, located: jars.Jars
+) -> SparkSession:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
     _hush_pyspark()
     with _jvm_output() as output:
         try:
@@ -122,13 +139,41 @@ def start(settings: SparkSettings) -> SparkSession:
             raise EngineError(f"Spark did not start: {cause}", _start_hint(bool(located.packages))) from error
 
 
-def stop(session: SparkSession) -> None:
-    """Stop Spark and its JVM, so that the next :func:`start` may choose its own class path."""
+def _archive(
+    settings: SparkSettings, located: jars.Jars, found: java.Java, spark: str
+) -> archive.Archive | None:
+    """The class-data archive of this start; ``None`` where there can be none.
+
+    The user's own JVM options may be of a kind that an archive must be made with, so they rule it out.
+    """
+    own_options = "spark.driver.extraJavaOptions" in settings.conf
+    if not settings.is_local or located.packages or own_options or not archive.is_wanted():
+        return None
+    return archive.archive_for(found.home, found.version, spark, located.files, _QUICK_JVM)
+
+
+def start_to_archive(settings: SparkSettings, located: jars.Jars, path: Path) -> SparkSession:
+    """Start Spark in a JVM that writes the classes it has loaded to ``path`` when it ends."""
+    found = java.find(CURRENT.java)
+    conf = _with_option(spark_conf(settings, located), f"-XX:ArchiveClassesAtExit={path}")
+    return _start(conf, settings, found, located)
+
+
+def _with_option(conf: Mapping[str, str], option: str) -> dict[str, str]:
+    key = "spark.driver.extraJavaOptions"
+    return {**conf, key: f"{conf[key]} {option}"}
+
+
+def stop(session: SparkSession, seconds: float = 30) -> None:
+    """Stop Spark and its JVM, so that the next :func:`start` may choose its own class path.
+
+    :param seconds: how long to wait for the JVM's end.
+    """
     session.stop()
-    _end_jvm()
+    _end_jvm(seconds)
 
 
-def _end_jvm() -> None:
+def _end_jvm(seconds: float = 30) -> None:
     """PySpark would keep the JVM for the next context, with the class path of the last one."""
     from pyspark import SparkContext
 
@@ -139,7 +184,7 @@ def _end_jvm() -> None:
     process = getattr(gateway, "proc", None)
     if process is not None:
         process.stdin.close()
-        process.wait(timeout=30)
+        process.wait(timeout=seconds)
     SparkContext._gateway = None
     SparkContext._jvm = None
 

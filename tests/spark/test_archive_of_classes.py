@@ -1,0 +1,66 @@
+"""A class-data archive made by real JVMs: by two at once, used, and broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from icemigrate.engine.archive import VARIABLE, Archive
+
+_START = """
+import sys
+from pathlib import Path
+from icemigrate.engine import archive, session
+archive.make_later = lambda kept, *rest: None
+folder = Path(sys.argv[1])
+conf = session.sqlite_catalog_conf(folder / "c.db", folder / "w")
+spark = session.start(session.SparkSettings("local", conf))
+java = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+kept = [a.partition("=")[2] for a in java if a.startswith("-XX:SharedArchiveFile")]
+print(kept[0] if kept else "none", spark.sql("SHOW NAMESPACES IN local").count())
+"""
+_ORDER = """
+import json
+from icemigrate.engine import archive, jars, java
+from icemigrate.engine.session import _QUICK_JVM
+from icemigrate.versions import CURRENT, SQLITE_JDBC
+import pyspark
+found = java.find(CURRENT.java)
+files = jars.locate((CURRENT.iceberg_runtime, SQLITE_JDBC)).files
+kept = archive.archive_for(found.home, found.version, pyspark.__version__, files, _QUICK_JVM)
+print(json.dumps({"path": str(kept.path), "java": str(found.home), "jars": [str(f) for f in files]}))
+"""
+
+
+def _python(cache: Path, program: str, *arguments: str) -> str:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), VARIABLE: ""}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=environment, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def test_an_archive_is_made_once_used_and_left_when_it_is_broken(tmp_path: Path) -> None:
+    order = json.loads(_python(tmp_path, _ORDER))
+    archive = Archive(Path(order["path"]))
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "JAVA_HOME": order["java"]}
+    makers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "icemigrate.engine.archive_maker", json.dumps(order)], env=environment
+        )
+        for _ in range(2)
+    ]
+    assert [maker.wait(timeout=200) for maker in makers] == [0, 0]
+    assert sorted(p.suffix for p in archive.path.parent.iterdir()) == [".jsa", ".json"]
+    assert _python(tmp_path, _START, str(tmp_path)) == f"{archive.path} 0"
+
+    # Broken in the middle, so that its note still fits, and read only when the JVM maps it.
+    content = archive.path.read_bytes()
+    broken = archive.path.with_suffix(".broken")
+    broken.write_bytes(content[:4096] + bytes(len(content) // 2))
+    archive.seal(broken)
+    assert _python(tmp_path, _START, str(tmp_path)).endswith(" 0")
