@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
 
-from icemigrate.declare.author import document
 from icemigrate.declare.yaml_text import to_yaml
 from icemigrate.diagnostics import has_errors
 from icemigrate.model.table import Table
 from tests import case_documents as documents
+from tests import case_texts as texts
 from tests.case_documents import Case, World
 
 OUTCOME = re.compile(r"^(plan|statements|after|ids|error|warnings|conflicts):", re.MULTILINE)
@@ -41,14 +42,14 @@ def outcome(case: Case) -> str:
     world = documents.world_before(case)
     planned = documents.make_plan(world, "0100", case.migration)
     if has_errors(planned.diagnostics):
-        return _block("error", documents.diagnostics_text(planned.diagnostics))
+        return _block("error", texts.diagnostics_text(planned.diagnostics))
     assert planned.plan is not None
     if planned.plan.conflicts:
-        return _block("conflicts", documents.conflicts_text(planned.plan))
+        return _block("conflicts", texts.conflicts_text(planned.plan))
     done = documents.after(world, planned)
-    text = _block("warnings", documents.diagnostics_text(planned.diagnostics))
-    text += _block("plan", documents.plan_text(planned.plan))
-    text += _block("statements", documents.statements_text(planned.plan))
+    text = _block("warnings", texts.diagnostics_text(planned.diagnostics))
+    text += _block("plan", texts.plan_text(planned.plan))
+    text += _block("statements", texts.statements_text(planned.plan))
     tables = [t for n, t in done.actual.items() if t is not None and n.namespace != ("icemigrate_trash",)]
     entries = [dict(_entry(t)) for t in tables]
     written = case.says.get("after")
@@ -60,8 +61,8 @@ def outcome(case: Case) -> str:
 
 
 def _new_ids(world: World, table: Table) -> dict[str, int]:
-    old = {i for t in world.actual.values() if t is not None for i in documents.ids_of(t).values()}
-    return {p: i for p, i in documents.ids_of(table).items() if i not in old} if old else {}
+    old = {i for t in world.actual.values() if t is not None for i in texts.ids_of(t).values()}
+    return {p: i for p, i in texts.ids_of(table).items() if i not in old} if old else {}
 
 
 def _quoted(path: str) -> str:
@@ -69,8 +70,7 @@ def _quoted(path: str) -> str:
 
 
 def _entry(table: Table) -> Mapping[str, Any]:
-    properties = {k: v for k, v in table.properties.items() if k != documents.CREATED_BY_PROPERTY}
-    entry = dict(document(documents.replace(table, properties=properties)))
+    entry = dict(texts.entry_of(replace(table, properties=texts.unmarked(table))))
     if entry["name"] == documents.NAME:
         del entry["name"]
     return entry
@@ -86,8 +86,8 @@ def _after(entries: Any) -> str:
         return "after: []\n"
     lines = ["after:"]
     for entry in entries:
-        body = to_yaml(entry).splitlines()
-        lines += [f"  - {body[0]}", *(f"    {line}" for line in body[1:])]
+        first, *more = to_yaml(entry).splitlines()
+        lines += [f"  - {first}", *(f"    {line}" for line in more)]
     return "\n".join(lines) + "\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,17 +11,18 @@ import pytest
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, Reversible
 from icemigrate.diagnostics import has_errors
+from icemigrate.engine.port import TAG_PREFIX
 from icemigrate.model.names import TableName
+from icemigrate.model.table import Ref, Table
 from icemigrate.plan import MigrationPlan, Plan
 from icemigrate.plan_file import dumps, loads
 from tests import case_documents as documents
+from tests import case_texts as texts
 from tests.case_documents import (
     CATALOG,
     Case,
     Planned,
     World,
-    comparable,
-    ids_of,
     make_plan,
     plan_entry,
 )
@@ -39,7 +41,7 @@ def planned(case: Case) -> tuple[World, Planned]:
 
 def ready(case: Case) -> tuple[World, Planned, MigrationPlan]:
     world, found = planned(case)
-    assert not has_errors(found.diagnostics), documents.diagnostics_text(found.diagnostics)
+    assert not has_errors(found.diagnostics), texts.diagnostics_text(found.diagnostics)
     assert found.plan is not None
     assert found.plan.ready, found.plan.conflicts
     return world, found, found.plan
@@ -50,22 +52,22 @@ def test_what_is_told(case: Case) -> None:
     """Errors, conflicts and warnings are as written."""
     _, found = planned(case)
     key = "error" if "error" in case.says else "warnings"
-    assert documents.diagnostics_text(found.diagnostics) == case.text(key)
+    assert texts.diagnostics_text(found.diagnostics) == case.text(key)
     assert has_errors(found.diagnostics) == ("error" in case.says)
-    conflicts = documents.conflicts_text(found.plan) if found.plan else ""
+    conflicts = texts.conflicts_text(found.plan) if found.plan else ""
     assert conflicts == case.text("conflicts")
 
 
 @positive
 def test_the_difference_gives_the_plan(case: Case) -> None:
     _, _, plan = ready(case)
-    assert documents.plan_text(plan) == case.text("plan")
+    assert texts.plan_text(plan) == case.text("plan")
 
 
 @positive
 def test_statements_are_as_written(case: Case) -> None:
     _, _, plan = ready(case)
-    assert documents.statements_text(plan) == case.text("statements")
+    assert texts.statements_text(plan) == case.text("statements")
 
 
 @positive
@@ -78,11 +80,11 @@ def test_folding_the_changes_gives_what_is_declared(case: Case) -> None:
     for name, table in goal.items():
         made = there[name]
         assert made is not None
-        assert comparable(made, with_ids=False) == comparable(table, with_ids=False)
+        assert texts.comparable(made, with_ids=False) == texts.comparable(table, with_ids=False)
         if not case.by_hand:
-            base = comparable(found.base.tables[name], with_ids=True)
-            assert _in_any_order(base) == _in_any_order(comparable(made, with_ids=True))
-    ids = {p: i for n in goal if (t := there[n]) is not None for p, i in ids_of(t).items()}
+            base = texts.comparable(found.base.tables[name], with_ids=True)
+            assert _in_any_order(base) == _in_any_order(texts.comparable(made, with_ids=True))
+    ids = {p: i for n in goal if (t := there[n]) is not None for p, i in texts.ids_of(t).items()}
     assert {path: ids.get(path) for path in case.says.get("ids", {})} == case.says.get("ids", {})
 
 
@@ -91,20 +93,39 @@ def test_planning_again_gives_nothing(case: Case) -> None:
     """Neither for who has recorded it, nor for who has lost the record and sees the tables alone."""
     world, found, _ = ready(case)
     done = documents.after(world, found)
-    again = make_plan(World(world.base, done.actual, done.namespaces), VERSION, case.migration)
+    marked = {n: None if t is None else _marked(t) for n, t in done.actual.items()}
+    again = make_plan(World(world.base, marked, done.namespaces), VERSION, case.migration)
     assert again.plan is not None
     assert not again.plan.conflicts
-    assert documents.statements_text(again.plan) == ""
+    assert texts.statements_text(again.plan) == ""
     for table in done.base.tables.values():
-        entry = documents.document_of(table)
+        entry = texts.entry_of(table)
         same = plan_entry(done, "0101", entry)
         assert same.plan is not None
-        assert documents.plan_text(same.plan) == ""
+        assert texts.plan_text(same.plan) == ""
+
+
+def _marked(table: Table) -> Table:
+    """The table with the tag that a run puts on it in the end."""
+    return replace(table, refs={**table.refs, f"{TAG_PREFIX}{VERSION}": Ref("tag", 8)})
+
+
+@every
+def test_what_an_environment_calls_a_namespace_changes_no_verdict(case: Case) -> None:
+    place = documents.Place(namespace="prod")
+    world = documents.world_before(case, place)
+    found = make_plan(world, VERSION, case.migration, place)
+    _, here = planned(case)
+    assert [(d.code, d.place) for d in found.diagnostics] == [(d.code, d.place) for d in here.diagnostics]
+    if here.plan and found.plan:
+        hazards = [h for c in found.plan.changes() for h in c.hazards]
+        assert hazards == [h for c in here.plan.changes() for h in c.hazards]
+        assert len(found.plan.conflicts) == len(here.plan.conflicts)
 
 
 @positive
 def test_undoing_leads_back(case: Case) -> None:
-    """A plan without loss leads back to the tables before; where it waits for a condition, the condition holds."""
+    """A plan without loss leads back to the tables before; a condition that it names holds here."""
     world, found, plan = ready(case)
     done = documents.after(world, found)
     for table in plan.tables:
@@ -116,15 +137,21 @@ def test_undoing_leads_back(case: Case) -> None:
         assert there is not None
         assert before is not None
         base, wanted = done.base.tables[table.declared], world.base.tables[table.formerly]
-        back = documents.undone(wanted, base, there)
-        assert _in_any_order(comparable(back, with_ids=True)) == _in_any_order(
-            comparable(before, with_ids=True)
-        )
+        back = _in_any_order(texts.comparable(texts.undone(wanted, base, there), with_ids=True))
+        # What was half done by an earlier run is taken back whole.
+        ways = [before, wanted] if case.by_hand else [before]
+        assert back in [_in_any_order(texts.comparable(t, with_ids=True)) for t in ways]
 
 
 def _in_any_order(told: dict[str, Any]) -> dict[str, Any]:
-    """Without the order of the partition fields: one that comes back comes last, and means the same."""
-    return told | {"partition_by": sorted(told["partition_by"])}
+    """Without the order of the partition fields: one that comes back comes last, and means the same.
+
+    In format version 1 it is a new one besides, since the void one in its place keeps the id.
+    """
+    terms = sorted(told["partition_by"])
+    if told["format_version"] == 1:
+        terms = [term.split(", field")[0] for term in terms]
+    return told | {"partition_by": sorted(terms)}
 
 
 @every

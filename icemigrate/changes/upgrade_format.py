@@ -62,7 +62,9 @@ class UpgradeFormat(Change):
         return (set_properties(catalog, self.table, {"format-version": str(self.new)}),)
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
-        """There is no way back."""
+        """There is no way back; and none down, which no consent would change."""
+        if self.new < self.old:
+            return ()
         reason = f"a table never goes back from format version {self.new}, and readers of older ones lose it"
         return (Hazard(HazardKind.IRREVERSIBLE, reason, self.scope()),)
 

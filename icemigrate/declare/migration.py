@@ -8,7 +8,7 @@ parses them and asks :meth:`TableEntry.place_of` where to point when one is wron
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Place
+from icemigrate.model.names import BadName, format_path, parse_path
 
 
 class Unset(Enum):
@@ -202,12 +203,31 @@ class TableEntry:
     places: Mapping[Subject, Place] = field(default_factory=dict, compare=False, repr=False)
 
     def place_of(self, subject: Subject) -> Place:
-        """The place of a subject, of its longest known prefix, or of the entry."""
-        for length in range(len(subject), 0, -1):
-            place = self.places.get(subject[:length])
-            if place is not None:
-                return place
-        return self.place
+        """The place of a subject, of its longest known prefix, or of the entry.
+
+        A column that the entry only renames or brings back is placed there.
+        """
+        for known in self._names_of(subject):
+            for length in range(len(known), 1, -1):
+                if known[:length] in self.places:
+                    return self.places[known[:length]]
+        return self.places.get(subject[:1], self.place)
+
+    def _names_of(self, subject: Subject) -> Iterator[Subject]:
+        yield subject
+        if len(subject) > 1 and subject[0] == "columns":
+            yield ("restore_columns", subject[1])
+            for old, new in self.renames:
+                if _renamed(old, new) == subject[1]:
+                    yield ("renames", old, "to")
+
+
+def _renamed(old: str, new: str) -> str | None:
+    """The path that a rename leads to; ``None`` where a side of it is no path."""
+    try:
+        return format_path((*parse_path(old)[:-1], parse_path(new)[-1]))
+    except BadName:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,123 @@
+"""What is planned, told as the documents in ``cases/`` tell it; tables in a form that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from icemigrate.catalog.capabilities import SPARK_ADDS
+from icemigrate.changes import KINDS
+from icemigrate.changes.base import Sql, Statement
+from icemigrate.declare.author import document
+from icemigrate.diagnostics import Diagnostic
+from icemigrate.diff import difference
+from icemigrate.engine.port import TAG_PREFIX
+from icemigrate.model.names import format_path
+from icemigrate.model.table import Table
+from icemigrate.model.types import Field, children, is_nested, with_children
+from icemigrate.plan import MigrationPlan
+from icemigrate.plan_table import CREATED_BY_PROPERTY
+from icemigrate.render.words import reversal_text
+from icemigrate.undo.inverse import Sides, inverse
+
+
+def plan_text(plan: MigrationPlan) -> str:
+    """What a plan does, change by change: with what it costs, and whether there is a way back."""
+    lines = [f"+ create namespace {format_path(n)}" for n in plan.create_namespaces if n != ("db",)]
+    for table in plan.tables:
+        changes = list(table.changes())
+        for change, following in zip_longest(changes, changes[1:]):
+            lines += [f"{change.change.symbol} {change.text}"]
+            lines += [f"    {h.kind.value} {h.scope}: {h.reason}" for h in change.hazards]
+            # Neighbours that share a way back say it once, below the last of them.
+            if following is None or following.reversal != change.reversal:
+                lines += [f"    {reversal_text(change.reversal)}"]
+        lines += [f"note: {note}" for note in table.notes]
+    return "\n".join(lines)
+
+
+def statements_text(plan: MigrationPlan) -> str:
+    """The statements, each ended by a semicolon."""
+    statements = [s for t in plan.tables for step in t.steps for s in step.statements]
+    return "\n".join(f"{statement_text(s)};" for s in statements)
+
+
+def statement_text(statement: Statement) -> str:
+    """A statement as a document has it."""
+    return statement.text if isinstance(statement, Sql) else f"metadata commit: {statement.summary}"
+
+
+def told(diagnostic: Diagnostic) -> str:
+    """``line:column code: message; hint``."""
+    place, hint = diagnostic.place, f"; {diagnostic.hint}" if diagnostic.hint else ""
+    assert place is not None
+    return f"{place.line}:{place.column} {diagnostic.code}: {diagnostic.message}{hint}"
+
+
+def diagnostics_text(diagnostics: Iterable[Diagnostic]) -> str:
+    """All that is told, a line each."""
+    return "\n".join(map(told, diagnostics))
+
+
+def conflicts_text(plan: MigrationPlan) -> str:
+    """The conflicts with their three values."""
+    return "\n".join(f"{c.fact}: base {c.base}; wanted {c.wanted}; actual {c.actual}" for c in plan.conflicts)
+
+
+def unmarked(table: Table) -> dict[str, str]:
+    """Its properties without the one that says which migration made it."""
+    return {k: v for k, v in table.properties.items() if k != CREATED_BY_PROPERTY}
+
+
+def comparable(table: Table, *, with_ids: bool) -> dict[str, Any]:
+    """What a declaration says of a table, in a form that shows a difference well.
+
+    What a catalog adds by itself is left out, and the marks of migrations.
+    """
+    paths = {f.id: format_path(p) for p, f in table.schema.walk()}
+    properties = {k: v for k, v in unmarked(table).items() if k not in SPARK_ADDS}
+    return {
+        "columns": [_column(f, with_ids) for f in table.schema.fields],
+        "identifier": sorted(paths[i] for i in table.schema.identifier_ids),
+        "partition_by": [
+            f"{f.transform}({paths[f.source_ids[0]]}) as {f.name}" + (f", field {f.id}" if with_ids else "")
+            for f in table.spec.live
+        ],
+        "sort_by": [
+            f"{f.transform}({paths[f.source_ids[0]]}) {f.direction} {f.null_order}"
+            for f in table.sort_order.fields
+        ],
+        "properties": properties,
+        "format_version": table.format_version,
+        "refs": {n: replace(r, snapshot_id=0) for n, r in table.refs.items() if _is_ours(n)},
+    }
+
+
+def _is_ours(reference: str) -> bool:
+    return reference != "main" and not reference.startswith(TAG_PREFIX)
+
+
+def _column(f: Field, with_ids: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": f.name, "required": f.required, "description": f.doc}
+    out["defaults"] = (f.initial_default, f.write_default)
+    out["type"] = with_children(f.type, ()) if not is_nested(f.type) else type(f.type).__name__
+    out["below"] = [_column(child, with_ids) for child in children(f.type)]
+    return out | ({"id": f.id} if with_ids else {})
+
+
+def ids_of(table: Table) -> dict[str, int]:
+    """Field ids by path."""
+    return {format_path(path): f.id for path, f in table.schema.walk()}
+
+
+def undone(declared_before: Table, declared_after: Table, there: Table) -> Table:
+    """The table when a migration of it is undone: its difference the other way round, on what is there."""
+    target = inverse(Sides(declared_before, declared_after), there).target
+    return difference(there, target, KINDS).after
+
+
+def entry_of(table: Table) -> Mapping[str, Any]:
+    """The entry that declares the table."""
+    return document(table)
