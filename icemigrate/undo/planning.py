@@ -185,7 +185,7 @@ class _World:
                 f"{expected}:name", f"table {expected}", "as before", "no such table in the catalog"
             )
             return _Done(replace(plan, conflicts=(conflict,)), None, self.state.tables.get(now))
-        target, notes, conflicts = self._name(table, declared, there, expected, renamed)
+        target, notes, conflicts = self._name(declared, there, expected, renamed)
         if target != there.name and self.actual.get(target) is not None:
             return _Done(plan, there, self.state.tables.get(now), (_taken(declared, target),))
         done = undo_altered(
@@ -210,13 +210,14 @@ class _World:
         return _Done(plan, done.after, wanted, done.problems, done.warnings)
 
     def _name(
-        self, table: TableUndo, declared: TableName, there: Table, expected: TableName, renamed: bool
+        self, declared: TableName, there: Table, expected: TableName, renamed: bool
     ) -> tuple[TableName, list[str], tuple[Conflict, ...]]:
         """The name that the table gets back; one that somebody else gave it stays."""
-        wanted = self.place.physical(declared) if renamed else there.name
-        if there.name in (expected, wanted):
-            already = renamed and there.name == wanted
-            return wanted, [f"renamed back already: {wanted}"] if already else [], ()
+        wanted = self.place.physical(declared) if renamed else expected
+        if there.name == expected:
+            return wanted, [], ()
+        if there.name == wanted:
+            return wanted, [f"renamed back already: {wanted}"], ()
         if not renamed or self.options.partial:
             return there.name, [f"found as {there.name}: somebody renamed it since, and the name stays"], ()
         conflict = Conflict(f"{expected}:name", f"table {expected}", f"table {wanted}", f"table {there.name}")

@@ -1,0 +1,136 @@
+"""A lake in memory in which migrations written as YAML are applied and taken back, history and all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+from icemigrate import executor
+from icemigrate.engine.recording import RecordingEngine
+from icemigrate.history.journal import Journal
+from icemigrate.history.properties import History
+from icemigrate.history.read import history_of
+from icemigrate.history.write import HistoryWriter
+from icemigrate.model.evidence import Evidence
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Snapshot, Table
+from icemigrate.model.undo_record import UndoRecord
+from icemigrate.plan import Plan
+from icemigrate.planner import Planned
+from icemigrate.undo import PLAIN, Options, Place, Undo, plan_undo
+from tests.planning import make_plan
+
+HISTORY = TableName(("icemigrate",), "history")
+NOTHING_NEW = Evidence()
+
+
+@dataclass(slots=True)
+class _Engine(RecordingEngine):
+    """Tables get a uuid, as every catalog gives them one."""
+
+    def sql(self, text: str) -> None:
+        RecordingEngine.sql(self, text)
+        for name, table in self.tables.items():
+            if table.uuid is None:
+                self.tables[name] = replace(table, uuid=str(uuid4()))
+
+
+@dataclass(slots=True)
+class Lake:
+    """Tables, and what was done to them."""
+
+    engine: _Engine = field(default_factory=_Engine)
+
+    def table(self, name: str = "db.t") -> Table:
+        """A table that must be there."""
+        return self.engine.tables[TableName.parse(name)]
+
+    def names(self) -> set[str]:
+        """The tables that are there, the history left out."""
+        return {str(name) for name in self.engine.tables if name != HISTORY}
+
+    def by_hand(self, change: Callable[[Table], Table], name: str = "db.t") -> None:
+        """What somebody else does to a table."""
+        table = change(self.engine.tables.pop(TableName.parse(name)))
+        self.engine.tables[table.name] = table
+
+    def write(self, snapshot_id: int, rows: int = 3, name: str = "db.t") -> None:
+        """Somebody writes rows."""
+        self.by_hand(lambda t: replace(t, snapshot=Snapshot(snapshot_id, snapshot_id, rows)), name)
+
+    @property
+    def history(self) -> History:
+        """What the history says."""
+        table = self.engine.tables.get(HISTORY)
+        return History("market") if table is None else history_of(table, HISTORY, "market")
+
+    @property
+    def state(self) -> State:
+        """As declared by what is applied."""
+        return self.history.state
+
+    def record(self, version: str) -> UndoRecord:
+        """What a version is undone from."""
+        applied = next(a for a in self.history.applied if a.version.text == version)
+        record = self.history.undo_record(applied.version)
+        assert record is not None
+        return record
+
+    def apply(self, version: str, text: str) -> None:
+        """Apply a migration."""
+        self.run(
+            make_plan({version: text}, self.engine.tables, base=self.state, namespaces=self.engine.namespaces)
+        )
+
+    def run(self, plan: Plan) -> None:
+        """Carry a plan out."""
+        self.engine.expect(plan)
+        executor.apply(plan, self.engine, Journal(HistoryWriter(self.engine, HISTORY, "market")))
+
+    def undo(
+        self,
+        *versions: str,
+        evidence: Evidence | Mapping[str, Evidence] = NOTHING_NEW,
+        options: Options = PLAIN,
+    ) -> Planned:
+        """The plan that takes versions back.
+
+        :param evidence: of every table, or by declared name.
+        """
+        undos = []
+        for version in versions:
+            record = self.record(version)
+            answers = {
+                t.declared: evidence if isinstance(evidence, Evidence) else evidence[str(t.declared)]
+                for t in record.tables
+            }
+            undos.append(Undo(version, f"the {version}", "c0ffee", record, answers))
+        tables = {name: t for name, t in self.engine.tables.items() if name != HISTORY}
+        return plan_undo(undos, self.state, tables, Place("market", "local"), options)
+
+    def rollback(self, *versions: str, evidence: Evidence = NOTHING_NEW, options: Options = PLAIN) -> Planned:
+        """Take versions back."""
+        planned = self.undo(*versions, evidence=evidence, options=options)
+        plan = Plan("market", "local", "sqlite", "local", planned.migrations, base=self.state)
+        assert plan.ready, [(m.problems, m.conflicts) for m in plan.migrations]
+        self.run(plan)
+        return planned
+
+
+def columns(table: Table) -> list[str]:
+    """Its columns in order, with their ids: ``a#1``."""
+    return [f"{f.name}#{f.id}" for f in table.schema.fields]
+
+
+def problems(planned: Planned) -> list[str]:
+    """What forbids a plan, by the rules' names and conflicts' facts."""
+    return [p.rule for m in planned.migrations for p in m.problems] + [
+        c.fact for m in planned.migrations for c in m.conflicts
+    ]
+
+
+def notes(planned: Planned) -> list[str]:
+    """What is worth saying."""
+    return [note for m in planned.migrations for t in m.tables for note in t.notes]

@@ -1,0 +1,389 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from icemigrate.changes.fields import remove_by_id
+from icemigrate.model.evidence import Evidence, Share
+from icemigrate.model.names import TableName
+from icemigrate.model.partitioning import PartitionField, Transform
+from icemigrate.model.table import Table
+from icemigrate.model.types import Decimal, Field, Primitive
+from icemigrate.plan import Direction
+from icemigrate.undo import Options
+from tests.undoing import Lake, columns, notes, problems
+
+CREATE = """
+    tables:
+      - name: db.t
+        columns:
+          - {name: a, type: int, required: true}
+          - {name: b, type: string}
+          - {name: c, type: "decimal(9,2)"}
+          - {name: at, type: timestamp}
+          - {name: s, type: "struct<x: int, y: string>"}
+        partition_by: [day(at) as day]
+        sort_by: [at]
+        properties: {k: v}
+"""
+LONG = Primitive("long")
+
+
+@pytest.fixture
+def lake() -> Lake:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    return lake
+
+
+def added(name: str, id_: int) -> Field:
+    return Field(id_, name, Primitive("string"))
+
+
+def with_column(field: Field):  # type: ignore[no-untyped-def]
+    def change(table: Table) -> Table:
+        schema = replace(table.schema, fields=(*table.schema.fields, field))
+        return replace(table, schema=schema, last_column_id=max(table.last_column_id, field.id))
+
+    return change
+
+
+EVOLVE = """
+    allow: [destructive, incompatible]
+    tables:
+      - name: db.t
+        renames: {b: label}
+        drop_columns: [s.y]
+        columns:
+          - {name: a, type: long, required: false}
+          - {name: c, type: "decimal(12,2)", description: Price}
+          - {name: venue, type: string, after: a}
+        partition_by: [hour(at) as hour]
+        sort_by: [a desc nulls last]
+        properties: {k: w, new: "1"}
+        description: Things
+"""
+
+
+def test_all_of_a_migration_goes_back_in_one_commit(lake: Lake) -> None:
+    before, declared = lake.table(), lake.state
+    lake.apply("0002", EVOLVE)
+    planned = lake.rollback("0002")
+    now = lake.table()
+    assert now.schema.fields == before.schema.fields
+    assert now.spec.live == before.spec.live
+    assert now.sort_order.fields == before.sort_order.fields
+    assert now.properties == before.properties
+    assert lake.state.tables[now.name].schema.fields == declared.tables[now.name].schema.fields
+    (table,) = planned.migrations[0].tables
+    assert [len(step.statements) for step in table.steps] == [1]
+    assert planned.migrations[0].direction is Direction.ROLLBACK
+    assert lake.engine.log.count("commit db.t") == 1
+
+
+def test_a_version_that_was_taken_back_is_held_and_keeps_what_it_made(lake: Lake) -> None:
+    lake.apply("0002", EVOLVE)
+    record = lake.record("0002")
+    lake.rollback("0002")
+    assert [(a.version.text, a.standing) for a in lake.history.applied] == [
+        ("0001", "applied"),
+        ("0002", "held"),
+    ]
+    assert lake.record("0002") == record
+
+
+def test_a_dropped_column_returns_under_its_own_id_where_it_stood(lake: Lake) -> None:
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [b]}]}")
+    lake.write(7)
+    lake.rollback("0002", evidence=Evidence(files=1, rows=3, held={2: Share(5, 0, 8)}))
+    assert columns(lake.table()) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
+    snapshot = lake.table().snapshot
+    assert snapshot is not None
+    assert snapshot.id == 7
+
+
+def test_the_plan_says_how_much_of_a_dropped_column_is_left(lake: Lake) -> None:
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [b]}]}")
+    said = notes(lake.undo("0002", evidence=Evidence(held={2: Share(5, 0, 8)})))
+    assert said == ["values of b that are still in the files: 5 of 8 rows (62 %)"]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (Share(0, 4, 4), "unknown, since metrics are off"),
+        (Share(1, 1, 4), "1 of 4 rows (25 %), unknown for 1"),
+        (Share(0, 0, 0), "the table has no rows"),
+    ],
+)
+def test_a_share_in_words(share: Share, text: str) -> None:
+    assert str(share) == text
+
+
+def test_a_required_column_comes_back_optional_where_rows_were_written_without_it(lake: Lake) -> None:
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [a]}]}")
+    planned = lake.rollback("0002", evidence=Evidence(files=1, rows=1))
+    assert lake.table().schema.fields[0] == Field(1, "a", Primitive("int"), required=False)
+    assert lake.state.tables[TableName.parse("db.t")].schema.fields[0].required is False
+    assert any("comes back as optional" in note for note in notes(planned))
+
+
+def test_a_required_column_stays_required_where_nothing_was_written(lake: Lake) -> None:
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [a]}]}")
+    lake.rollback("0002")
+    assert lake.table().schema.fields[0].required
+
+
+def test_what_others_added_since_stays(lake: Lake) -> None:
+    lake.apply("0002", EVOLVE)
+    lake.by_hand(with_column(added("theirs", 40)))
+    lake.by_hand(lambda t: replace(t, properties={**t.properties, "theirs": "x"}))
+    bucket = PartitionField((2,), Transform("bucket", 4), "theirs_bucket", 1010)
+    lake.by_hand(
+        lambda t: replace(t, spec=replace(t.spec, fields=(*t.spec.fields, bucket)), last_partition_id=1010)
+    )
+    lake.rollback("0002")
+    now = lake.table()
+    assert columns(now) == ["a#1", "b#2", "c#3", "at#4", "s#5", "theirs#40"]
+    assert now.properties["theirs"] == "x"
+    assert [f.name for f in now.spec.live] == ["theirs_bucket", "day"]
+
+
+def test_what_others_changed_of_the_same_fact_is_a_conflict_that_partial_leaves(lake: Lake) -> None:
+    lake.apply("0002", EVOLVE)
+    lake.by_hand(lambda t: replace(t, properties={**t.properties, "k": "theirs"}))
+    assert problems(lake.undo("0002")) == ["db.t:properties.k"]
+    planned = lake.rollback("0002", options=Options(partial=True))
+    assert lake.table().properties["k"] == "theirs"
+    assert "new" not in lake.table().properties
+    assert any(note.startswith("stays: db.t:properties.k") for note in notes(planned))
+
+
+def test_an_expired_schema_does_not_matter(lake: Lake) -> None:
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [b, s]}]}")
+    lake.by_hand(lambda t: replace(t, older_specs=(), older_orders=()))
+    lake.rollback("0002")
+    assert columns(lake.table()) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
+
+
+def test_a_table_that_somebody_renamed_since_is_found(lake: Lake) -> None:
+    lake.apply("0002", "{tables: [{name: db.t, columns: [{name: d, type: long}]}]}")
+    lake.by_hand(lambda t: replace(t, name=TableName.parse("db.moved")))
+    planned = lake.rollback("0002")
+    assert columns(lake.table("db.moved")) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
+    assert any("found as db.moved" in note for note in notes(planned))
+
+
+def test_a_table_that_a_later_migration_renamed_is_found(lake: Lake) -> None:
+    lake.apply("0002", "{tables: [{name: db.t, columns: [{name: d, type: long}]}]}")
+    lake.apply("0003", "{tables: [{name: db.u, renamed_from: db.t}]}")
+    lake.rollback("0002")
+    assert columns(lake.table("db.u")) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
+    assert set(lake.state.tables) == {TableName.parse("db.u")}
+
+
+# whole tables
+
+
+def test_a_table_that_was_made_goes_into_the_trash(lake: Lake) -> None:
+    lake.rollback("0001")
+    assert lake.names() == {"icemigrate_trash.db__t__0001"}
+    assert lake.state.tables == {}
+
+
+ADOPT = """
+    tables:
+      - name: db.old
+        adopt: true
+        columns: [{name: a, type: int, required: true}, {name: at, type: timestamp}]
+        partition_by: [day(at) as day]
+        sort_by: [at]
+"""
+
+
+def test_an_adopted_table_stays(lake: Lake) -> None:
+    table = replace(lake.table(), name=TableName.parse("db.old"), uuid="u", properties={})
+    lake.engine.tables[table.name] = table
+    lake.apply("0002", ADOPT)
+    lake.rollback("0002")
+    assert lake.table("db.old") == table
+    assert TableName.parse("db.old") not in lake.state.tables
+
+
+def test_a_dropped_table_is_renamed_back(lake: Lake) -> None:
+    before = lake.table()
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop: true}]}")
+    assert lake.names() == {"icemigrate_trash.db__t__0002"}
+    lake.rollback("0002")
+    assert lake.table() == before
+    assert set(lake.state.tables) == {TableName.parse("db.t")}
+
+
+def test_a_dropped_table_whose_trash_was_emptied_is_refused(lake: Lake) -> None:
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop: true}]}")
+    del lake.engine.tables[TableName.parse("icemigrate_trash.db__t__0002")]
+    assert problems(lake.undo("0002")) == ["trash-emptied"]
+
+
+def test_a_dropped_table_whose_name_is_taken_is_refused(lake: Lake) -> None:
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop: true}]}")
+    trashed = lake.table("icemigrate_trash.db__t__0002")
+    lake.engine.tables[TableName.parse("db.t")] = replace(trashed, name=TableName.parse("db.t"), uuid="other")
+    assert problems(lake.undo("0002")) == ["table-exists"]
+
+
+def test_a_renamed_table_gets_its_name_back(lake: Lake) -> None:
+    lake.apply("0002", "{tables: [{name: db.u, renamed_from: db.t, columns: [{name: d, type: long}]}]}")
+    lake.rollback("0002")
+    assert lake.names() == {"db.t"}
+    assert set(lake.state.tables) == {TableName.parse("db.t")}
+    assert columns(lake.table()) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
+
+
+def test_a_renamed_table_that_somebody_renamed_again_is_a_conflict(lake: Lake) -> None:
+    lake.apply("0002", "{tables: [{name: db.u, renamed_from: db.t}]}")
+    lake.by_hand(lambda t: replace(t, name=TableName.parse("db.w")), "db.u")
+    assert problems(lake.undo("0002")) == ["db.u:name"]
+
+
+def test_several_versions_go_back_one_after_another(lake: Lake) -> None:
+    before = lake.table()
+    lake.apply("0002", "{tables: [{name: db.t, columns: [{name: d, type: long}]}]}")
+    lake.apply("0003", "{tables: [{name: db.u, renamed_from: db.t, renames: {d: e}}]}")
+    lake.apply("0004", "{tables: [{name: db.n, columns: [{name: x, type: int}]}]}")
+    lake.rollback("0004", "0003", "0002")
+    assert lake.table().schema.fields == before.schema.fields
+    assert lake.names() == {"db.t", "icemigrate_trash.db__n__0004"}
+    assert {a.version.text: a.standing for a in lake.history.applied} == {
+        "0001": "applied",
+        "0002": "held",
+        "0003": "held",
+        "0004": "held",
+    }
+
+
+# refusals
+
+WIDEN = "{tables: [{name: db.t, columns: [{name: a, type: long}]}]}"
+WIDER = '{tables: [{name: db.t, columns: [{name: c, type: "decimal(12,2)"}]}]}'
+OPTIONAL = "{tables: [{name: db.t, columns: [{name: a, required: false}]}]}"
+
+
+@pytest.mark.parametrize(
+    ("migration", "evidence", "rule"),
+    [
+        (WIDEN, Evidence(files=1, rows=1), "narrow-type"),
+        (WIDEN, Evidence(), None),
+        (WIDER, Evidence(files=1, unscaled={3: 10**9 - 1}), None),
+        (WIDER, Evidence(files=1, unscaled={3: 10**9}), "narrow-type"),
+        (WIDER, Evidence(files=1, unscaled={3: None}), "narrow-type"),
+        (WIDER, Evidence(), None),
+        (OPTIONAL, Evidence(files=2, nulls={1: 0}), None),
+        (OPTIONAL, Evidence(files=2, nulls={1: 1}), "required-again"),
+        (OPTIONAL, Evidence(files=2, nulls={1: None}), "required-again"),
+        (OPTIONAL, Evidence(nulls={1: 0}), None),
+    ],
+)
+def test_what_depends_on_what_was_written(
+    lake: Lake, migration: str, evidence: Evidence, rule: str | None
+) -> None:
+    before = lake.table()
+    lake.apply("0002", migration)
+    after = lake.table()
+    assert problems(lake.undo("0002", evidence=evidence)) == ([] if rule is None else [rule])
+    planned = lake.rollback("0002", evidence=evidence, options=Options(partial=True))
+    assert lake.table().schema.fields == (before if rule is None else after).schema.fields
+    assert [n for n in notes(planned) if n.startswith("stays: ")] == notes(planned)
+    assert bool(notes(planned)) == (rule is not None)
+
+
+def test_a_narrower_type_is_committed_only_while_nobody_writes(lake: Lake) -> None:
+    lake.write(7)
+    lake.apply("0002", WIDEN)
+    planned = lake.undo("0002")
+    (step,) = planned.migrations[0].tables[0].steps
+    lake.write(8)
+    from icemigrate.errors import StalePlan
+
+    with pytest.raises(StalePlan, match="rows were written"):
+        step.changes[0].change.apply(lake.table())
+
+
+def test_a_format_version_stays_and_partial_undoes_the_rest(lake: Lake) -> None:
+    lake.apply(
+        "0002",
+        "{allow: [irreversible], tables: [{name: db.t, format_version: 3, columns: [{name: d, type: long}]}]}",
+    )
+    assert problems(lake.undo("0002")) == ["format-downgrade"]
+    lake.rollback("0002", options=Options(partial=True))
+    assert lake.table().format_version == 3
+    assert columns(lake.table()) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
+
+
+def test_a_name_that_another_column_has_now_is_refused(lake: Lake) -> None:
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [b]}]}")
+    lake.by_hand(with_column(added("b", 40)))
+    assert problems(lake.undo("0002")) == ["name-taken"]
+    lake.rollback("0002", options=Options(partial=True))
+    assert columns(lake.table()) == ["a#1", "c#3", "at#4", "s#5", "b#40"]
+
+
+def test_a_column_that_was_made_anew_gives_way_to_the_one_it_replaced(lake: Lake) -> None:
+    lake.apply(
+        "0002",
+        "{allow: [destructive], tables: [{name: db.t, drop_columns: [b], columns: [{name: b, type: long}]}]}",
+    )
+    lake.rollback("0002")
+    assert columns(lake.table()) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
+
+
+def test_a_column_that_somebody_restored_already_is_noted(lake: Lake) -> None:
+    before = lake.table()
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [b]}]}")
+    lake.by_hand(lambda t: replace(t, schema=before.schema))
+    planned = lake.rollback("0002")
+    assert lake.table().schema.fields == before.schema.fields
+    assert any(note.startswith("done already") for note in notes(planned))
+
+
+def test_a_column_that_somebody_dropped_since_is_gone(lake: Lake) -> None:
+    lake.apply("0002", "{tables: [{name: db.t, columns: [{name: d, type: long}]}]}")
+    lake.by_hand(lambda t: replace(t, schema=remove_by_id(t.schema, t.schema.fields[-1].id)))
+    planned = lake.rollback("0002")
+    assert "done already: db.t:columns.d" in notes(planned)
+
+
+def test_rows_that_a_migration_changed_go_back(lake: Lake) -> None:
+    lake.write(7)
+    lake.apply("0002", "{tables: [{name: db.t, properties: {k: x}}]}")
+    record = lake.record("0002")
+    changed = replace(record.tables[0], rows_changed=True)
+    lake.write(8)
+    after = lake.table()
+    from tests.unit.undo.rows import plan_of
+
+    done = plan_of(lake, replace(changed, actual_after=after), Evidence(there=frozenset({7})), Options())
+    assert done.problems == ()
+    assert done.after.snapshot is not None
+    assert done.after.snapshot.id == 7
+    lake.write(9)
+    newer = Evidence(files=2, rows=5, snapshots=1, there=frozenset({7}))
+    refused = plan_of(lake, replace(changed, actual_after=after), newer, Options())
+    assert [p.rule for p in refused.problems] == ["newer-rows"]
+    assert "1 snapshots, 5 rows in 2 new files" in refused.problems[0].message
+    discarded = plan_of(lake, replace(changed, actual_after=after), newer, Options(discard_new_data=True))
+    assert discarded.after.snapshot is not None
+    assert discarded.after.snapshot.id == 7
+    kept = plan_of(lake, replace(changed, actual_after=after), newer, Options(metadata_only=True))
+    assert kept.after.snapshot is not None
+    assert kept.after.snapshot.id == 9
+    expired = plan_of(lake, replace(changed, actual_after=after), Evidence(), Options())
+    assert [p.rule for p in expired.problems] == ["snapshot-expired"]
+
+
+def test_a_decimal_is_what_it_was(lake: Lake) -> None:
+    lake.apply("0002", WIDER)
+    lake.rollback("0002")
+    assert lake.table().schema.fields[2].type == Decimal(9, 2)
+    assert LONG != lake.table().schema.fields[0].type
