@@ -1,0 +1,133 @@
+"""Taking back, holding, redoing, and one at a time: on every kind of catalog."""
+
+from __future__ import annotations
+
+import pytest
+
+from icemigrate.app.applying import require_ready
+from icemigrate.cli import main
+from icemigrate.errors import ExitCode
+from icemigrate.events import StatementStarted
+from icemigrate.model.names import TableName
+from tests.servers.lake import Lake
+
+MAKE = """
+    description: Make trades
+    tables:
+      - name: market_data.trades
+        columns: [{name: symbol, type: string}, {name: volume, type: long}, {name: qualifiers, type: int}]
+        partition_by: ["bucket(4, symbol) as part"]
+        properties: {my.key: one}
+"""
+CHANGE = """
+    description: Change trades
+    allow: [destructive]
+    tables:
+      - name: market_data.trades
+        renames: {volume: quantity}
+        drop_columns: [qualifiers]
+        columns: [{name: venue, type: string, after: symbol}]
+        partition_by: []
+        properties: {my.key: two}
+"""
+
+
+@pytest.fixture
+def changed(lake: Lake) -> Lake:
+    """Trades with rows of before and after a change, and a column of somebody else."""
+    lake.write("0001_make", MAKE)
+    lake.apply()
+    lake.sql("INSERT INTO {t} VALUES ('A', 10, 7)")
+    lake.write("0002_change", CHANGE)
+    lake.apply()
+    lake.sql("INSERT INTO {t} VALUES ('B', 'X', 20)")
+    lake.sql("ALTER TABLE {t} ADD COLUMN theirs int")
+    return lake
+
+
+def roll_back(lake: Lake) -> tuple[str, ...]:
+    return lake.api.rollback(spark=lake.session, on_event=lake.events.append).rolled_back
+
+
+def states(lake: Lake) -> list[tuple[str, str]]:
+    return [(m.version, m.state) for m in lake.api.status().migrations]
+
+
+def test_a_rollback_keeps_newer_rows_and_foreign_columns_and_brings_values_back(changed: Lake) -> None:
+    before = changed.table()
+    assert roll_back(changed) == ("0002",)
+    after = changed.table()
+    assert after.uuid == before.uuid
+    assert after.snapshot == before.snapshot
+    assert [f.name for f in after.schema.fields] == ["symbol", "volume", "qualifiers", "theirs"]
+    assert [f.name for f in after.spec.live] == ["part"]
+    assert after.properties["my.key"] == "one"
+    assert changed.sql("SELECT symbol, volume, qualifiers FROM {t} ORDER BY symbol") == [
+        ("A", 10, 7),
+        ("B", 20, None),
+    ]
+
+
+def test_a_version_that_was_taken_back_is_held_and_redone_under_its_field_ids(changed: Lake) -> None:
+    ids = {f.name: f.id for f in changed.table().schema.fields}
+    roll_back(changed)
+    assert states(changed) == [("0001", "applied"), ("0002", "held")]
+    assert changed.plan().is_empty, "the next deployment does not apply it again"
+    redo = changed.api.plan(redo="0002")
+    require_ready(redo)
+    changed.api.apply(redo, spark=changed.session)
+    assert states(changed) == [("0001", "applied"), ("0002", "applied")]
+    assert {f.name: f.id for f in changed.table().schema.fields} == ids
+    assert changed.sql("SELECT symbol, venue, quantity FROM {t} ORDER BY symbol") == [
+        ("A", None, 10),
+        ("B", "X", 20),
+    ]
+
+
+def test_a_drop_and_a_creation_are_taken_back(lake: Lake) -> None:
+    lake.write("0001_make", MAKE)
+    lake.apply()
+    lake.sql("INSERT INTO {t} VALUES ('A', 10, 7)")
+    uuid = lake.table().uuid
+    lake.write("0002_drop", "allow: [destructive]\ntables: [{name: market_data.trades, drop: true}]")
+    lake.apply()
+    assert lake.tables() == ()
+    assert roll_back(lake) == ("0002",)
+    assert lake.table().uuid == uuid
+    assert lake.sql("SELECT symbol, volume FROM {t}") == [("A", 10)]
+    # What a migration made is put away, not destroyed.
+    assert roll_back(lake) == ("0001",)
+    assert lake.tables() == ()
+    away = lake.find(TableName(("icemigrate_trash",), f"{lake.namespace}__trades__0001"))
+    assert away is not None
+    assert away.uuid == uuid
+
+
+def test_a_move_is_taken_back(changed: Lake) -> None:
+    uuid = changed.table().uuid
+    changed.write("0003_move", "tables: [{name: archive.deals, renamed_from: market_data.trades}]")
+    changed.apply()
+    assert roll_back(changed) == ("0003",)
+    assert changed.tables() == (changed.name(),)
+    assert changed.table().uuid == uuid
+
+
+def test_while_one_applies_another_is_told_who_does(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(lake.folder)
+    lake.write("0001_make", MAKE)
+    seen: list[str] = []
+
+    def meddle(event: object) -> None:
+        if isinstance(event, StatementStarted) and not seen:
+            history = lake.history()
+            assert history.lock is not None
+            seen.append(history.lock.words())
+            # Others see it too, and what is under way.
+            assert main(["doctor"]) == ExitCode.OK
+
+    lake.api.apply(spark=lake.session, on_event=meddle)
+    assert "process" in seen[0]
+    assert f"held by {seen[0].split(',')[0]}" in capfd.readouterr().out
+    assert lake.history().lock is None
