@@ -15,9 +15,10 @@ import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.engine import landing, publish_atomic
+from icemigrate.engine.copies import Copies
 from icemigrate.engine.explain import is_commit_conflict
 from icemigrate.engine.port import Marker
-from icemigrate.engine.publish import Publisher
+from icemigrate.engine.publish import Publisher, telling
 from icemigrate.engine.publish_atomic import AtomicPublisher
 from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.engine.spark import SparkEngine
@@ -476,3 +477,125 @@ def _adding(before: Table, name: str, text: str) -> TablePlan:
     change = AddColumn(before.name, None, (name,), Field(-1, name, Primitive("int")))
     planned = PlannedChange(change, change.describe(), (), change.reversal(before))
     return TablePlan(before.name, before.name, before, before.name, (Step((planned,), (Sql(text),)),))
+
+
+def test_references_land_with_the_rest_and_are_not_moved_back(lake: Lake) -> None:
+    lake.make()
+    lake.insert("one")
+    lake.publish(
+        lake.plan(
+            "0002", "tables: [{{name: {ns}.trades, branches: {{audit: {{}}}}, tags: {{first: {{}}}}}}]"
+        ),
+        "0002",
+    )
+    plan = lake.plan(
+        "0003",
+        """
+        allow: [destructive]
+        tables:
+          - name: {ns}.trades
+            branches: {{audit: {{retention: {{snapshots: {{keep_at_least: 5}}}}}}, later: {{}}}}
+            tags: {{first: null}}
+        """,
+    )
+    lake.spark.sql(
+        f"INSERT INTO {lake.text}.branch_audit (symbol, company_id, at) VALUES "
+        "('audited', 1, TIMESTAMP_NTZ '2026-01-01 10:00:00')"
+    )
+    moved = lake.engine.table(lake.name)
+    assert moved is not None
+    after = lake.publish(plan, "0003")
+    assert after is not None
+    assert "first" not in after.refs
+    assert after.refs["audit"].min_snapshots_to_keep == 5
+    assert after.refs["audit"].snapshot_id == moved.refs["audit"].snapshot_id
+    assert after.refs["later"].snapshot_id == after.refs["main"].snapshot_id
+    rows = lake.rows(f"SELECT symbol FROM {lake.text} VERSION AS OF 'audit' ORDER BY symbol")
+    assert rows == [("audited",), ("one",)]
+
+
+def test_a_renamed_table_is_renamed_at_once_and_altered_in_one_commit(lake: Lake) -> None:
+    lake.make()
+    lake.insert()
+    text = "tables: [{{name: {ns}.deals, renamed_from: {ns}.trades, columns: [{{name: x, type: int}}]}}]"
+    after = lake.publish(lake.plan("0002", text), "0002")
+    assert after is not None
+    assert after.name == TableName((lake.namespace,), "deals")
+    assert after.schema.find(("x",)) is not None
+    assert [e.on_copy for e in lake.told(StatementFinished)] == [False, True]
+    lake.text = lake.text.replace(".trades", ".deals")
+    assert lake.rows(f"SELECT symbol, x FROM {lake.text} VERSION AS OF 'icemigrate-0002'") == [("A", None)]
+
+
+def test_a_table_goes_up_a_format_and_gets_what_only_metadata_commits_can_say(lake: Lake) -> None:
+    lake.make(2)
+    lake.insert()
+    text = """
+        allow: [irreversible]
+        tables:
+          - name: {ns}.trades
+            format_version: 3
+            columns:
+              - {{name: lots, type: int, required: true, default: 7}}
+              - {{name: note, type: string}}
+    """
+    after = lake.publish(lake.plan("0002", text), "0002")
+    assert after is not None
+    assert after.format_version == 3
+    assert lake.rows(f"SELECT symbol, lots, note FROM {lake.text}") == [("A", 7, None)]
+    # A table that Spark cannot load from here on: folded, and still one commit.
+    text = "tables: [{{name: {ns}.trades, columns: [{{name: ns, type: timestamp_ns}}]}}]"
+    lake.publish(lake.plan("0003", text), "0003")
+    location, _ = lake.metadata()
+    text = "tables: [{{name: {ns}.trades, columns: [{{name: more, type: int}}], properties: {{a: b}}}}]"
+    after = lake.publish(lake.plan("0004", text), "0004")
+    assert after is not None
+    assert after.schema.find(("more",)) is not None
+    assert after.properties["a"] == "b"
+    assert "icemigrate-0004" in after.refs
+    assert lake.metadata()[1]["metadata-log"][-1]["metadata-file"] == location
+
+
+def test_without_tags_the_commit_holds_the_difference_alone(lake: Lake) -> None:
+    lake.make()
+    lake.insert()
+    snapshots = len(lake.metadata()[1]["snapshots"])
+    location, _ = lake.metadata()
+    unmarked = AtomicPublisher(lake.engine, tags=False)
+    text = "tables: [{{name: {ns}.trades, columns: [{{name: x, type: int}}]}}]"
+    after = lake.publish(lake.plan("0002", text), "0002", unmarked)
+    assert after is not None
+    assert after.schema.find(("x",)) is not None
+    assert len(lake.metadata()[1]["snapshots"]) == snapshots
+    assert "icemigrate-0002" not in after.refs
+    assert not lake.told(TableMarked)
+    assert lake.metadata()[1]["metadata-log"][-1]["metadata-file"] == location
+    unmarked.close()
+
+
+def test_a_copy_needs_no_manifest_and_writes_no_file(lake: Lake) -> None:
+    lake.make()
+    lake.insert()
+    folder = Path(lake.metadata()[0].removeprefix("file:")).parent
+    hidden = folder.with_name("hidden")
+    metadata = lake.metadata()[1]
+    # A copy that wrote where this points would fail.
+    metadata["properties"]["write.metadata.path"] = "/proc/nowhere"
+    plan = lake.plan("0002", EVOLVE)
+    copies = Copies(lake.engine)
+    folder.rename(hidden)
+    try:
+        copies.add(lake.name, metadata)
+        table = copies.engine.table(lake.name)
+        assert table is not None
+        tell = telling(plan, "0002", lake.events.append)
+        for step in plan.steps:
+            table = copies.run(step, table, tell)
+        there = copies.engine.table(lake.name)
+        assert not folder.exists()
+    finally:
+        hidden.rename(folder)
+        copies.close()
+    assert there is not None
+    assert there.schema.find(("trace",)) is not None
+    assert (there.location or "").startswith("memory:")
