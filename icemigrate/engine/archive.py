@@ -47,10 +47,18 @@ class Archive:
         """The file that is there while somebody makes the archive."""
         return self.path.with_suffix(".lock")
 
+    @property
+    def crash_report(self) -> Path:
+        """Where Java writes about a JVM that broke down with the archive."""
+        return self.path.with_suffix(".crash")
+
     def options(self) -> str:
         """What the JVM is given to use it."""
-        # Without `disable` Java would print a warning where the archive does not fit.
-        return f"-XX:SharedArchiveFile={self.path} -Xshare:auto -Xlog:disable"
+        # Without `disable` Java would print a warning where the archive does not fit; without a place of its
+        # own, the report of a JVM that a damaged archive brings down would lie in the user's folder.
+        return (
+            f"-XX:SharedArchiveFile={self.path} -Xshare:auto -Xlog:disable -XX:ErrorFile={self.crash_report}"
+        )
 
     def is_sound(self) -> bool:
         """Whether it is there and whole, as far as its size and its two ends tell."""
@@ -70,7 +78,7 @@ class Archive:
 
     def discard(self) -> None:
         """Take it away, since a JVM did not start with it."""
-        for path in (self.note, self.path):
+        for path in (self.note, self.path, self.crash_report):
             path.unlink(missing_ok=True)
 
     def claim(self) -> bool:

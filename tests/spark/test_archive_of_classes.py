@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from icemigrate.engine.archive import VARIABLE, Archive
 
 _START = """
@@ -44,7 +46,9 @@ def _python(cache: Path, program: str, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def test_an_archive_is_made_once_used_and_left_when_it_is_broken(tmp_path: Path) -> None:
+def test_an_archive_is_made_once_used_and_left_when_it_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     order = json.loads(_python(tmp_path, _ORDER))
     archive = Archive(Path(order["path"]))
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "JAVA_HOME": order["java"]}
@@ -63,4 +67,7 @@ def test_an_archive_is_made_once_used_and_left_when_it_is_broken(tmp_path: Path)
     broken = archive.path.with_suffix(".broken")
     broken.write_bytes(content[:4096] + bytes(len(content) // 2))
     archive.seal(broken)
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
     assert _python(tmp_path, _START, str(tmp_path)).endswith(" 0")
+    assert set(tmp_path.iterdir()) == before | {tmp_path / "c.db"}
