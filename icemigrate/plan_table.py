@@ -18,7 +18,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
-from icemigrate.plan import PlannedChange, Step, TablePlan
+from icemigrate.plan import TablePlan
 from icemigrate.steps import as_steps
 
 CREATED_BY_PROPERTY = "icemigrate.created-by"
@@ -93,18 +93,9 @@ class _Case:
             declared=self.wanted.name,
             wanted=self.wanted.table if self.wanted.table is None else self.declared_goal(),
             formerly=self.wanted.formerly,
-            steps=tuple(map(self.scoped, as_steps(found, self.surroundings.catalog_name))),
+            steps=tuple(as_steps(found, self.surroundings.catalog_name)),
             notes=tuple(notes),
         )
-
-    def scoped(self, step: Step) -> Step:
-        """The step, its hazards scoped by declared names: so ``allow`` is the same in every environment."""
-        return replace(step, changes=tuple(map(self._scoped, step.changes)))
-
-    def _scoped(self, planned: PlannedChange) -> PlannedChange:
-        name = str(planned.change.table)
-        hazards = (replace(h, scope=f"{self.wanted.name}{h.scope[len(name) :]}") for h in planned.hazards)
-        return replace(planned, hazards=tuple(hazards))
 
     def declared_goal(self) -> Table:
         assert self.goal is not None
@@ -151,9 +142,7 @@ def _first_mention(
         after = change.apply(blank)
         return _judge(case, case.plan(case.name, [Found(change, blank)]), [Found(change, blank)], after, None)
     if there.properties.get(CREATED_BY_PROPERTY) == owner:
-        # Tags and branches that nobody declared, such as the mark of that run, are none of this.
-        refs = {name: ref for name, ref in there.refs.items() if name in goal.refs}
-        nothing = replace(there, schema=Schema(), properties={}, refs=refs)
+        nothing = replace(there, schema=Schema(), properties={})
         merged = merge(nothing, goal, there, case.wanted.positions, case.surroundings.overwrite)
         return _alter(case, there, merged, there.name, [], ["created by an earlier run that was cut short"])
     if not case.wanted.adopt:
@@ -278,19 +267,19 @@ def _drop(case: _Case, actual: Mapping[TableName, Table | None]) -> Outcome:
 def _alter(
     case: _Case, there: Table, merged: Merged, name: TableName, found: list[Found], notes: list[str]
 ) -> Outcome:
+    notes = [*notes, *(f"done already: {fact}" for fact in merged.done)]
+    if taken := legality.duplicate_names(merged.target):
+        # Somebody else uses a name that the migration gives, so no path means one field any more.
+        plan = replace(case.plan(name, (), notes), conflicts=merged.conflicts)
+        return Outcome(plan, there, tuple(_problem(case, breach) for breach in taken))
     outcome = difference(there, merged.target, KINDS)
     found = [*found, *outcome.found]
-    notes = [*notes, *(f"done already: {fact}" for fact in merged.done)]
     plan = replace(case.plan(name, found, notes), conflicts=merged.conflicts)
     judged = _judge(case, plan, found, outcome.after, there)
     if judged.problems or merged.conflicts:
         return judged
     left = unproved(outcome, KINDS)
     if left:
-        # What keeps Iceberg from following may be that the declared table itself must not be.
-        breaches = tuple(_breaches(case, outcome.target, there, are_warnings=False))
-        if breaches:
-            return replace(judged, problems=breaches)
         problem = Problem(
             "unproved",
             case.wanted.name,
@@ -306,17 +295,13 @@ def _judge(
     case: _Case, plan: TablePlan, found: Sequence[Found], after: Table | None, before: Table | None
 ) -> Outcome:
     """The plan with what the changes themselves and the resulting table have against it."""
-    own = [p for f in found for p in f.change.problems(f.before)]
-    problems = [replace(p, table=case.wanted.name) for p in own]
+    problems = [p for f in found for p in f.change.problems(f.before)]
     warnings: list[Problem] = []
     if after is not None and (found or before is None):
-        problems += _breaches(case, after, before, are_warnings=False)
-        warnings += _breaches(case, after, before, are_warnings=True)
+        for breach in legality.problems(after, before):
+            (warnings if breach.is_warning else problems).append(_problem(case, breach))
     return Outcome(plan, after, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(warnings)))
 
 
-def _breaches(case: _Case, table: Table, before: Table | None, *, are_warnings: bool) -> Iterator[Problem]:
-    """What the rules have against a table."""
-    for breach in legality.problems(table, before):
-        if breach.is_warning == are_warnings:
-            yield Problem(breach.rule, case.wanted.name, breach.subject, breach.message, breach.hint)
+def _problem(case: _Case, breach: legality.Breach) -> Problem:
+    return Problem(breach.rule, case.wanted.name, breach.subject, breach.message, breach.hint)

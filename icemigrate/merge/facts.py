@@ -56,19 +56,28 @@ class Verdicts:
     open: list[str] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
 
-    def decide(self, subject: Subject, base: Any, wanted: Any, actual: Any) -> bool:
-        """Whether the target takes ``wanted``; notes what was done already and what conflicts."""
+    def decide(self, subject: Subject, base: Any, wanted: Any, actual: Any, halfway: bool = False) -> bool:
+        """Whether the target takes ``wanted``; notes what was done already and what conflicts.
+
+        :param halfway: ``actual`` is what our own statements pass through, so that a run which died there
+            is gone on with.
+        """
         if wanted == base:
             return False
         fact = str(Fact(self.table, subject))
         if actual == wanted:
             self.done.append(fact)
             return False
-        if actual == base or fact in self.overwrite:
+        if actual == base or halfway or fact in self.overwrite:
             self.open.append(fact)
             return True
-        self.conflicts.append(Conflict(fact, show(base), show(wanted), show(actual)))
+        self.refuse(subject, base, wanted, actual)
         return False
+
+    def refuse(self, subject: Subject, base: Any, wanted: Any, actual: Any) -> None:
+        """A conflict that no overwriting ends: what the fact rests on is gone."""
+        fact = str(Fact(self.table, subject))
+        self.conflicts.append(Conflict(fact, show(base), show(wanted), show(actual)))
 
 
 def show(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.types import Struct, map_fields
 
@@ -43,15 +44,27 @@ def rebind(table: Table, ids: Mapping[int, int]) -> Table:
 
 
 def rebind_by_path(table: Table, onto: Table, above: int = 0) -> Table:
-    """The table with its negative field ids replaced by those of the fields at the same paths of ``onto``.
+    """The table with its negative field ids replaced by those that the same fields have in ``onto``.
+
+    Same are fields of one name in the same parent; parents are matched by id, since somebody else may
+    have renamed one.
 
     :param above: ids up to this one belong to fields that were there before: a column that is made
         anew under its old name must not take the id of the one that it replaces.
     """
-    here = {f.id: path for path, f in table.schema.walk()}
-    new = {i: path for i, path in here.items() if i < 0}
+    here = index(table.schema)
+    new = [i for i in here if i < 0]
     if not new:
         return table
-    there = {path: f.id for path, f in onto.schema.walk() if f.id > above and f.id not in here}
-    ids = {i: there[path] for i, path in new.items() if path in there}
+    there = {
+        (entry.parent, entry.field.name): i
+        for i, entry in index(onto.schema).items()
+        if i > above and i not in here
+    }
+    ids: dict[int, int] = {}
+    for i in new:  # parents come before what is in them
+        parent = here[i].parent
+        key = (None if parent is None else ids.get(parent, parent), here[i].field.name)
+        if key in there:
+            ids[i] = there[key]
     return rebind(table, ids)

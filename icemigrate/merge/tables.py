@@ -11,6 +11,8 @@ as wanted          done already; a note says so
 something else     a conflict with the three values
 =================  ==================================================
 
+What our own statements pass through on the way (a third name in a swap, half of a spec) counts as base.
+
 Facts outside that difference stay as they are, whatever base says of them.  What is compared are
 field ids and definitions, never schema, spec or order ids: those belong to the server.
 """
@@ -21,7 +23,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from icemigrate.merge.facts import ABSENT, Conflict, Shown, Verdicts
+from icemigrate.changes.base import Subject
+from icemigrate.merge.facts import ABSENT, Conflict, Fact, Shown, Verdicts, show
 from icemigrate.merge.fields import align, assert_position, merge_schema
 from icemigrate.merge.rebind import rebind
 from icemigrate.model.column_properties import after_drop, after_rename
@@ -100,11 +103,49 @@ def _shown_order(table: Table) -> Shown:
     return Shown(order.fields, ", ".join(terms) or "unsorted")
 
 
+def _decide(
+    verdicts: Verdicts,
+    subject: Subject,
+    shown: tuple[Any, Any, Any],
+    sources: Iterable[int],
+    wanted: Table,
+    target: Table,
+    halfway: bool,
+) -> bool:
+    """The verdict on a fact that rests on fields: without one that somebody dropped there is no way to it.
+
+    :param shown: the fact in base, as wanted, and as it is.
+    :param sources: the fields that the wanted value needs.
+    """
+    before, want, there = shown
+    if want != before:
+        fields = index(target.schema)
+        gone = [i for i in sources if i not in fields]
+        if gone:
+            now = f"{show(there)}, and there is no {_names(wanted, gone)}"
+            verdicts.refuse(subject, before, want, now)
+            return False
+    return verdicts.decide(subject, before, want, there, halfway)
+
+
 def _identifier(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
     before = _shown_identifier(base) if base else Shown(frozenset(), "none")
-    if not verdicts.decide(("identifier",), before, _shown_identifier(wanted), _shown_identifier(target)):
+    halfway = base is not None and _is_freed(base, wanted, target)
+    shown = (before, _shown_identifier(wanted), _shown_identifier(target))
+    if halfway and before == shown[1]:
+        # Taken off for a rename inside a struct, to be put on again: a run died in between.
+        verdicts.open.append(str(Fact(verdicts.table, ("identifier",))))
+    elif not _decide(verdicts, ("identifier",), shown, wanted.schema.identifier_ids, wanted, target, halfway):
         return target
     return replace(target, schema=replace(target.schema, identifier_ids=wanted.schema.identifier_ids))
+
+
+def _is_freed(base: Table, wanted: Table, actual: Table) -> bool:
+    """Whether the identifier lacks what had to make way for other changes, and nothing else."""
+    old, new = index(base.schema), index(wanted.schema)
+    before, after, there = (t.schema.identifier_ids for t in (base, wanted, actual))
+    renamed = {i for i in before & after if len(old[i].path) > 1 and i in new and old[i].path != new[i].path}
+    return there < before and before - there <= (before - after) | renamed
 
 
 def spec_key(spec: PartitionSpec) -> frozenset[tuple[tuple[int, ...], str, str]]:
@@ -118,7 +159,10 @@ def _part_key(f: PartitionField) -> tuple[tuple[int, ...], str, str]:
 
 def _spec(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
     before = _shown_spec(base) if base else ABSENT
-    if not verdicts.decide(("partition_by",), before, _shown_spec(wanted), _shown_spec(target)):
+    halfway = base is not None and _is_between(*(spec_key(t.spec) for t in (base, target, wanted)))
+    shown = (before, _shown_spec(wanted), _shown_spec(target))
+    sources = [f.source_ids[0] for f in wanted.spec.live]
+    if not _decide(verdicts, ("partition_by",), shown, sources, wanted, target, halfway):
         return target
     keep = spec_key(wanted.spec)
     kept = tuple(f for f in target.spec.live if _part_key(f) in keep)
@@ -127,9 +171,20 @@ def _spec(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) 
     return replace(target, spec=replace(target.spec, fields=(*kept, *new)))
 
 
+def _is_between(before: frozenset[Any], there: frozenset[Any], after: frozenset[Any]) -> bool:
+    """Whether some of what goes is gone and some of what comes is there: fields go and come one by one."""
+    return before & after <= there <= before | after
+
+
 def _order(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
     before = _shown_order(base) if base else ABSENT
-    if not verdicts.decide(("sort_by",), before, _shown_order(wanted), _shown_order(target)):
+    # An order whose column goes makes way first; where its columns are not there yet, so does the new one.
+    fields = index(wanted.schema)
+    freed = base is not None and any(f.source_ids[0] not in fields for f in base.sort_order.fields)
+    halfway = freed and not target.sort_order.fields
+    shown = (before, _shown_order(wanted), _shown_order(target))
+    sources = [f.source_ids[0] for f in wanted.sort_order.fields]
+    if not _decide(verdicts, ("sort_by",), shown, sources, wanted, target, halfway):
         return target
     return replace(target, sort_order=replace(target.sort_order, fields=wanted.sort_order.fields))
 

@@ -45,7 +45,7 @@ from icemigrate.model.legality.partitioned import (
 from icemigrate.model.legality.sizing import sizes_in_range, types_of_the_format, unknown_is_optional
 from icemigrate.model.table import Table
 
-__all__ = ["RULES", "Breach", "problems"]
+__all__ = ["RULES", "Breach", "duplicate_names", "problems"]
 
 RULES: tuple[Rule, ...] = (
     some_column,
@@ -90,6 +90,11 @@ def problems(table: Table, before: Table | None) -> Iterator[Breach]:
     found = list(_breaches(View(table, before)))
     old = set(_breaches(View(before, before))) if found and before else set()
     return (breach for breach in found if breach not in old)
+
+
+def duplicate_names(table: Table) -> tuple[Breach, ...]:
+    """Names that two fields of one parent have: what a table must not even be on the way."""
+    return tuple(no_duplicate_names(View(table, None)))
 
 
 def _breaches(view: View) -> Iterator[Breach]:
