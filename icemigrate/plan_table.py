@@ -18,7 +18,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
-from icemigrate.plan import TablePlan
+from icemigrate.plan import PlannedChange, Step, TablePlan
 from icemigrate.steps import as_steps
 
 CREATED_BY_PROPERTY = "icemigrate.created-by"
@@ -93,9 +93,18 @@ class _Case:
             declared=self.wanted.name,
             wanted=self.wanted.table if self.wanted.table is None else self.declared_goal(),
             formerly=self.wanted.formerly,
-            steps=tuple(as_steps(found, self.surroundings.catalog_name)),
+            steps=tuple(map(self.scoped, as_steps(found, self.surroundings.catalog_name))),
             notes=tuple(notes),
         )
+
+    def scoped(self, step: Step) -> Step:
+        """The step, its hazards scoped by declared names: so ``allow`` is the same in every environment."""
+        return replace(step, changes=tuple(map(self._scoped, step.changes)))
+
+    def _scoped(self, planned: PlannedChange) -> PlannedChange:
+        name = str(planned.change.table)
+        hazards = (replace(h, scope=f"{self.wanted.name}{h.scope[len(name) :]}") for h in planned.hazards)
+        return replace(planned, hazards=tuple(hazards))
 
     def declared_goal(self) -> Table:
         assert self.goal is not None
@@ -142,7 +151,9 @@ def _first_mention(
         after = change.apply(blank)
         return _judge(case, case.plan(case.name, [Found(change, blank)]), [Found(change, blank)], after, None)
     if there.properties.get(CREATED_BY_PROPERTY) == owner:
-        nothing = replace(there, schema=Schema(), properties={})
+        # Tags and branches that nobody declared, such as the mark of that run, are none of this.
+        refs = {name: ref for name, ref in there.refs.items() if name in goal.refs}
+        nothing = replace(there, schema=Schema(), properties={}, refs=refs)
         merged = merge(nothing, goal, there, case.wanted.positions, case.surroundings.overwrite)
         return _alter(case, there, merged, there.name, [], ["created by an earlier run that was cut short"])
     if not case.wanted.adopt:
@@ -280,6 +291,11 @@ def _alter(
         return judged
     left = unproved(outcome, KINDS)
     if left:
+        # What keeps Iceberg from following may be that the declared table itself must not be.
+        found_wrong = (b for b in legality.problems(outcome.target, there) if not b.is_warning)
+        breaches = tuple(_problem(case, breach) for breach in found_wrong)
+        if breaches:
+            return replace(judged, problems=breaches)
         problem = Problem(
             "unproved",
             case.wanted.name,
@@ -295,7 +311,8 @@ def _judge(
     case: _Case, plan: TablePlan, found: Sequence[Found], after: Table | None, before: Table | None
 ) -> Outcome:
     """The plan with what the changes themselves and the resulting table have against it."""
-    problems = [p for f in found for p in f.change.problems(f.before)]
+    own = [p for f in found for p in f.change.problems(f.before)]
+    problems = [replace(p, table=case.wanted.name) for p in own]
     warnings: list[Problem] = []
     if after is not None and (found or before is None):
         for breach in legality.problems(after, before):
