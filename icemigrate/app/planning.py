@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from icemigrate import versions
 from icemigrate.app.folding import Folding
+from icemigrate.app.locking import notes
 from icemigrate.app.opening import as_mistakes, known_version, load_files
 from icemigrate.app.redoing import Redo, find_redo
 from icemigrate.app.standing import standing
@@ -48,8 +49,8 @@ def plan(
     as_mistakes(loaded.diagnostics)
     with opened(project, environment) as world:
         result = plan_in(world, loaded.migrations, to=to, overwrite=overwrite, redo=redo)
-    notes = dict.fromkeys((*loaded.diagnostics, *result.diagnostics))
-    return PlanResult(result.plan, tuple(sorted(notes, key=sort_key)))
+    told = dict.fromkeys((*loaded.diagnostics, *result.diagnostics))
+    return PlanResult(result.plan, tuple(sorted(told, key=sort_key)))
 
 
 def plan_in(
@@ -66,7 +67,7 @@ def plan_in(
     :param strict: refuse facts of ``overwrite`` about which there is no conflict.
     """
     history = world.history()
-    stands = standing(files, history.applied)
+    stands = standing(files, history.applied, history.intents)
     as_mistakes(stands.mistakes)
     pending = stands.pending
     if to is not None:
@@ -87,7 +88,7 @@ def plan_in(
     result = given.plan(facts)
     if strict:
         _refuse_idle(given, facts)
-    return result
+    return PlanResult(result.plan, (*result.diagnostics, *notes(history)))
 
 
 @dataclass(frozen=True, slots=True)

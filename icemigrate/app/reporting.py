@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from icemigrate.app.checking import rehearse
+from icemigrate.app.locking import lock_status
 from icemigrate.app.opening import sound_files
 from icemigrate.app.standing import Standing, standing
 from icemigrate.app.world import Opened, opened
@@ -49,7 +50,7 @@ def status(project: Project, environment: str | None = None) -> Status:
     files = sound_files(project)
     with opened(project, environment) as world:
         known = world.history()
-        stands = standing(files, known.applied)
+        stands = standing(files, known.applied, known.intents, known.lock)
         applied = [m.version for m in stands.migrations if m.state in ("applied", "edited", "missing")]
         trails = _trails(rehearse(project, files).plans, stands)
         return Status(
@@ -59,6 +60,7 @@ def status(project: Project, environment: str | None = None) -> Status:
             version=applied[-1] if applied else None,
             migrations=stands.migrations,
             tables=_tables(world, trails, known.state.tables),
+            lock=lock_status(known),
         )
 
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from icemigrate.app.folding import title
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic
+from icemigrate.history.head import LockInfo
+from icemigrate.history.intent import Intent
 from icemigrate.history.properties import Applied
+from icemigrate.plan import Direction
 from icemigrate.results import MigrationStatus
 
 
@@ -26,9 +29,19 @@ class Standing:
     mistakes: tuple[Diagnostic, ...]
 
 
-def standing(files: Sequence[MigrationFile], applied: Iterable[Applied]) -> Standing:
-    """Compare files with what the history says of them."""
+def standing(
+    files: Sequence[MigrationFile],
+    applied: Iterable[Applied],
+    intents: Iterable[Intent] = (),
+    lock: LockInfo | None = None,
+) -> Standing:
+    """Compare files with what the history says of them.
+
+    :param intents: what was begun and has no outcome; one of an undo is left for ``rollback`` to finish.
+    :param lock: under which something may be going on just now.
+    """
     known = {a.version.number: a for a in applied}
+    begun = {i.version.number: i for i in intents}
     last = max((n for n, a in known.items() if a.standing == "applied"), default=-1)
     rows: dict[int, MigrationStatus] = {}
     pending: list[MigrationFile] = []
@@ -36,10 +49,18 @@ def standing(files: Sequence[MigrationFile], applied: Iterable[Applied]) -> Stan
     for file in files:
         record = known.pop(file.version.number, None)
         state = _state(file, record, last)
+        intent = begun.get(file.version.number)
         rows[file.version.number] = MigrationStatus(
-            file.version.text, title(file), state, record.applied_at if record else None
+            file.version.text,
+            title(file),
+            _shown(state, intent, lock),
+            record.applied_at if record else None,
         )
-        if state in ("pending", "interrupted"):
+        if intent is not None and intent.direction is Direction.ROLLBACK:
+            continue
+        if state == "interrupted" and record is not None and record.checksum != file.checksum:
+            mistakes.append(_edited_halfway(file))
+        elif state in ("pending", "interrupted"):
             pending.append(file)
         elif state == "edited":
             assert record is not None
@@ -62,6 +83,11 @@ def _state(file: MigrationFile, record: Applied | None, last: int) -> str:
     return record.standing
 
 
+def _shown(state: str, intent: Intent | None, lock: LockInfo | None) -> str:
+    is_on = intent is not None and lock is not None and intent.run == lock.run
+    return "running" if state == "interrupted" and is_on else state
+
+
 def _edited(file: MigrationFile, record: Applied) -> Diagnostic:
     return Diagnostic(
         "edited-file",
@@ -69,6 +95,15 @@ def _edited(file: MigrationFile, record: Applied) -> Diagnostic:
         f"checksum {record.checksum} was applied, the file has {file.checksum}",
         file.place,
         "bring the file back as it was, and write what is new into a new migration",
+    )
+
+
+def _edited_halfway(file: MigrationFile) -> Diagnostic:
+    return Diagnostic(
+        "edited-file",
+        f"{file.version} was interrupted, and its file says something else than what was begun",
+        file.place,
+        "bring the file back as it was and `apply`, or `rollback` what was done before you mend it",
     )
 
 

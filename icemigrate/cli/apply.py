@@ -34,6 +34,7 @@ def command(
     overwrite: tuple[str, ...],
     redo: str | None,
     auto_approve: bool,
+    lock_timeout_s: float | None,
 ) -> ExitCode:
     """Do it: plan, ask, run, verify, record.
 
@@ -47,7 +48,7 @@ def command(
     if not result.is_empty and not auto_approve and not _approved():
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
-    return _carry_out(settings, project, result)
+    return _carry_out(settings, project, result, lock_timeout_s)
 
 
 def _plan(
@@ -96,7 +97,9 @@ def _approved() -> bool:
     return click.confirm("Apply these changes?", default=False, err=True)
 
 
-def _carry_out(settings: Settings, project: Project, result: PlanResult) -> ExitCode:
+def _carry_out(
+    settings: Settings, project: Project, result: PlanResult, lock_timeout_s: float | None
+) -> ExitCode:
     from icemigrate.app.applying import apply
     from icemigrate.render.progress_text import Progress
 
@@ -104,7 +107,7 @@ def _carry_out(settings: Settings, project: Project, result: PlanResult) -> Exit
         write("Starting Spark …\n", sys.stderr)
     progress = Progress(sys.stderr, settings.style(sys.stderr))
     try:
-        answer = apply(project, result.plan, on_event=progress)
+        answer = apply(project, result.plan, on_event=progress, lock_timeout_s=lock_timeout_s)
     finally:
         progress.close()
     settings.answer(answer)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.cli.options import lock_timeout_option
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     help="Leave the rows of a migration that changed rows as they are.",
 )
 @click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@lock_timeout_option
 @format_option("text", "json")
 @global_options
 @pass_settings
@@ -42,6 +44,7 @@ def command(
     discard_new_data: bool,
     metadata_only: bool,
     auto_approve: bool,
+    lock_timeout_s: float | None,
 ) -> ExitCode:
     """Take migrations back: show the plan of it, ask, do, verify, record.
 
@@ -61,7 +64,7 @@ def command(
     if not result.is_empty and not auto_approve and not _approved():
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
-    return _carry_out(settings, project, result, options)
+    return _carry_out(settings, project, result, options, lock_timeout_s)
 
 
 def _plan(
@@ -97,13 +100,21 @@ def _approved() -> bool:
     return click.confirm("Take these migrations back?", default=False, err=True)
 
 
-def _carry_out(settings: Settings, project: Project, result: PlanResult, options: Options) -> ExitCode:
+def _carry_out(
+    settings: Settings,
+    project: Project,
+    result: PlanResult,
+    options: Options,
+    lock_timeout_s: float | None,
+) -> ExitCode:
     from icemigrate.app.rolling_back import rollback
     from icemigrate.render.progress_text import Progress
 
     progress = Progress(sys.stderr, settings.style(sys.stderr))
     try:
-        answer = rollback(project, result.plan, options=options, on_event=progress)
+        answer = rollback(
+            project, result.plan, options=options, on_event=progress, lock_timeout_s=lock_timeout_s
+        )
     finally:
         progress.close()
     settings.answer(answer)

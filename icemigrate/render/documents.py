@@ -16,10 +16,12 @@ from icemigrate.results import (
     DoctorResult,
     Failure,
     HistoryResult,
+    LockStatus,
     PlanResult,
     RevertResult,
     RollbackResult,
     Status,
+    UnlockResult,
 )
 
 Document: TypeAlias = dict[str, Any]
@@ -73,6 +75,7 @@ def status_document(status: Status) -> Document:
             }
             for t in status.tables
         ],
+        "lock": _lock(status.lock),
     }
 
 
@@ -116,6 +119,30 @@ def doctor_document(result: DoctorResult) -> Document:
         "checkups": [asdict(c) for c in result.checkups],
         "catalog": result.catalog,
         "abilities": [asdict(a) for a in result.abilities],
+    }
+
+
+def unlock_document(result: UnlockResult) -> Document:
+    """``schemas/unlock.schema.json``."""
+    return {
+        "project": result.project,
+        "environment": result.environment,
+        "lock": _lock(result.lock),
+        "taken": result.taken,
+    }
+
+
+def _lock(lock: LockStatus | None) -> Document | None:
+    if lock is None:
+        return None
+    return {
+        "user": lock.user,
+        "host": lock.host,
+        "pid": lock.pid,
+        "since": _moment(lock.since),
+        "seen_at": _moment(lock.seen_at),
+        "action": lock.action,
+        "step": lock.step,
     }
 
 

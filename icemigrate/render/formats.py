@@ -12,7 +12,14 @@ from icemigrate.render.doctor_text import doctor_text
 from icemigrate.render.findings_text import check_text, failure_text
 from icemigrate.render.plan_markdown import check_markdown, plan_markdown
 from icemigrate.render.plan_text import plan_text
-from icemigrate.render.status_text import apply_text, history_text, revert_text, rollback_text, status_text
+from icemigrate.render.status_text import (
+    apply_text,
+    history_text,
+    revert_text,
+    rollback_text,
+    status_text,
+    unlock_text,
+)
 from icemigrate.render.style import PLAIN, Style
 from icemigrate.results import (
     ApplyResult,
@@ -24,6 +31,7 @@ from icemigrate.results import (
     RevertResult,
     RollbackResult,
     Status,
+    UnlockResult,
 )
 
 Renderer: TypeAlias = Callable[[Any, Style], str]
@@ -62,6 +70,7 @@ FORMATS: tuple[Format, ...] = (
             ApplyResult: apply_text,
             RollbackResult: rollback_text,
             RevertResult: revert_text,
+            UnlockResult: unlock_text,
             DoctorResult: doctor_text,
             Failure: failure_text,
         },
@@ -76,6 +85,7 @@ FORMATS: tuple[Format, ...] = (
             ApplyResult: _json(doc.apply_document),
             RollbackResult: _json(doc.rollback_document),
             RevertResult: _json(doc.revert_document),
+            UnlockResult: _json(doc.unlock_document),
             DoctorResult: _json(doc.doctor_document),
             Failure: _json(doc.failure_document),
         },

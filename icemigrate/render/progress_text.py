@@ -7,11 +7,15 @@ from typing import TextIO
 
 from icemigrate.events import (
     Event,
+    LockAwaited,
+    LockTakenOver,
     MigrationRecorded,
     MigrationStarted,
     Noted,
     StatementFinished,
     StatementStarted,
+    UndoFinished,
+    UndoStarted,
 )
 from icemigrate.render import words
 from icemigrate.render.style import Style
@@ -38,6 +42,16 @@ class Progress:
         elif isinstance(event, StatementFinished):
             self._write(self.style.dim(words.duration(round(event.elapsed * 1000))) + "\n")
             self._is_open = False
+        elif isinstance(event, LockAwaited):
+            self._line(f"Waiting for the lock, which is held by {words.one_line(event.holder)} …")
+        elif isinstance(event, LockTakenOver):
+            self._line(f"Took the lock over: nothing was heard any more of {words.one_line(event.holder)}.")
+        elif isinstance(event, UndoStarted):
+            self._line(
+                f"  {self.style.bad('failed')}, what was done is undone: {words.one_line(event.reason)}"
+            )
+        elif isinstance(event, UndoFinished):
+            self._line(f"  {self.style.good('undone')}, every table is as it was before")
         elif isinstance(event, Noted):
             where = f"{event.table}: " if event.table else ""
             self._line(self.style.dim(f"  note: {words.one_line(where + event.text)}"))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from icemigrate.render import words
 from icemigrate.render.style import Style
-from icemigrate.results import ApplyResult, HistoryResult, RevertResult, RollbackResult, Status
+from icemigrate.results import ApplyResult, HistoryResult, RevertResult, RollbackResult, Status, UnlockResult
 
 _GAP = "  "
 
@@ -39,12 +39,14 @@ def status_text(status: Status, style: Style) -> str:
         ("table", "at", "catalog", "pending"),
         style,
     )
+    if status.lock is not None:
+        lines += ["", style.changed(f"The lock is held by {words.one_line(status.lock.words)}.")]
     lines += ["", style.bold(_status_line(status))]
     return "\n".join(lines) + "\n"
 
 
 def _state(state: str, style: Style) -> str:
-    paint = {"applied": style.good, "pending": style.changed}.get(state, style.bad)
+    paint = {"applied": style.good, "pending": style.changed, "running": style.changed}.get(state, style.bad)
     return paint(state)
 
 
@@ -58,6 +60,9 @@ def _status_line(status: Status) -> str:
     at = f"at {status.version}" if status.version else "nothing is applied yet"
     pending = status.count("pending")
     parts = [at, f"{pending} pending" if pending else "nothing pending"]
+    half = status.count("interrupted")
+    if half:
+        parts.append(f"{half} interrupted")
     wrong = status.count("edited", "missing", "late")
     if wrong:
         parts.append(f"{wrong} that `plan` refuses")
@@ -95,6 +100,15 @@ def apply_text(result: ApplyResult, style: Style) -> str:
             f"{', '.join(result.applied)}."
         )
     return "\n".join(lines) + "\n"
+
+
+def unlock_text(result: UnlockResult, style: Style) -> str:
+    """Whose lock was taken away."""
+    if result.lock is None:
+        return f"{result.project} in {result.environment}: nobody holds the lock.\n"
+    if not result.taken:
+        return "Nothing was done.\n"
+    return f"{style.good('Unlocked')}: {words.one_line(result.lock.words)} does not hold the lock any more.\n"
 
 
 def rollback_text(result: RollbackResult, style: Style) -> str:

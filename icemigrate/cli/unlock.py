@@ -1,0 +1,47 @@
+"""``icemigrate unlock``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from icemigrate.results import LockStatus
+
+
+@click.command("unlock")
+@click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(settings: Settings, auto_approve: bool) -> ExitCode:
+    """Take the lock away from a process that hangs.
+
+    One that has died needs no unlocking: whoever waits takes its lock over.  The history keeps who did it.
+    """
+    from icemigrate.app.locking import unlock
+
+    def approve(lock: LockStatus) -> bool:
+        write(f"The lock is held by {lock.words}.\n", sys.stderr)
+        if not (auto_approve or _approved()):
+            return False
+        write("Starting Spark …\n", sys.stderr)
+        return True
+
+    result = unlock(settings.open_project(), settings.environment, approve=approve)
+    settings.answer(result)
+    return ExitCode.ERROR if result.lock is not None and not result.taken else ExitCode.OK
+
+
+def _approved() -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "there is no terminal to ask on whether the lock shall be taken away",
+            "`--auto-approve` takes it away without asking",
+        )
+    return click.confirm("Take it away?", default=False, err=True)
