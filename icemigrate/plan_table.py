@@ -178,7 +178,7 @@ def _out_of_the_trash(case: _Case, goal: Table, trashed: Table) -> Outcome:
     """The table that this very migration made before it was rolled back, rows and all."""
     rename = RenameTable(trashed.name, case.name)
     there = rename.apply(trashed)
-    nothing = replace(there, schema=Schema(), properties={})
+    nothing = replace(there, schema=Schema(), properties={}, refs={})
     merged = merge(nothing, goal, there, case.wanted.positions, case.surroundings.overwrite)
     return _alter(
         case, there, merged, trashed.name, [Found(rename, trashed)], ["comes back out of the trash"]

@@ -25,8 +25,9 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
         table = engine.java_table(name)
         look = _Look(engine.iceberg, table)
         since = None if questions.since is None else table.snapshot(questions.since)
+        is_known = questions.since is None or since is not None
         added = _Added(questions)
-        for file in look.added_since(since, is_known=questions.since is None or since is not None):
+        for file in look.added_since(since, is_known):
             added.count(file)
         return Evidence(
             files=added.files,
@@ -34,7 +35,7 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
             snapshots=look.snapshots_since(questions.since),
             nulls=added.nulls,
             unscaled=added.unscaled,
-            held=_held(look, questions.held) if questions.held else {},
+            held=_held(look, questions.held, added.paths if is_known else set()) if questions.held else {},
             there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
         )
 
@@ -158,6 +159,7 @@ class _Added:
     questions: Questions
     files: int = 0
     rows: int = 0
+    paths: set[str] = field(default_factory=set)
     nulls: dict[int, int | None] = field(default_factory=dict)
     unscaled: dict[int, int | None] = field(default_factory=dict)
 
@@ -168,6 +170,7 @@ class _Added:
     def count(self, file: _File) -> None:
         """Take a file in."""
         self.files += 1
+        self.paths.add(file.path)
         self.rows += file.rows
         for i, so_far in self.nulls.items():
             here = file.nulls.get(i)
@@ -189,23 +192,26 @@ def _widest(file: _File, field_id: int) -> int | None:
     return 0 if values is not None and values == file.nulls.get(field_id) else None
 
 
-def _held(look: _Look, wanted: Mapping[int, Collection[int]]) -> dict[int, Share]:
-    """By field, the rows of the main branch whose files hold it."""
+def _held(look: _Look, wanted: Mapping[int, Collection[int]], new: Collection[str]) -> dict[int, Share]:
+    """By field, the rows of the main branch whose files hold it.
+
+    :param new: paths of files that were written when the field was gone.
+    """
     files = [
         file
         for manifest in look.manifests(look.table.currentSnapshot()).values()
         for file in look.live(manifest)
     ]
-    return {i: _share(files, leaves) for i, leaves in wanted.items()}
+    return {i: _share(files, leaves, new) for i, leaves in wanted.items()}
 
 
-def _share(files: Iterable[_File], leaves: Collection[int]) -> Share:
+def _share(files: Iterable[_File], leaves: Collection[int], new: Collection[str]) -> Share:
     held = unknown = total = 0
     for file in files:
         total += file.rows
         if any(leaf in file.sizes or leaf in file.values for leaf in leaves):
             held += file.rows
-        elif not file.sizes:
-            # Metrics are off for the whole file; where they are on, a field without a size is not in it.
+        elif file.path not in new:
+            # Metrics may be off for the field, or the file is older than it.
             unknown += file.rows
     return Share(held, unknown, total)
