@@ -1,0 +1,168 @@
+"""A plan as a file: what makes it stale, what does not, and files that are no plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from icemigrate.changes import KINDS
+from icemigrate.changes.base import MetadataCommit
+from icemigrate.errors import IcemigrateError, StalePlan
+from icemigrate.model.sides import State
+from icemigrate.model.table import Ref, Snapshot, Table
+from icemigrate.plan import PLAN_FORMAT, Plan
+from icemigrate.plan_file import dump, dumps, load, loads, require_fresh
+from icemigrate.plan_table import Surroundings
+from icemigrate.planner import plan_migrations
+from tests.build import NAME, table, with_columns
+from tests.planning import pending
+
+BASE = table("id: long, v: int", partition="id", properties={"k": "1"})
+THERE = replace(BASE, snapshot=Snapshot(5, 1000, 3), refs={"main": Ref("branch", 5), "eod": Ref("tag", 5)})
+TEXT = """
+    description: Widen it
+    tables: [{name: db.t, columns: [{name: v, type: long}, {name: trace, type: uuid}]}]
+"""
+
+
+def plan(text: str = TEXT, there: Table | None = THERE, **values: Any) -> Plan:
+    base = State({NAME: BASE}, frozenset({("db",)}))
+    around = Surroundings("market", "lake", namespaces=base.namespaces)
+    planned = plan_migrations([pending("0002", text)], base, {NAME: there}, around)
+    whole = Plan(
+        project="market",
+        environment="prod",
+        catalog="sqlite:lake",
+        catalog_name="lake",
+        migrations=planned.migrations,
+        applied=(("0001", "abc"),),
+        based_on={NAME: there},
+        base=base,
+        tool_version="1.0",
+    )
+    return replace(whole, **values)
+
+
+SAVED = loads(dumps(plan()), "plan.json")
+
+
+def test_a_plan_comes_back_as_it_was() -> None:
+    assert plan() == SAVED
+    steps = SAVED.migrations[0].tables[0].steps
+    assert any(isinstance(s, MetadataCommit) for step in steps for s in step.statements)
+
+
+def test_one_with_a_table_that_is_not_there_too() -> None:
+    gone = plan(there=None)
+    assert loads(dumps(gone), "plan.json") == gone
+
+
+# Fresh or stale
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        replace(THERE, snapshot=Snapshot(6, 2000, 9)),
+        replace(THERE, snapshot=Snapshot(6, 2000, 9), refs={"main": Ref("branch", 6), "eod": Ref("tag", 6)}),
+        replace(THERE, refs={"main": Ref("branch", 5, 7), "eod": Ref("tag", 5)}),
+    ],
+    ids=["rows", "references that moved", "main"],
+)
+def test_appended_rows_make_nothing_stale(there: Table) -> None:
+    require_fresh(SAVED, plan(there=there))
+
+
+@pytest.mark.parametrize(
+    ("now", "shown"),
+    [
+        (plan(there=with_columns(THERE, "id: long, v: int, theirs: int", by_hand=True)), "theirs"),
+        (plan(there=replace(THERE, properties={"k": "2"})), '\'k\'] changed from "1" to "2"'),
+        (plan(there=replace(THERE, refs={"main": Ref("branch", 5)})), "eod"),
+        (plan(there=None), "db.t"),
+        (plan(TEXT.replace("type: long", "type: long, description: Bigger")), "0002"),
+        (plan(applied=(("0001", "abc"), ("0002", "def"))), "'0002'"),
+        (plan(applied=(("0001", "other"),)), 'from "abc" to "other"'),
+    ],
+    ids=["column", "property", "tag", "table", "file", "history", "applied file"],
+)
+def test_what_changed_since_makes_it_stale_and_is_shown(now: Plan, shown: str) -> None:
+    with pytest.raises(StalePlan) as stale:
+        require_fresh(SAVED, now)
+    assert shown in str(stale.value)
+    assert stale.value.hint is not None
+    assert "icemigrate plan --out" in stale.value.hint
+
+
+@pytest.mark.parametrize(
+    "elsewhere", [{"environment": "local"}, {"project": "other"}, {"catalog": "rest:https://lake"}]
+)
+def test_a_plan_serves_the_place_that_it_was_made_for(elsewhere: dict[str, str]) -> None:
+    with pytest.raises(StalePlan, match="was made for project `market` in environment `prod`") as stale:
+        require_fresh(SAVED, plan(**elsewhere))
+    (value,) = elsewhere.values()
+    assert value in str(stale.value)
+
+
+def test_another_version_of_icemigrate_makes_nothing_stale() -> None:
+    require_fresh(SAVED, plan(tool_version="2.0"))
+
+
+# Files that are no plan
+
+
+def _edited(edit: Callable[[dict[str, Any]], object]) -> str:
+    document = json.loads(dumps(plan()))
+    edit(document)
+    return json.dumps(document)
+
+
+def _change(document: dict[str, Any]) -> dict[str, Any]:
+    change: dict[str, Any] = document["migrations"][0]["tables"][0]["steps"][0]["changes"][0]["change"]
+    return change
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"project": "x"}',
+        "[" * 100_000,
+        _edited(lambda d: d.pop("project")),
+        _edited(lambda d: d.update(project=5)),
+        _edited(lambda d: d.update(surplus=1)),
+        _edited(lambda d: d.update(migrations={})),
+        _edited(lambda d: d["migrations"][0]["tables"][0].update(name="t")),
+        _edited(lambda d: _change(d).update(kind="paint_it_blue")),
+        _edited(lambda d: _change(d).pop("kind")),
+        _edited(lambda d: _change(d).update(field_id="two")),
+        _edited(lambda d: d["based_on"]["db.t"].pop("schema")),
+    ],
+)
+def test_a_file_that_is_no_plan_is_refused_by_its_name(text: str) -> None:
+    with pytest.raises(IcemigrateError, match=r"^plan\.json is not a saved plan: ") as refused:
+        loads(text, "plan.json")
+    assert refused.value.hint is not None
+
+
+def test_a_plan_of_another_format_is_refused() -> None:
+    with pytest.raises(IcemigrateError, match=f"format {PLAN_FORMAT + 1}, this icemigrate reads") as refused:
+        loads(_edited(lambda d: d.update(plan_format=PLAN_FORMAT + 1)), "plan.json")
+    assert refused.value.hint is not None
+
+
+def test_what_is_there_for_readers_alone_is_passed_over() -> None:
+    shown = {**dump(plan()), "summary": {"changes": 2}, "ready": False, "diagnostics": []}
+    assert load(shown) == plan()
+
+
+def test_every_kind_has_a_name_of_its_own() -> None:
+    assert len({kind.kind for kind in KINDS}) == len(KINDS)
