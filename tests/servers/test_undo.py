@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from icemigrate.app.applying import require_ready
+from icemigrate.app.applying import apply, require_ready
 from icemigrate.cli import main
-from icemigrate.errors import ExitCode
+from icemigrate.errors import ExitCode, LockHeld
 from icemigrate.events import StatementStarted
 from icemigrate.model.names import TableName
 from tests.servers.lake import Lake
@@ -124,8 +124,10 @@ def test_while_one_applies_another_is_told_who_does(
             history = lake.history()
             assert history.lock is not None
             seen.append(history.lock.words())
-            # Others see it too, and what is under way.
+            # Others see it too, and do not get in.
             assert main(["doctor"]) == ExitCode.OK
+            with pytest.raises(LockHeld, match=r"\(process \d+\)"):
+                apply(lake.project, lake.plan().plan, spark=lake.session, lock_timeout_s=0)
 
     lake.api.apply(spark=lake.session, on_event=meddle)
     assert "process" in seen[0]
