@@ -148,6 +148,8 @@ class Work:
             event = replace(event, number=self._base + event.number, of=len(self._todo))
         elif isinstance(event, StatementFinished):
             (self._copied if event.on_copy else self._done).append(event.text)
+            if event.on_copy:
+                self.before_each(event.text)  # what comes next may be the commit of them all
         elif isinstance(event, TablePublishing):
             self._next(f"the one commit of table `{event.table}`")
         elif isinstance(event, TablePublished):
