@@ -79,7 +79,9 @@ def undo_altered(
         current = rename.apply(there)
     steps = list(as_steps(found, catalog))
     merged = inverse(sides, current)
-    outcome = difference(current, merged.target, KINDS)
+    taken = tuple(_problem_of(breach, undo.declared) for breach in legality.duplicate_names(merged.target))
+    # Where two fields would have one name, no path means one field any more: nothing can be planned.
+    outcome = difference(current, current if taken else merged.target, KINDS)
     inner = list(outcome.found)
     rows = rewind(undo, there, evidence, options)
     if rows.change is not None:
@@ -90,7 +92,7 @@ def undo_altered(
     if inner:
         steps.append(_one_commit(version, inner))
     notes += [*rows.notes, *(f"done already: {fact}" for fact in merged.done)]
-    problems, conflicts = [*rows.problems], merged.conflicts
+    problems, conflicts = [*rows.problems, *taken], merged.conflicts
     if options.partial:
         notes += [f"stays: {r.stays}; {r.message}" for r in refused]
         notes += [f"stays: {c.fact} is {c.actual}, neither {c.wanted} nor {c.base}" for c in conflicts]
@@ -141,6 +143,10 @@ def _summary(changes: tuple[PlannedChange, ...]) -> str:
     return "; ".join(c.text for c in changes if not isinstance(c.change, ExpectSnapshot))
 
 
+def _problem_of(breach: legality.Breach, table: TableName) -> Problem:
+    return Problem(breach.rule, table, breach.subject, breach.message, breach.hint)
+
+
 def _problem(refusal: Refusal, table: TableName) -> Problem:
     return Problem(
         refusal.rule,
@@ -171,8 +177,7 @@ def _objections(
     """What the changes themselves and the resulting table have against it."""
     problems = [p for f in found for p in _problems(f.change, f.before)]
     for breach in legality.problems(outcome.after, before) if outcome.found else ():
-        problem = Problem(breach.rule, table, breach.subject, breach.message, breach.hint)
-        (warnings if breach.is_warning else problems).append(problem)
+        (warnings if breach.is_warning else problems).append(_problem_of(breach, table))
     yield from dict.fromkeys(problems)
     left = () if problems else unproved(outcome, KINDS)
     if left:
