@@ -78,7 +78,7 @@ def _write_history(folder: Path, database: Path, tables: Sequence[Table]) -> Non
     now = datetime(2026, 1, 1, tzinfo=timezone.utc)
     history = History(
         PROJECT,
-        tuple(Applied(f.version, f.checksum, "", now) for f in files),
+        tuple(Applied(f.version, f.checksum, "", now, fingerprint=f.fingerprint) for f in files),
         State({table.name: table for table in tables}, frozenset({(lake.NAMESPACE,)})),
     )
     location = (folder / "warehouse" / "icemigrate" / "history").as_uri()

@@ -91,6 +91,7 @@ class MigrationPlan:
     """What one migration does.
 
     :param checksum: of the file's parsed content.
+    :param fingerprint: of the file's bytes; empty where it is not known.
     :param create_namespaces: namespaces made before its tables are touched.
     :param problems: what forbids it.
     :param unconsented: hazards that the file's ``allow`` does not cover.
@@ -108,6 +109,7 @@ class MigrationPlan:
     warnings: tuple[Problem, ...] = ()
     unconsented: tuple[Hazard, ...] = ()
     direction: Direction = Direction.APPLY
+    fingerprint: str = ""
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

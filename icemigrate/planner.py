@@ -44,6 +44,7 @@ class Pending:
     checksum: str
     consents: tuple[Consent, ...]
     fold: Callable[[State], FoldedMigration]
+    fingerprint: str = ""
 
 
 @dataclass(slots=True)
@@ -93,6 +94,7 @@ def _plan_migration(pending: Pending, world: _World, surroundings: Surroundings)
         version=pending.version,
         description=pending.description,
         checksum=pending.checksum,
+        fingerprint=pending.fingerprint,
         tables=tuple(o.plan for o in outcomes),
         create_namespaces=tuple(missing),
         namespaces=folded.namespaces,

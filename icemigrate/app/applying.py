@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from icemigrate.app.locking import journal
-from icemigrate.app.opening import as_mistakes, load_files
+from icemigrate.app.opening import as_mistakes, load_unapplied
 from icemigrate.app.planning import plan_in
 from icemigrate.app.publishing import ways
 from icemigrate.app.spark import open_engine
@@ -73,13 +73,15 @@ def _again(world: Opened, plan: Plan) -> PlanResult:
 
     :raises StalePlan: it is another one by now.
     """
-    loaded = load_files(world.project)
+    history = world.history()
+    loaded = load_unapplied(world.project, history.applied)
     as_mistakes(loaded.diagnostics)
     last = plan.migrations[-1].version if plan.migrations else None
-    there = {f.version.text for f in loaded.migrations}
+    there = {f.version.text for f in loaded.files}
     fresh = plan_in(
         world,
-        loaded.migrations,
+        history,
+        loaded.files,
         to=last if last in there and plan.redo is None else None,
         # Facts that nobody disputes any more show in the comparison.
         overwrite=plan.overwrite,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from icemigrate.app.findings import findings
 from icemigrate.declare.fold import Folded, fold
-from icemigrate.declare.migration import MigrationFile, TableEntry
+from icemigrate.declare.migration import AnyFile, MigrationFile, TableEntry
 from icemigrate.diagnostics import Diagnostic, sort_key
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State
@@ -39,6 +39,7 @@ class Folding:
             checksum=file.checksum,
             consents=tuple(Consent(a.kind, a.scope) for a in file.allow),
             fold=lambda state: self._fold(state, file),
+            fingerprint=file.fingerprint,
         )
 
     def _fold(self, state: State, file: MigrationFile) -> Folded:
@@ -57,7 +58,7 @@ class Folding:
         return tuple(sorted(dict.fromkeys(found), key=sort_key))
 
 
-def title(file: MigrationFile) -> str:
+def title(file: AnyFile) -> str:
     """What a migration is for: its description, else the words of its file's name."""
     return file.description or file.name.replace("_", " ")
 

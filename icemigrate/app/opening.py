@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from icemigrate.declare.files import Loaded, load_migrations
-from icemigrate.declare.migration import MigrationFile
+from icemigrate.declare.files import Known, Loaded, load_migrations
+from icemigrate.declare.migration import AnyFile, MigrationFile
 from icemigrate.diagnostics import Diagnostic, has_errors
-from icemigrate.errors import Mistakes, UsageError
+from icemigrate.errors import IcemigrateError, Mistakes, UsageError
+from icemigrate.history.applied import Applied
 from icemigrate.project.reading import load_project
 from icemigrate.project.values import Project
 
@@ -32,6 +35,33 @@ def load_files(project: Project) -> Loaded:
     return load_migrations(project.migrations_dir, project.lists)
 
 
+def load_unapplied(project: Project, applied: Iterable[Applied]) -> Loaded:
+    """All migration files, those left unread that are the very bytes that were applied.
+
+    :raises IcemigrateError: the folder cannot be read.
+    """
+    known = {
+        a.version.number: Known(a.fingerprint, a.checksum, a.description)
+        for a in applied
+        if a.standing == "applied" and a.fingerprint
+    }
+    return load_migrations(project.migrations_dir, project.lists, known)
+
+
+@contextmanager
+def mistakes_first(project: Project) -> Iterator[None]:
+    """Whatever else goes wrong (no such environment, no catalog), mistakes in the files are told before it.
+
+    :raises Mistakes: with all mistakes of all files.
+    :raises IcemigrateError: what went wrong, where the files hold none; or their folder cannot be read.
+    """
+    try:
+        yield
+    except IcemigrateError:
+        as_mistakes(load_files(project).diagnostics)
+        raise
+
+
 def sound_files(project: Project) -> tuple[MigrationFile, ...]:
     """All migration files, none of which has a mistake of its own.
 
@@ -44,7 +74,7 @@ def sound_files(project: Project) -> tuple[MigrationFile, ...]:
     return loaded.migrations
 
 
-def known_version(files: tuple[MigrationFile, ...], text: str, option: str) -> int:
+def known_version(files: Sequence[AnyFile], text: str, option: str) -> int:
     """The number of a version that the user named.
 
     :raises UsageError: it is none, or no file has it.

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from icemigrate import versions
 from icemigrate.app.folding import Folding
 from icemigrate.app.locking import notes
-from icemigrate.app.opening import as_mistakes, known_version, load_files
+from icemigrate.app.opening import as_mistakes, known_version, load_unapplied, mistakes_first
 from icemigrate.app.redoing import Redo, find_redo
 from icemigrate.app.standing import standing
 from icemigrate.app.world import Opened, opened
-from icemigrate.declare.migration import UNSET, MigrationFile
+from icemigrate.declare.migration import UNSET, AnyFile, MigrationFile
 from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import UsageError
 from icemigrate.history.properties import History
@@ -45,17 +45,19 @@ def plan(
     :raises CatalogError: the catalog cannot be read.
     :raises HistoryError: the history cannot be used.
     """
-    loaded = load_files(project)
-    as_mistakes(loaded.diagnostics)
-    with opened(project, environment) as world:
-        result = plan_in(world, loaded.migrations, to=to, overwrite=overwrite, redo=redo)
+    with mistakes_first(project), opened(project, environment) as world:
+        history = world.history()
+        loaded = load_unapplied(project, history.applied)
+        as_mistakes(loaded.diagnostics)
+        result = plan_in(world, history, loaded.files, to=to, overwrite=overwrite, redo=redo)
     told = dict.fromkeys((*loaded.diagnostics, *result.diagnostics))
     return PlanResult(result.plan, tuple(sorted(told, key=sort_key)))
 
 
 def plan_in(
     world: Opened,
-    files: Sequence[MigrationFile],
+    history: History,
+    files: Sequence[AnyFile],
     *,
     to: str | None = None,
     overwrite: Iterable[str] = (),
@@ -66,12 +68,11 @@ def plan_in(
 
     :param strict: refuse facts of ``overwrite`` about which there is no conflict.
     """
-    history = world.history()
     stands = standing(files, history.applied, history.intents)
     as_mistakes(stands.mistakes)
     pending = stands.pending
     if to is not None:
-        last = known_version(tuple(files), to, "--to")
+        last = known_version(files, to, "--to")
         pending = tuple(f for f in pending if f.version.number <= last)
     again = None if redo is None else find_redo(history, files, redo)
     if again is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from icemigrate.app.opening import known_version
 from icemigrate.declare.fold import Folded
-from icemigrate.declare.migration import MigrationFile
+from icemigrate.declare.migration import AnyFile, MigrationFile
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.history.properties import History
 from icemigrate.model.sides import State, Wanted
@@ -55,12 +55,12 @@ class _Redone:
         return replace(folded, wanted=wanted)
 
 
-def find_redo(history: History, files: Sequence[MigrationFile], text: str) -> Redo:
+def find_redo(history: History, files: Sequence[AnyFile], text: str) -> Redo:
     """The held version that the user named.
 
     :raises UsageError: no file has it, or it is not held.
     """
-    number = known_version(tuple(files), text, "--redo")
+    number = known_version(files, text, "--redo")
     file = next(f for f in files if f.version.number == number)
     applied = history.of(file.version)
     if applied is None or applied.standing != "held":
@@ -69,6 +69,7 @@ def find_redo(history: History, files: Sequence[MigrationFile], text: str) -> Re
             f"--redo {text}: {file.version} is not held",
             f"held are {held}" if held else "only a version that was rolled back can be redone",
         )
+    assert isinstance(file, MigrationFile), "only applied files are left unread"
     return Redo(file, history.undo_record(file.version), history)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from icemigrate.app.folding import title
-from icemigrate.declare.migration import MigrationFile
+from icemigrate.declare.migration import AnyFile, MigrationFile
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.history.head import LockInfo
 from icemigrate.history.intent import Intent
@@ -30,7 +30,7 @@ class Standing:
 
 
 def standing(
-    files: Sequence[MigrationFile],
+    files: Sequence[AnyFile],
     applied: Iterable[Applied],
     intents: Iterable[Intent] = (),
     lock: LockInfo | None = None,
@@ -61,6 +61,7 @@ def standing(
         if state == "interrupted" and record is not None and record.checksum != file.checksum:
             mistakes.append(_edited_halfway(file))
         elif state in ("pending", "interrupted"):
+            assert isinstance(file, MigrationFile), "only applied files are left unread"
             pending.append(file)
         elif state == "edited":
             assert record is not None
@@ -75,7 +76,7 @@ def standing(
     return Standing(tuple(rows[n] for n in sorted(rows)), tuple(pending), tuple(mistakes))
 
 
-def _state(file: MigrationFile, record: Applied | None, last: int) -> str:
+def _state(file: AnyFile, record: Applied | None, last: int) -> str:
     if record is None:
         return "late" if file.version.number < last else "pending"
     if record.standing == "applied" and record.checksum != file.checksum:
@@ -88,7 +89,7 @@ def _shown(state: str, intent: Intent | None, lock: LockInfo | None) -> str:
     return "running" if state == "interrupted" and is_on else state
 
 
-def _edited(file: MigrationFile, record: Applied) -> Diagnostic:
+def _edited(file: AnyFile, record: Applied) -> Diagnostic:
     return Diagnostic(
         "edited-file",
         f"{file.version} is applied, and its file says something else now: "
@@ -98,7 +99,7 @@ def _edited(file: MigrationFile, record: Applied) -> Diagnostic:
     )
 
 
-def _edited_halfway(file: MigrationFile) -> Diagnostic:
+def _edited_halfway(file: AnyFile) -> Diagnostic:
     return Diagnostic(
         "edited-file",
         f"{file.version} was interrupted, and its file says something else than what was begun",
@@ -107,7 +108,7 @@ def _edited_halfway(file: MigrationFile) -> Diagnostic:
     )
 
 
-def _late(file: MigrationFile, files: Sequence[MigrationFile], last: int) -> Diagnostic:
+def _late(file: AnyFile, files: Sequence[AnyFile], last: int) -> Diagnostic:
     newest = max(f.version for f in files)
     number = max(newest.number, last) + 1
     name = f"{str(number).zfill(len(newest.text))}_{file.name}.yaml"

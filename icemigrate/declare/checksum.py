@@ -16,6 +16,7 @@ from collections.abc import Hashable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from icemigrate.declare.expand import Lists
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.version import Version
 
@@ -37,6 +38,15 @@ def checksum(migration: MigrationFile) -> str:
         content[name] = sorted(map(_written, content[name]))
     text = _written(content)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def fingerprint(content: bytes, lists: Lists) -> str:
+    """SHA-256 in hex over a file's bytes, and over the project's lists, which its ``for_each`` may name.
+
+    Equal fingerprints mean equal checksums; it tells so without reading the file's YAML.
+    """
+    named = _written({name: list(values) for name, values in lists.items()})
+    return hashlib.sha256(named.encode("utf-8", "surrogatepass") + b"\n" + content).hexdigest()
 
 
 def short(checksum_hex: str) -> str:

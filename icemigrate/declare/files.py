@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import gc
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from icemigrate.declare.checksum import fingerprint
 from icemigrate.declare.expand import Lists
-from icemigrate.declare.migration import MigrationFile
-from icemigrate.declare.reading import read_migration
-from icemigrate.declare.source import Source, read_source, shown_path
+from icemigrate.declare.migration import AnyFile, MigrationFile, UnreadFile
+from icemigrate.declare.reading import Read, read_migration
+from icemigrate.declare.source import decode, read_bytes, shown_path
 from icemigrate.declare.version import MAX_DIGITS, Version
 from icemigrate.diagnostics import Diagnostic, Place, Severity, sort_key
 from icemigrate.errors import IcemigrateError
@@ -45,38 +46,75 @@ class Loaded:
     """Every migration that has no mistake of its own, in order.
 
     :param broken: the versions whose files have mistakes. Folding stops being telling at the first of them.
+    :param unread: files that are known; without mistakes, since they were applied.
     """
 
     migrations: tuple[MigrationFile, ...]
     diagnostics: tuple[Diagnostic, ...]
     broken: tuple[Version, ...] = ()
+    unread: tuple[UnreadFile, ...] = ()
+
+    @property
+    def files(self) -> tuple[AnyFile, ...]:
+        """Those that were read and those that were not, in order."""
+        return tuple(sorted((*self.migrations, *self.unread), key=lambda file: file.version))
 
 
-def load_migrations(folder: Path, lists: Lists | None = None) -> Loaded:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the history says of a file that is applied."""
+
+    fingerprint: str
+    checksum: str
+    description: str
+
+
+NOTHING_KNOWN: Mapping[int, Known] = {}
+
+
+def load_migrations(
+    folder: Path, lists: Lists | None = None, known: Mapping[int, Known] = NOTHING_KNOWN
+) -> Loaded:
     """Read every file of a folder, the others too when some are broken.
 
     :param lists: the project's lists, which ``for_each`` may name.
+    :param known: by the number of the version; files with the same fingerprint are not read.
     :raises IcemigrateError: when the folder itself is missing or cannot be read.
     """
     listing = list_migrations(folder)
     diagnostics = list(listing.diagnostics)
     migrations: list[MigrationFile] = []
     broken: list[Version] = []
+    unread: list[UnreadFile] = []
     with collector_at_rest():
         for file in listing.files:
-            source = read_source(file.path, file.shown)
-            if isinstance(source, Source):
-                read = read_migration(source, file.version, file.name, lists)
-                diagnostics.extend(read.diagnostics)
-                migration = read.migration
-            else:
-                diagnostics.append(source)
-                migration = None
-            if migration is None:
+            found = _load(file, lists or {}, known.get(file.version.number))
+            if isinstance(found, UnreadFile):
+                unread.append(found)
+                continue
+            diagnostics.extend(found.diagnostics)
+            if found.migration is None:
                 broken.append(file.version)
             else:
-                migrations.append(migration)
-    return Loaded(tuple(migrations), tuple(sorted(diagnostics, key=sort_key)), tuple(broken))
+                migrations.append(found.migration)
+    told = tuple(sorted(diagnostics, key=sort_key))
+    return Loaded(tuple(migrations), told, tuple(broken), tuple(unread))
+
+
+def _load(file: FoundFile, lists: Lists, known: Known | None) -> Read | UnreadFile:
+    content = read_bytes(file.path, file.shown)
+    if isinstance(content, Diagnostic):
+        return Read(None, (content,))
+    print_ = fingerprint(content, lists)
+    if known is not None and known.fingerprint == print_:
+        return UnreadFile(file.version, file.shown, file.name, known.checksum, known.description)
+    source = decode(content, file.shown)
+    if isinstance(source, Diagnostic):
+        return Read(None, (source,))
+    read = read_migration(source, file.version, file.name, lists)
+    if read.migration is None:
+        return read
+    return replace(read, migration=replace(read.migration, fingerprint=print_))
 
 
 @contextlib.contextmanager

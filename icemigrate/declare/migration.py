@@ -236,6 +236,7 @@ class MigrationFile:
 
     :param path: as shown to the user, relative to the working directory where possible.
     :param name: the file name's part after the version, without the extension: ``rename_volume``.
+    :param fingerprint: of the file's bytes, see :func:`icemigrate.declare.checksum.fingerprint`.
     :param allow_place: where a missing ``allow`` is to be told: of ``allow``, else of the first key.
     """
 
@@ -250,6 +251,7 @@ class MigrationFile:
     tables: tuple[TableEntry, ...] = ()
     replaces: Replaces | None = None
     allow_place: Place | None = field(default=None, compare=False)
+    fingerprint: str = field(default="", compare=False)
 
     @property
     def checksum(self) -> str:
@@ -257,3 +259,26 @@ class MigrationFile:
         from icemigrate.declare.checksum import checksum
 
         return checksum(self)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadFile:
+    """A migration file whose bytes are those that were applied, so that reading it tells nothing new.
+
+    :param path: as shown to the user.
+    :param checksum: of what was applied, and so of the file.
+    """
+
+    version: Version
+    path: str
+    name: str
+    checksum: str
+    description: str | None = None
+
+    @property
+    def place(self) -> Place:
+        """The file as a whole."""
+        return Place(self.path)
+
+
+AnyFile: TypeAlias = MigrationFile | UnreadFile

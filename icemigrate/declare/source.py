@@ -42,13 +42,18 @@ def shown_path(path: Path) -> str:
 def read_source(path: Path, shown: str | None = None) -> Source | Diagnostic:
     """Read a file that stands on disk."""
     shown = shown_path(path) if shown is None else shown
+    data = read_bytes(path, shown)
+    return decode(data, shown) if isinstance(data, bytes) else data
+
+
+def read_bytes(path: Path, shown: str) -> bytes | Diagnostic:
+    """The bytes of a file that stands on disk; of one that is too large no more than shows that."""
     try:
         with path.open("rb") as stream:
-            data = stream.read(SIZE_LIMIT + 1)
+            return stream.read(SIZE_LIMIT + 1)
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
         return Diagnostic("unreadable-file", f"the file cannot be read: {why}", Place(shown))
-    return decode(data, shown)
 
 
 def decode(data: bytes, shown: str) -> Source | Diagnostic:

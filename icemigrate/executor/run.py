@@ -255,6 +255,7 @@ class _Run:
             message=message,
             action=migration.direction.value,
             run=self.held.run,
+            fingerprint=migration.fingerprint,
         )
 
 

@@ -19,6 +19,7 @@ class Applied:
     :param applied_at: with time zone; for a held version, when it was last applied.
     :param standing: ``held`` after a rollback (not pending, waits for ``--redo``); ``interrupted`` when
         neither done nor undone.
+    :param fingerprint: of the file's bytes, so that it need not be read again; empty in older histories.
     """
 
     version: Version
@@ -28,6 +29,7 @@ class Applied:
     applied_by: str = ""
     duration_ms: int = 0
     standing: Standing = "applied"
+    fingerprint: str = ""
 
 
 def applied_to_json(applied: Applied) -> dict[str, Any]:
@@ -40,6 +42,7 @@ def applied_to_json(applied: Applied) -> dict[str, Any]:
         "applied_by": applied.applied_by,
         "duration_ms": applied.duration_ms,
         "standing": applied.standing,
+        "fingerprint": applied.fingerprint,
     }
 
 
@@ -56,4 +59,5 @@ def applied_from_json(json_: Mapping[str, Any]) -> Applied:
         applied_by=json_["applied_by"],
         duration_ms=json_["duration_ms"],
         standing=json_["standing"],
+        fingerprint=json_.get("fingerprint", ""),
     )

@@ -281,4 +281,5 @@ def _standing(record: Record, version: Version, standing: Standing) -> Applied:
         applied_by=record.user,
         duration_ms=record.duration_ms,
         standing=standing,
+        fingerprint=record.fingerprint,
     )

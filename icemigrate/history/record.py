@@ -26,6 +26,7 @@ class Record:
     :param action: what was asked for.
     :param run: of the lock under which it was done: the same in all rows of one call of icemigrate.
     :param checksum: of the file's parsed content, see :mod:`icemigrate.declare`.
+    :param fingerprint: of the file's bytes; kept beside the checksum, and no column of the table.
     :param started_at: with time zone, as every time here.
     :param user: who ran it, by the operating system.
     :param tables: names of the tables that it touched, sorted.
@@ -49,6 +50,7 @@ class Record:
     message: str | None = None
     action: Action = "apply"
     run: str = ""
+    fingerprint: str = ""
 
     @property
     def duration_ms(self) -> int:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.declare.files import list_migrations, load_migrations
+from icemigrate.declare.files import Known, list_migrations, load_migrations
+from icemigrate.declare.migration import UnreadFile
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import ExitCode, IcemigrateError
 
@@ -151,3 +152,34 @@ def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_a_file_with_the_bytes_that_were_applied_is_not_read(tmp_path: Path) -> None:
+    path = folder(tmp_path, "1_a.yaml", "2_b.yaml")
+    first, _ = load_migrations(path).migrations
+    known = {1: Known(first.fingerprint, first.checksum, "A table")}
+    loaded = load_migrations(path, known=known)
+    assert [one.name for one in loaded.migrations] == ["b"]
+    assert loaded.unread == (UnreadFile(first.version, first.path, "a", first.checksum, "A table"),)
+    assert [one.name for one in loaded.files] == ["a", "b"]
+
+
+@pytest.mark.parametrize("text", [SOUND + "# more\n", "tabels: []\n", SOUND.replace("\n", "\r\n")])
+def test_a_file_with_other_bytes_is_read(tmp_path: Path, text: str) -> None:
+    path = folder(tmp_path, "1_a.yaml")
+    (first,) = load_migrations(path).migrations
+    known = {1: Known(first.fingerprint, first.checksum, "A table")}
+    (path / "1_a.yaml").write_bytes(text.encode())
+    loaded = load_migrations(path, known=known)
+    assert loaded.unread == ()
+    assert len(loaded.migrations) + len(loaded.broken) == 1
+
+
+def test_the_projects_lists_are_part_of_what_a_file_says(tmp_path: Path) -> None:
+    text = 'tables: [{name: "${t}.a", for_each: {t: tenants}}]\n'
+    path = folder(tmp_path, "1_a.yaml", text=text)
+    (first,) = load_migrations(path, {"tenants": ("acme",)}).migrations
+    known = {1: Known(first.fingerprint, first.checksum, "A table")}
+    assert load_migrations(path, {"tenants": ("acme",)}, known).unread
+    (read,) = load_migrations(path, {"tenants": ("acme", "globex")}, known).migrations
+    assert read.checksum != first.checksum

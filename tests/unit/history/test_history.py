@@ -54,7 +54,7 @@ TRADES, ODD = TableName(("db",), "trades"), TableName(("db", "a.b"), "odd `name`
 HISTORY = History(
     "market",
     (
-        Applied(Version.parse("0001"), "abc", "Begin – café", NOON, "ann", 1200),
+        Applied(Version.parse("0001"), "abc", "Begin – café", NOON, "ann", 1200, fingerprint="f00d"),
         Applied(Version.parse("20261127120000"), "def", "", NOON + timedelta(seconds=1), standing="held"),
     ),
     State(
