@@ -413,7 +413,7 @@ def test_a_writer_that_never_lets_go_ends_the_tries(lake: Lake, monkeypatch: pyt
 
 
 def test_nothing_is_lost_with_writers_through_both_clients(lake: Lake) -> None:
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
     from pyiceberg.catalog.sql import SqlCatalog
 
     lake.make()
