@@ -101,7 +101,7 @@ def test_what_changed_since_makes_it_stale_and_is_shown(now: Plan, shown: str) -
 @pytest.mark.parametrize(
     "elsewhere", [{"environment": "local"}, {"project": "other"}, {"catalog": "rest:https://lake"}]
 )
-def test_a_plan_serves_the_place_that_it_was_made_for(elsewhere: dict[str, str]) -> None:
+def test_a_plan_serves_the_place_that_it_was_made_for(elsewhere: dict[str, Any]) -> None:
     with pytest.raises(StalePlan, match="was made for project `market` in environment `prod`") as stale:
         require_fresh(SAVED, plan(**elsewhere))
     (value,) = elsewhere.values()

@@ -8,7 +8,7 @@ from functools import reduce
 
 import pytest
 
-from icemigrate.changes.base import Change, HazardKind
+from icemigrate.changes.base import Change, HazardKind, MetadataCommit, Reversible
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.model.names import TableName
@@ -454,3 +454,65 @@ def test_a_plan_that_does_not_lead_there_is_never_shown_as_ready(monkeypatch: py
     assert problem.rule == "unproved"
     assert "schema" in problem.message
     assert not migration.ready
+
+
+# The plan as a whole
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (ADD, Reversible.YES),
+        (WIDEN, Reversible.WHILE),
+        ("tables: [{name: db.t, format_version: 3, columns: [{name: v, type: long}]}]", Reversible.NO),
+    ],
+)
+def test_a_migration_is_as_reversible_as_its_least_reversible_change(text: str, answer: Reversible) -> None:
+    assert plan(text, known(TABLE), {NAME: TABLE}).reversal is answer
+
+
+def test_a_table_that_spark_cannot_load_is_changed_by_commits_alone() -> None:
+    there = table("id: long, v: int, at: timestamp_ns", format_version=3)
+    found = only(
+        plan(ADD.replace("type: string", "type: string, description: Why"), known(there), {NAME: there})
+    )
+    (statement,) = found.steps[0].statements
+    assert isinstance(statement, MetadataCommit)
+    assert statement.summary == "note string (Spark cannot load this table)"
+
+
+def test_positions_are_of_fields_and_not_of_names() -> None:
+    swap = "tables: [{name: db.t, renames: {id: v, v: id}, columns: [{name: v, after: id}]}]"
+    found = only(plan(swap, known(TABLE), {NAME: TABLE}))
+    assert [(f.id, f.name) for f in run(found, TABLE).schema.fields] == [(2, "id"), (1, "v")]
+
+
+def test_a_field_that_belongs_to_one_that_somebody_dropped_is_a_conflict() -> None:
+    base = table("id: long, s: struct<a: int>")
+    there = with_columns(base, "id: long")
+    text = "tables: [{name: db.t, columns: [{name: s.b, type: int}], partition_by: [s.a]}]"
+    facts = {c.fact: c.actual for c in plan(text, known(base), {NAME: there}).conflicts}
+    assert facts == {
+        "db.t:columns.s.b": "(absent, with the field that it belongs to)",
+        "db.t:partition_by": "unpartitioned, and there is no s.a",
+    }
+
+
+def test_an_identifier_that_a_dead_run_took_off_is_put_on_again() -> None:
+    base = table("s: required struct<a: required int>", identifier="s.a")
+    text = "tables: [{name: db.t, renames: {s.a: b}}]"
+    whole = only(plan(text, known(base), {NAME: base}))
+    assert kinds(whole) == ["free_identifier", "rename_column", "set_identifier"]
+    for done in range(3):
+        half = reduce(lambda t, c: c.apply(t), changes(whole)[:done], base)
+        rest = only(plan(text, known(base), {NAME: half}))
+        assert kinds(rest) == kinds(whole)[done:]
+
+
+def test_half_a_spec_is_gone_on_with_and_another_one_is_a_conflict() -> None:
+    base = replace(TABLE, spec=spec_of(TABLE.schema, "id, v"))
+    text = "tables: [{name: db.t, partition_by: [v, 'bucket(4, id) as b']}]"
+    half = replace(base, spec=spec_of(base.schema, "v", 1001))
+    assert kinds(only(plan(text, known(base), {NAME: half}))) == ["add_partition_field"]
+    other = replace(base, spec=spec_of(base.schema, "bucket[8](id), v"))
+    assert [c.fact for c in plan(text, known(base), {NAME: other}).conflicts] == ["db.t:partition_by"]
