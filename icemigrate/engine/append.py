@@ -6,11 +6,16 @@ A job costs a second and needs executors; the history gets one row per migration
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from icemigrate.errors import HeadMoved
+
+MOST_SNAPSHOTS = 200
+"""So many snapshots are kept of a table whose head is moved at every step; then the older half is forgotten.
+Its rows stay: a later snapshot has them too."""
 
 
 def swap_head(
@@ -49,10 +54,20 @@ def swap_head(
         for key in remove:
             update.remove(key)
         update.commit()
+    if base.snapshots().size() >= MOST_SNAPSHOTS:
+        _forget(transaction)
     built = transaction.table().operations().current()
     head = head_of(built)
     assert head is not None, "an append makes a snapshot"
     return base, built, head
+
+
+def _forget(transaction: Any) -> None:
+    expire = transaction.expireSnapshots()
+    expire.expireOlderThan(time.time_ns() // 1_000_000)
+    expire.retainLast(MOST_SNAPSHOTS // 2)
+    expire.cleanExpiredFiles(False)  # the commit may yet be refused
+    expire.commit()
 
 
 def head_of(metadata: Any) -> int | None:

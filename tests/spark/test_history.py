@@ -267,6 +267,25 @@ def test_of_all_who_saw_one_head_one_moves_it(
             assert after.properties["won"] == str(winner)
 
 
+def test_old_snapshots_of_the_history_are_forgotten_and_its_rows_are_not(
+    engine: SparkEngine,
+    spark: SparkSession,
+    catalog: Catalog,
+    name: TableName,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("icemigrate.engine.append.MOST_SNAPSHOTS", 10)
+    for number in range(1, 6):
+        keep(engine, name, state(), record(f"{number:04}"))
+    metadata = engine.metadata_json(name)
+    assert metadata is not None
+    assert 5 <= len(metadata["snapshots"]) <= 10
+    assert spark.table(f"local.{name}").count() == 10
+    history = read(catalog, name, "market")
+    assert history is not None
+    assert [a.version.number for a in history.applied] == [1, 2, 3, 4, 5]
+
+
 def test_many_who_begin_at_once_take_turns(
     engine: SparkEngine, warehouse: Warehouse, catalog: Catalog, name: TableName
 ) -> None:
@@ -303,9 +322,7 @@ def test_a_lock_that_was_taken_away_ends_the_work(
     with journal.held("apply", "ana", "ci") as mine:
         with pytest.raises(LockHeld, match="held by ana on ci"), held(engine, name):
             pytest.fail("there is one lock")
-        row = replace(
-            record("0001"), version=None, outcome="unlocked", action="unlock", message="it hung"
-        )
+        row = replace(record("0001"), version=None, outcome="unlocked", action="unlock", message="it hung")
         journal.unlock(journal.writer.read().head, row)
         with pytest.raises(LockLost, match="taken away"):
             mine.end(record("0001"), EMPTY_STATE)

@@ -1,4 +1,4 @@
-"""A migration that fails among several real tables, by either way of publishing; a lock that is taken away."""
+"""A migration that fails among several real tables, by either way of publishing; a lock taken away."""
 
 from __future__ import annotations
 
