@@ -144,7 +144,8 @@ def _is_freed(base: Table, wanted: Table, actual: Table) -> bool:
     """Whether the identifier lacks what had to make way for other changes, and nothing else."""
     old, new = index(base.schema), index(wanted.schema)
     before, after, there = (t.schema.identifier_ids for t in (base, wanted, actual))
-    renamed = {i for i in before & after if len(old[i].path) > 1 and i in new and old[i].path != new[i].path}
+    both = before & after & old.keys() & new.keys()
+    renamed = {i for i in both if len(old[i].path) > 1 and old[i].path != new[i].path}
     return there < before and before - there <= (before - after) | renamed
 
 
