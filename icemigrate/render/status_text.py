@@ -60,9 +60,7 @@ def _status_line(status: Status) -> str:
     at = f"at {status.version}" if status.version else "nothing is applied yet"
     pending = status.count("pending")
     parts = [at, f"{pending} pending" if pending else "nothing pending"]
-    half = status.count("interrupted")
-    if half:
-        parts.append(f"{half} interrupted")
+    parts += [f"{n} {state}" for state in ("running", "interrupted") if (n := status.count(state))]
     wrong = status.count("edited", "missing", "late")
     if wrong:
         parts.append(f"{wrong} that `plan` refuses")
