@@ -21,7 +21,7 @@ from icemigrate.changes.base import (
     Statement,
     Subject,
 )
-from icemigrate.changes.fields import field_scope, insert_field, map_key_problem
+from icemigrate.changes.fields import default_text, field_scope, insert_field, map_key_problem
 from icemigrate.changes.positions import all_siblings
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Table
@@ -123,6 +123,6 @@ class AddColumn(Change):
     def describe(self) -> str:
         required = ", required" if self.field.required else ""
         default = self.field.initial_default
-        value = "" if default is None else f", default {default}"
+        value = "" if default is None else f", default {default_text(default)}"
         place = ", first" if self.first else f", after {self.after}" if self.after is not None else ""
         return f"{format_path(self.path)} {format_type(self.field.type)}{required}{value}{place}"

@@ -76,7 +76,9 @@ class AddPartitionField(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """The earlier spec is set again."""
-        return reversible("the earlier partitioning is set again; files written meanwhile stay as they are")
+        return reversible(
+            "undoing sets the earlier partitioning again; files written meanwhile stay as they are"
+        )
 
     def describe(self) -> str:
         """The term, and what it takes the place of."""

@@ -42,7 +42,7 @@ class AdoptTable(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """The history forgets it."""
-        return reversible("the table becomes undeclared again and stays as it is")
+        return reversible("undoing leaves it as it is, undeclared again")
 
     def describe(self) -> str:
         """What is done."""

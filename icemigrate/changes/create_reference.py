@@ -59,7 +59,7 @@ class CreateReference(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """It is dropped."""
-        return reversible(f"the {self.ref.kind} is dropped")
+        return reversible(f"undoing drops the {self.ref.kind} again")
 
     def describe(self) -> str:
         """What is made."""

@@ -165,7 +165,7 @@ class CreateTable(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """It is renamed into the trash."""
-        return reversible("the table is put into the trash, with its rows")
+        return reversible("undoing puts it into the trash, with its rows")
 
     def describe(self) -> str:
         """The table, by what it holds."""

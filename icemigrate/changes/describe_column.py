@@ -68,7 +68,7 @@ class DescribeColumn(FieldChange):
             )
 
     def reversal(self, before: Table) -> Reversal:
-        return Reversal(Reversible.YES, "the description before is recorded")
+        return Reversal(Reversible.YES, "undoing sets the earlier description again")
 
     def describe(self) -> str:
         name = format_path(self.path)

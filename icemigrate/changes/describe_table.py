@@ -53,7 +53,7 @@ class DescribeTable(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """The text goes back."""
-        return reversible("the earlier description is set again")
+        return reversible("undoing sets the earlier description again")
 
     def describe(self) -> str:
         """That it changes; the text may be long."""

@@ -51,7 +51,9 @@ class DropPartitionField(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """The earlier spec is set again."""
-        return reversible("the earlier partitioning is set again; files written meanwhile stay as they are")
+        return reversible(
+            "undoing sets the earlier partitioning again; files written meanwhile stay as they are"
+        )
 
     def describe(self) -> str:
         """Which one."""

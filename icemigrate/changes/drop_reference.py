@@ -19,7 +19,7 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.reference_sql import MAIN, drop_sql, reference_subject
-from icemigrate.model.table import Ref, Table
+from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,10 @@ class DropReference(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """It is made again, as long as the snapshot is there."""
-        return Reversal(Reversible.WHILE, f"snapshot {self.ref.snapshot_id} has not expired")
+        # Without a catalog nobody knows which snapshot it is.
+        known = self.ref.snapshot_id != CURRENT_SNAPSHOT
+        which = f"snapshot {self.ref.snapshot_id}" if known else f"the {self.ref.kind}'s snapshot"
+        return Reversal(Reversible.WHILE, f"{which} has not expired")
 
     def describe(self) -> str:
         """What goes."""

@@ -50,7 +50,7 @@ class ExpectSnapshot(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """It changes nothing."""
-        return reversible("nothing is changed by it")
+        return reversible("it changes nothing")
 
     def describe(self) -> str:
         """The condition."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,17 @@ from icemigrate.changes.base import Change, Pair, Problem, Subject
 from icemigrate.model.names import Path, TableName, format_path
 from icemigrate.model.schema import Entry, Schema, index
 from icemigrate.model.table import Table
-from icemigrate.model.types import Field, List, Map, Struct, Type, children, is_nested, with_children
+from icemigrate.model.types import (
+    Field,
+    JsonValue,
+    List,
+    Map,
+    Struct,
+    Type,
+    children,
+    is_nested,
+    with_children,
+)
 from icemigrate.sql.names import path_sql, table_sql
 
 
@@ -171,3 +182,8 @@ def has_no_description(before: Table, field_id: int) -> bool:
     parent = index(before.schema)[field_id].parent
     above = before.schema.by_id(parent) if parent is not None else None
     return above is not None and isinstance(above.type, (List, Map))
+
+
+def default_text(value: JsonValue) -> str:
+    """A default as plans show it: as JSON, so that the text ``"1"`` is not the number ``1``."""
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)

@@ -32,7 +32,7 @@ class IdentifierChange(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """The earlier identifier is set again."""
-        return reversible("the earlier identifier is set again")
+        return reversible("undoing sets the earlier identifier again")
 
     def leaving(self, before: Table) -> tuple[Path, ...]:
         """The paths of the fields that are identifier fields and shall not be."""

@@ -55,7 +55,7 @@ class MakeRequired(FieldChange):
         return self.map_key_problem(before)
 
     def reversal(self, before: Table) -> Reversal:
-        return Reversal(Reversible.YES, "what is optional again reads every row as before")
+        return Reversal(Reversible.YES, "undoing makes it optional again, which reads every row as before")
 
     def describe(self) -> str:
         return f"{format_path(self.path)} optional → required"

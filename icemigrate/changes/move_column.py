@@ -54,7 +54,7 @@ class MoveColumn(FieldChange):
         return self.map_key_problem(before)
 
     def reversal(self, before: Table) -> Reversal:
-        return Reversal(Reversible.YES, "only the order of the columns changes")
+        return Reversal(Reversible.YES, "undoing moves it back; only the order of the columns changes")
 
     def describe(self) -> str:
         place = "first" if self.after is None else f"after {self.after}"

@@ -82,7 +82,7 @@ class RenameColumn(FieldChange):
         return self.map_key_problem(before)
 
     def reversal(self, before: Table) -> Reversal:
-        return Reversal(Reversible.YES, "values belong to the field id, which stays")
+        return Reversal(Reversible.YES, "undoing renames it back; values belong to the field id, which stays")
 
     def describe(self) -> str:
         return f"{format_path(self.path)} → {quote_name(self.to)}"

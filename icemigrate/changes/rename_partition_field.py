@@ -59,7 +59,7 @@ class RenamePartitionField(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """It is renamed back."""
-        return reversible("the partition field is renamed back")
+        return reversible("undoing renames it back")
 
     def describe(self) -> str:
         """Both names."""

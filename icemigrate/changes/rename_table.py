@@ -49,7 +49,7 @@ class RenameTable(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """It is renamed back."""
-        return reversible("the table is renamed back")
+        return reversible("undoing renames it back")
 
     def describe(self) -> str:
         """Both names."""

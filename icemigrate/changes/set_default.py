@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -17,7 +16,7 @@ from icemigrate.changes.base import (
     Statement,
     Subject,
 )
-from icemigrate.changes.fields import FieldChange, altered_alike
+from icemigrate.changes.fields import FieldChange, altered_alike, default_text
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.model.types import JsonValue
@@ -66,17 +65,16 @@ class SetDefault(FieldChange):
                 "initial-default-is-final",
                 self.table,
                 self.subject,
-                f"the initial default of `{format_path(self.path)}` is {_text(field.initial_default)}"
+                f"the initial default of `{format_path(self.path)}` is {default_text(field.initial_default)}"
                 " since the column was added, and never changes",
                 "change the default for new rows only, or add a new column",
             )
 
     def reversal(self, before: Table) -> Reversal:
-        return Reversal(Reversible.YES, "rows written meanwhile keep the value they were given")
+        reason = (
+            "undoing sets the earlier default again; rows written meanwhile keep the value they were given"
+        )
+        return Reversal(Reversible.YES, reason)
 
     def describe(self) -> str:
-        return f"{format_path(self.path)} default {_text(self.write_default)}"
-
-
-def _text(value: JsonValue) -> str:
-    return "none" if value is None else json.dumps(value, ensure_ascii=False)
+        return f"{format_path(self.path)} default {default_text(self.write_default)}"

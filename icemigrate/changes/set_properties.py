@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
 from icemigrate.changes.statements import reversible, set_properties
+from icemigrate.model.retention import property_text
 from icemigrate.model.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Table
 
 OF_OTHER_KINDS = frozenset({DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY})
@@ -60,9 +61,10 @@ class SetProperty(Change):
     def reversal(self, before: Table) -> Reversal:
         """The property goes back."""
         if self.before is None:
-            return reversible("the property is taken away again")
-        return reversible("the earlier value is set again")
+            return reversible("undoing takes the property away again")
+        return reversible("undoing sets the earlier value again")
 
     def describe(self) -> str:
         """Value before and after."""
-        return f"set {self.key} ({'unset' if self.before is None else self.before} → {self.value})"
+        before = "unset" if self.before is None else property_text(self.key, self.before)
+        return f"set {self.key} ({before} → {property_text(self.key, self.value)})"

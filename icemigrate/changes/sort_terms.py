@@ -113,7 +113,7 @@ class OrderChange(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """The earlier order is set again."""
-        return reversible("the earlier order is set again; files written meanwhile stay as they are")
+        return reversible("undoing sets the earlier order again; files written meanwhile stay as they are")
 
     def describe(self) -> str:
         """The order."""

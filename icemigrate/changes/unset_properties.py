@@ -9,6 +9,7 @@ from typing import ClassVar
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
 from icemigrate.changes.set_properties import OF_OTHER_KINDS
 from icemigrate.changes.statements import reversible, unset_properties
+from icemigrate.model.retention import property_text
 from icemigrate.model.table import Table
 
 
@@ -56,8 +57,10 @@ class UnsetProperty(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """The property goes back."""
-        return reversible("the earlier value is set again")
+        return reversible("undoing sets the earlier value again")
 
     def describe(self) -> str:
         """Value before."""
-        return f"unset {self.key}" if self.before is None else f"unset {self.key} ({self.before} → unset)"
+        if self.before is None:
+            return f"unset {self.key}"
+        return f"unset {self.key} ({property_text(self.key, self.before)} → unset)"

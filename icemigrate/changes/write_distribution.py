@@ -53,7 +53,7 @@ class WriteDistribution(Change):
 
     def reversal(self, before: Table) -> Reversal:
         """The property goes back."""
-        return reversible("the earlier distribution is set again")
+        return reversible("undoing sets the earlier distribution again")
 
     def describe(self) -> str:
         """The mode."""

@@ -122,6 +122,15 @@ def other_properties(properties: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in properties.items() if key not in said}
 
 
+def property_text(key: str, value: str) -> str:
+    """A property's value for people: beside a number of milliseconds the same in a larger unit."""
+    is_number = value.isascii() and value.isdigit()
+    if not key.endswith("-ms") or not is_number or int(value) == 0:
+        return value
+    said = format_duration(int(value))
+    return value if said == f"{value}ms" else f"{value} ({said})"
+
+
 def _number(properties: Mapping[str, str], key: str) -> int | None:
     text = properties.get(key, "")
     return int(text) if text.isascii() and text.isdigit() else None

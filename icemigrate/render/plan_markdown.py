@@ -15,6 +15,7 @@ from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.merge import Conflict
 from icemigrate.plan import MigrationPlan, PlannedChange, TablePlan
 from icemigrate.render import words
+from icemigrate.render.created import created_lines
 from icemigrate.render.findings_text import tally
 from icemigrate.results import CheckResult, PlanResult
 
@@ -97,7 +98,7 @@ def _table(table: TablePlan, unconsented: tuple[Hazard, ...], with_statements: b
     if with_statements:
         statements = [words.visible(words.statement_text(s)) for step in table.steps for s in step.statements]
         if statements:
-            yield from ("", *_fenced(";\n".join(statements)))
+            yield from ("", *_fenced("\n".join(statements)))
     yield ""
     yield "</details>"
     yield ""
@@ -115,6 +116,7 @@ def _change(change: PlannedChange, unconsented: tuple[Hazard, ...]) -> Iterator[
     for hazard in change.hazards:
         yield f"  - ⚠️ {_text(words.hazard_text(hazard, unconsented))}"
     yield f"  - {_text(words.reversal_text(change.reversal))}"
+    yield from (f"  - {_text(line)}" for line in created_lines(change.change, None))
 
 
 def _conflict(conflict: Conflict) -> Iterator[str]:

@@ -8,6 +8,7 @@ from icemigrate.changes.base import Hazard, Reversible
 from icemigrate.merge import Conflict
 from icemigrate.plan import Direction, MigrationPlan, PlannedChange, Step, TablePlan
 from icemigrate.render import words
+from icemigrate.render.created import created_lines
 from icemigrate.render.findings_text import diagnostics_lines
 from icemigrate.render.style import Style
 from icemigrate.results import PlanResult
@@ -56,6 +57,7 @@ def _table(table: TablePlan, migration: MigrationPlan, style: Style) -> Iterator
 def _step(step: Step, unconsented: tuple[Hazard, ...], style: Style) -> Iterator[str]:
     for change in step.changes:
         yield from _change(change, unconsented, style)
+        yield from (f"{_INDENT * 2}{style.dim(line)}" for line in created_lines(change.change))
     for statement in step.statements:
         for line in words.visible(words.statement_text(statement)).splitlines():
             yield f"{_INDENT * 2}{style.dim(line)}"

@@ -111,9 +111,9 @@ def shell_word(text: str) -> str:
 
 
 def statement_text(statement: Statement) -> str:
-    """A statement as it is shown."""
+    """A statement as it is shown: SQL ends with a semicolon, so that the next one is another."""
     if isinstance(statement, Sql):
-        return statement.text
+        return f"{statement.text};"
     return f"(metadata commit) {statement.summary}"
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 _SPECIAL = re.compile(r"[\\'\x00-\x1f\x7f]|\$(?=\{)")
+_LONGEST = 80
+"""What is longer than this goes over several lines; in characters."""
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -24,8 +26,15 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def properties_sql(properties: Mapping[str, str]) -> str:
-    """Properties as ``SET TBLPROPERTIES`` takes them: ``('a' = '1', 'b' = '2')``, in the order given."""
-    return "(" + ", ".join(f"{string_sql(k)} = {string_sql(v)}" for k, v in properties.items()) + ")"
+    """Properties as ``SET TBLPROPERTIES`` takes them: ``('a' = '1', 'b' = '2')``, in the order given.
+
+    Where that is long, each stands on a line of its own.
+    """
+    pairs = [f"{string_sql(k)} = {string_sql(v)}" for k, v in properties.items()]
+    line = f"({', '.join(pairs)})"
+    if len(line) <= _LONGEST or len(pairs) == 1:
+        return line
+    return "(\n  " + ",\n  ".join(pairs) + "\n)"
 
 
 def keys_sql(keys: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ from icemigrate.model.retention import (
     from_properties,
     other_properties,
     parse_duration,
+    property_text,
     row_column,
     to_properties,
 )
@@ -111,3 +112,18 @@ def test_the_column_is_followed() -> None:
     assert after_rename(properties, ("s",), ("t",)) == {ROW_COLUMN: "t.`odd at`", "x": "1"}
     assert after_rename(properties, ("x",), ("y",)) == properties
     assert after_rename({"x": "1"}, ("x",), ("y",)) == {"x": "1"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        (ROW_AGE, "220752000000", "220752000000 (2555d)"),
+        (SNAPSHOT_AGE, "5400000", "5400000 (90m)"),
+        (SNAPSHOT_AGE, "17", "17"),
+        (SNAPSHOT_AGE, "0", "0"),
+        (SNAPSHOT_AGE, "soon", "soon"),
+        (SNAPSHOT_COUNT, "86400000", "86400000"),
+    ],
+)
+def test_milliseconds_are_told_in_a_larger_unit_too(key: str, value: str, text: str) -> None:
+    assert property_text(key, value) == text

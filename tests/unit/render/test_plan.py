@@ -61,7 +61,7 @@ def test_text_names_what_where_how_and_the_way_back() -> None:
         "~ data.trades (in the catalog: prod_data.trades)",
         "→ volume → quantity",
         "reversible: the field id stays",
-        "ALTER TABLE x 0",
+        "ALTER TABLE x 0;",
         "note: done already: f",
         "",
         "Plan: 1 migration, 1 table: 0 to add, 1 to change, 0 to drop.",
@@ -113,7 +113,7 @@ def test_colour_is_in_the_text_only_where_it_is_wanted() -> None:
     assert "\x1b[" not in render(shown, "text", PLAIN)
     coloured = render(shown, "text", Style(True))
     assert "\x1b[36m→\x1b[0m" in coloured
-    assert "\x1b[2mALTER TABLE x 0\x1b[0m" in coloured
+    assert "\x1b[2mALTER TABLE x 0;\x1b[0m" in coloured
 
 
 def test_an_empty_plan_says_so() -> None:
@@ -138,7 +138,7 @@ def test_markdown_folds_each_table_away() -> None:
     text = render(result(change(hazards=(LOSS,)), conflicts=(CONFLICT,)), "markdown")
     assert text.startswith("### icemigrate plan: <code>market</code> → <code>prod</code>\n")
     assert text.count("<details>") == text.count("</details>") == 1
-    assert "```sql\nALTER TABLE x 0\n```" in text
+    assert "```sql\nALTER TABLE x 0;\n```" in text
     assert "destructive, 1 conflict</summary>" in text
     assert "wanted: <code>long</code>" in text
 
@@ -158,7 +158,7 @@ def test_markdown_fences_statements_that_hold_fences() -> None:
     step = replace(table.steps[0], statements=(Sql("COMMENT '```'"),))
     table = replace(table, steps=(step,))
     plan = replace(made.plan, migrations=(replace(migration, tables=(table,)),))
-    assert "````sql\nCOMMENT '```'\n````" in render(PlanResult(plan), "markdown")
+    assert "````sql\nCOMMENT '```';\n````" in render(PlanResult(plan), "markdown")
 
 
 @pytest.mark.parametrize(("count", "has_all"), [(200, True), (3000, False)])

@@ -78,6 +78,13 @@ def test_lists_of_properties() -> None:
     assert keys_sql(["b", "a"]) == "('b', 'a')"
 
 
+def test_a_long_list_of_properties_goes_over_several_lines() -> None:
+    longer = {f"key.{i}": "v" * 40 for i in range(3)}
+    first, *pairs, last = properties_sql(longer).splitlines()
+    assert (first, last) == ("(", ")")
+    assert [pair.strip().rstrip(",") for pair in pairs] == [f"'{k}' = '{v}'" for k, v in longer.items()]
+
+
 @pytest.mark.parametrize(
     ("type_", "text"),
     [
