@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from icemigrate.changes import KINDS
-from icemigrate.changes.base import Change, MetadataCommit, Problem
+from icemigrate.changes.base import Change, MetadataCommit, Problem, Subject
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Difference, Found, difference, unproved
@@ -100,7 +100,7 @@ def undo_altered(
     else:
         problems += [_problem(r, undo.declared) for r in refused]
     warnings: list[Problem] = []
-    problems += _objections(undo.declared, inner, outcome, current, warnings)
+    problems += _objections(undo, inner, outcome, current, warnings)
     final = outcome.after if rows.change is None else rows.change.apply(outcome.after)
     return Altered(
         there.name, final, sides, tuple(steps), tuple(notes), tuple(problems), conflicts, tuple(warnings)
@@ -172,11 +172,20 @@ def _shares(before: Table, after: Table, evidence: Evidence | None) -> Iterator[
 
 
 def _objections(
-    table: TableName, found: list[Found], outcome: Difference, before: Table, warnings: list[Problem]
+    undo: TableUndo, found: list[Found], outcome: Difference, before: Table, warnings: list[Problem]
 ) -> Iterator[Problem]:
-    """What the changes themselves and the resulting table have against it."""
+    """What the changes themselves and the resulting table have against it.
+
+    What the table was guilty of before the migration is not held against its coming back.
+    """
+    table, then = undo.declared, undo.actual_before or undo.before
+    known = set[tuple[str, Subject]]()
+    if outcome.found and then is not None:
+        known = {(b.rule, b.subject) for b in legality.problems(then, None)}
     problems = [p for f in found for p in _problems(f.change, f.before)]
     for breach in legality.problems(outcome.after, before) if outcome.found else ():
+        if (breach.rule, breach.subject) in known:
+            continue
         (warnings if breach.is_warning else problems).append(_problem_of(breach, table))
     yield from dict.fromkeys(problems)
     left = () if problems else unproved(outcome, KINDS)
