@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import lake, project
+from bench.check_speed import compile_modules
 
 _OURS = "import sys; from icemigrate.cli import main; sys.exit(main(['plan']))"
 _THEIRS = """
@@ -82,6 +83,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="*", type=int, default=[1, 1000], help="sizes of lakes")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
+    compile_modules()
     for tables in arguments.tables:
         print(compare(tables, arguments.rounds), flush=True)
 

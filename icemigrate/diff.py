@@ -7,6 +7,7 @@ what the earlier ones left, property moves by a rename included.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -38,14 +39,13 @@ class Difference:
 
 def difference(before: Table, target: Table, kinds: Iterable[type[Change]]) -> Difference:
     """The changes of ``kinds`` that lead from ``before`` to ``target``."""
-    kinds = tuple(kinds)
     current, found = before, list[Found]()
     if current == target:
         return Difference((), current, target)
     pair = Pair(current, target)
-    for phase in Phase:
+    for in_phase in _by_phase(tuple(kinds)):
         # A kind is asked once, when its phase comes: what it sees is what the earlier phases left.
-        detected = _detect((k for k in kinds if k.phase == phase), pair)
+        detected = _detect(in_phase, pair)
         for change in detected:
             found.append(Found(change, current))
             current = change.apply(current)
@@ -53,6 +53,13 @@ def difference(before: Table, target: Table, kinds: Iterable[type[Change]]) -> D
             target = rebind_by_path(target, current, above=before.last_column_id)
             pair = Pair(current, target)
     return Difference(tuple(found), current, target)
+
+
+@functools.cache
+def _by_phase(kinds: tuple[type[Change], ...]) -> tuple[tuple[type[Change], ...], ...]:
+    """The kinds of each phase that has any, in running order."""
+    phases = (tuple(k for k in kinds if k.phase == phase) for phase in Phase)
+    return tuple(filter(None, phases))
 
 
 def _detect(kinds: Iterable[type[Change]], pair: Pair) -> list[Change]:

@@ -19,7 +19,7 @@ from icemigrate.model.schema import Schema
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
 from icemigrate.plan import PlannedChange, Step, TablePlan
-from icemigrate.steps import as_steps
+from icemigrate.steps import as_steps, as_unwritten_steps
 
 CREATED_BY_PROPERTY = "icemigrate.created-by"
 """On a table that a migration made: ``<project>/<version>``.  A run that died between the creation and
@@ -48,6 +48,7 @@ class Surroundings:
     :param overwrite: facts (``table:subject``) that are set whatever they are now.
     :param adjust: what the environment adds to a declared table (overrides of properties, location).
     :param partitions_by_first_column: whether the catalog takes that in a ``CREATE TABLE``.
+    :param are_statements_read: whether anybody reads the statements; without them nothing can be carried out.
     """
 
     project: str
@@ -59,6 +60,7 @@ class Surroundings:
     overwrite: frozenset[str] = frozenset()
     adjust: Callable[[Table], Table] = lambda table: table
     partitions_by_first_column: bool = True
+    are_statements_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +95,22 @@ class _Case:
             declared=self.wanted.name,
             wanted=self.wanted.table if self.wanted.table is None else self.declared_goal(),
             formerly=self.wanted.formerly,
-            steps=tuple(map(self.scoped, as_steps(found, self.surroundings.catalog_name))),
+            steps=tuple(map(self.scoped, self._steps(found))),
             notes=tuple(notes),
         )
+
+    def _steps(self, found: Sequence[Found]) -> Iterator[Step]:
+        if self.surroundings.are_statements_read:
+            return as_steps(found, self.surroundings.catalog_name)
+        return as_unwritten_steps(found)
 
     def scoped(self, step: Step) -> Step:
         """The step, its hazards scoped by declared names: so ``allow`` is the same in every environment."""
         return replace(step, changes=tuple(map(self._scoped, step.changes)))
 
     def _scoped(self, planned: PlannedChange) -> PlannedChange:
+        if not planned.hazards:
+            return planned
         name = str(planned.change.table)
         hazards = (replace(h, scope=f"{self.wanted.name}{h.scope[len(name) :]}") for h in planned.hazards)
         return replace(planned, hazards=tuple(hazards))

@@ -29,6 +29,11 @@ def as_steps(found: Sequence[Found], catalog: str) -> Iterator[Step]:
         at += len(run)
 
 
+def as_unwritten_steps(found: Sequence[Found]) -> Iterator[Step]:
+    """The changes of one table in order, without the statements that do them."""
+    return (Step((planned_change(f),), ()) for f in found)
+
+
 def _run(found: Sequence[Found], at: int) -> Sequence[Found]:
     """The neighbours of one kind that begin at ``at``."""
     end = at + 1

@@ -55,6 +55,6 @@ def rehearse(project: Project, files: Sequence[MigrationFile]) -> Rehearsed:
     folding = Folding()
     with collector_at_rest():
         planned = plan_migrations(
-            folding.pending(files), EMPTY_STATE, {}, Surroundings(project.name, CATALOG_NAME)
+            folding.pending(files), EMPTY_STATE, {}, Surroundings(project.name, CATALOG_NAME, are_statements_read=False)
         )
     return Rehearsed(planned.migrations, planned.state, folding.diagnostics(planned.migrations))

@@ -38,6 +38,8 @@ def spec_difference(pair: Pair) -> SpecDifference:
     if pair.both is None:
         return SpecDifference()
     old, new = (table.spec.live for table in pair.both)
+    if old == new:
+        return SpecDifference()
     kept = {_key(f) for f in old} & {_key(f) for f in new}
     gone = [f for f in old if _key(f) not in kept]
     come = [f for f in new if _key(f) not in kept and f.source_ids[0] in pair.new]

@@ -79,7 +79,7 @@ def all_siblings(pair: Pair) -> Iterator[Siblings]:
         return
     before, after = pair.both
     yield from _differing(None, (), before.schema.fields, after.schema.fields)
-    for old, new in pair.kept:
+    for old, new in pair.altered:
         a, b = old.field.type, new.field.type
         if isinstance(a, Struct) and isinstance(b, Struct):
             yield from _differing(new.field.id, new.path, a.fields, b.fields)

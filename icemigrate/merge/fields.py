@@ -31,7 +31,7 @@ def align(known: Mapping[int, Entry], wanted: Schema, actual: Schema) -> dict[in
                     continue
                 found[want.id] = there.id
             else:
-                entry = by_id.get(want.id)
+                entry = by_id.get(want.id) if is_nested(want.type) else None
                 if entry is None:
                     continue
                 there = entry.field

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
-from icemigrate.model.types import Struct, map_fields
+from icemigrate.model.types import Struct, map_fields, with_id
 
 
 def rebind(table: Table, ids: Mapping[int, int]) -> Table:
@@ -18,7 +18,7 @@ def rebind(table: Table, ids: Mapping[int, int]) -> Table:
     def new(old: int) -> int:
         return ids.get(old, old)
 
-    root = map_fields(table.schema.root, lambda f: replace(f, id=ids[f.id]) if f.id in ids else f)
+    root = map_fields(table.schema.root, lambda f: with_id(f, ids[f.id]) if f.id in ids else f)
     assert isinstance(root, Struct)
     return replace(
         table,

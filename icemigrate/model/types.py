@@ -182,13 +182,19 @@ def map_fields(type_: Type, change: Callable[[Field], Field]) -> Type:
     return with_children(type_, tuple(mapped(f) for f in children(type_)))
 
 
+def with_id(f: Field, id_: int) -> Field:
+    """The field under another id; a third of the price of ``replace``, for what is asked of every field."""
+    return Field(id_, f.name, f.type, f.required, f.doc, f.initial_default, f.write_default)
+
+
 def renumber(type_: Type, next_id: Callable[[], int]) -> Type:
     """The type with fresh ids, numbered as Iceberg's ``TypeUtil.assignFreshIds`` does.
 
     All fields right below a type get their ids first, then what is below each, in order.
     """
-    fields = tuple(replace(f, id=next_id()) for f in children(type_))
-    return with_children(type_, tuple(replace(f, type=renumber(f.type, next_id)) for f in fields))
+    fields = [with_id(f, next_id()) for f in children(type_)]
+    below = (replace(f, type=renumber(f.type, next_id)) if is_nested(f.type) else f for f in fields)
+    return with_children(type_, tuple(below))
 
 
 def same_type(a: Type, b: Type) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.model.schema import Schema
+from icemigrate.model.schema import Schema, index
 from icemigrate.model.types import Decimal, Field, Geography, Geometry, List, Map, Primitive, Struct, Type
 from icemigrate.sql.literals import string_sql
 from icemigrate.sql.names import quote
@@ -56,7 +56,7 @@ def spark_loads(schema: Schema) -> bool:
     It refuses one that has a ``time``, a nanosecond timestamp, a geometry or a geography anywhere
     (``TypeToSparkType``, Iceberg 1.12), and then no statement can be said about the table.
     """
-    return all(_loads(field.type) for _, field in schema.walk())
+    return all(_loads(entry.field.type) for entry in index(schema).values())
 
 
 def _loads(type_: Type) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import Entry, index
 from icemigrate.model.table import Table
-from icemigrate.model.types import Struct
+from icemigrate.model.types import Field, Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,11 @@ class View:
     def fields(self) -> Mapping[int, Entry]:
         """All fields by id."""
         return index(self.table.schema)
+
+    @cached_property
+    def walked(self) -> tuple[tuple[Path, Field], ...]:
+        """Every field with its path, parents first; walked once for all rules."""
+        return tuple(self.table.schema.walk())
 
     @cached_property
     def paths(self) -> Mapping[str, int]:

@@ -24,7 +24,7 @@ def defaults_of_the_format(view: View) -> Iterator[Breach]:
     version = view.table.format_version
     if version >= 3:
         return
-    for path, field in view.table.schema.walk():
+    for path, field in view.walked:
         if field.initial_default is not None or field.write_default is not None:
             yield Breach(
                 "default-needs-newer-format",
@@ -36,7 +36,7 @@ def defaults_of_the_format(view: View) -> Iterator[Breach]:
 
 def defaults_of_the_type(view: View) -> Iterator[Breach]:
     """A default is a value of its field's type (specification, "Default values" and "Appendix D")."""
-    for path, field in view.table.schema.walk():
+    for path, field in view.walked:
         if fits(field.initial_default, field.type) and fits(field.write_default, field.type):
             continue
         kind = type(field.type).__name__.lower() if is_nested(field.type) else primitive_text(field.type)

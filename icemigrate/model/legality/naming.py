@@ -80,7 +80,7 @@ def no_empty_structs(view: View) -> Iterator[Breach]:
 
     Dropping the last one passes, and neither Parquet nor Spark can read the table afterwards.
     """
-    for path, field in view.table.schema.walk():
+    for path, field in view.walked:
         if isinstance(field.type, Struct) and not field.type.fields:
             yield Breach(
                 "empty-struct",
@@ -108,7 +108,7 @@ def no_ambiguous_paths(view: View) -> Iterator[Breach]:
     (``TypeUtil.indexByName``: "multiple fields for name").
     """
     seen: dict[str, Path] = {}
-    for path, _ in view.table.schema.walk():
+    for path, _ in view.walked:
         other = seen.setdefault(".".join(path), path)
         if other != path:
             yield Breach(

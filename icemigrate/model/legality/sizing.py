@@ -15,7 +15,7 @@ MAX_PRECISION = 38
 def types_of_the_format(view: View) -> Iterator[Breach]:
     """Every type is one that the table's format version has (specification, "Primitive Types")."""
     version = view.table.format_version
-    for path, field in view.table.schema.walk():
+    for path, field in view.walked:
         since = since_version(field.type)
         if since > version:
             yield Breach(
@@ -30,7 +30,7 @@ def types_of_the_format(view: View) -> Iterator[Breach]:
 
 def unknown_is_optional(view: View) -> Iterator[Breach]:
     """A field of type ``unknown`` is optional: it is always null (specification, "Primitive Types")."""
-    for path, field in view.table.schema.walk():
+    for path, field in view.walked:
         if field.type == Primitive("unknown") and field.required:
             yield Breach(
                 "unknown-is-required",
@@ -45,7 +45,7 @@ def sizes_in_range(view: View) -> Iterator[Breach]:
 
     Specification, "Primitive Types".
     """
-    for path, field in view.table.schema.walk():
+    for path, field in view.walked:
         if isinstance(field.type, Decimal):
             precision, scale = field.type.precision, field.type.scale
             right = 1 <= precision <= MAX_PRECISION and 0 <= scale <= precision
