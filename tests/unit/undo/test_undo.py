@@ -313,7 +313,8 @@ def test_a_narrower_type_is_committed_only_while_nobody_writes(lake: Lake) -> No
 def test_a_format_version_stays_and_partial_undoes_the_rest(lake: Lake) -> None:
     lake.apply(
         "0002",
-        "{allow: [irreversible], tables: [{name: db.t, format_version: 3, columns: [{name: d, type: long}]}]}",
+        "{allow: [irreversible],"
+        " tables: [{name: db.t, format_version: 3, columns: [{name: d, type: long}]}]}",
     )
     assert problems(lake.undo("0002")) == ["format-downgrade"]
     lake.rollback("0002", options=Options(partial=True))
@@ -386,4 +387,4 @@ def test_a_decimal_is_what_it_was(lake: Lake) -> None:
     lake.apply("0002", WIDER)
     lake.rollback("0002")
     assert lake.table().schema.fields[2].type == Decimal(9, 2)
-    assert LONG != lake.table().schema.fields[0].type
+    assert lake.table().schema.fields[0].type != LONG
