@@ -25,8 +25,11 @@ from icemigrate.results import (
     DoctorResult,
     HistoryResult,
     PlanResult,
+    RebaseResult,
+    RepairResult,
     RevertResult,
     RollbackResult,
+    SquashResult,
     Status,
 )
 from icemigrate.undo import PLAIN, Options
@@ -128,6 +131,30 @@ class Project:
         from icemigrate.app.reverting import revert
 
         return revert(self._project, version)
+
+    def repair(self, spark: SparkSession | None = None) -> RepairResult:
+        """Let applied files that were edited count as what was applied, where they declare the same.
+
+        :param spark: a running session; without it one is started where there is something to record.
+        """
+        from icemigrate.app.repairing import repair
+
+        return repair(self._project, self._environment, spark=spark)
+
+    def rebase(self, *migrations: str) -> RebaseResult:
+        """Give files that came late the next numbers.
+
+        :param migrations: versions or files; without any, those that `plan` refuses.
+        """
+        from icemigrate.app.rebasing import rebase
+
+        return rebase(self._project, migrations, self._environment)
+
+    def squash(self, through: str) -> SquashResult:
+        """Write one file for all files up to a version, and remove these."""
+        from icemigrate.app.squashing import squash
+
+        return squash(self._project, through)
 
     def status(self) -> Status:
         """Where each migration and each table stands."""

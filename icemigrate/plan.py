@@ -87,6 +87,19 @@ class TablePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Squash:
+    """What a squashed file stands for.
+
+    :param first: the first version of its range.
+    :param versions: applied ones, whose records its own takes the place of, and nothing else is done; none
+        where it runs.
+    """
+
+    first: str
+    versions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MigrationPlan:
     """What one migration does.
 
@@ -97,6 +110,7 @@ class MigrationPlan:
     :param unconsented: hazards that the file's ``allow`` does not cover.
     :param direction: ``rollback`` where it undoes the version: no tag is put on its tables, its row says
         ``rolled_back``, and the version is held.  Its tables and steps are done like any others.
+    :param squash: what it stands for, where it is a squash.
     """
 
     version: str
@@ -110,6 +124,7 @@ class MigrationPlan:
     unconsented: tuple[Hazard, ...] = ()
     direction: Direction = Direction.APPLY
     fingerprint: str = ""
+    squash: Squash | None = None
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

@@ -70,7 +70,8 @@ class MigrationStatus:
     :param state: ``applied``, ``pending``, ``held`` (rolled back), ``running`` (somebody is at it just now),
         ``interrupted`` (neither done nor undone), ``edited`` (applied, and
         its file says something else now), ``missing`` (applied, and there is no file) or ``late`` (not
-        applied, though a higher one is).
+        applied, though a higher one is, with which it shares a fact), ``unrecorded`` (a squash of files that
+        are all applied) or ``partial`` (a squash of files of which only some are).
     :param applied_at: in UTC; ``None`` where it is not applied.
     """
 
@@ -272,6 +273,58 @@ class RevertResult:
     project: str
     path: str
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """An edited file that counts as what was applied.
+
+    :param was: the checksum before.
+    :param now: the one of the file.
+    """
+
+    version: str
+    was: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult:
+    """What ``repair`` recorded; nothing where no applied file was edited."""
+
+    project: str
+    environment: str
+    repaired: tuple[Repaired, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A file under its old and its new name, as the user would type them."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebaseResult:
+    """What ``rebase`` renamed; nothing where no file has to be."""
+
+    project: str
+    environment: str
+    renamed: tuple[Renamed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SquashResult:
+    """What ``squash`` wrote.
+
+    :param path: of the new file, as the user would type it.
+    :param removed: files that it replaces.
+    """
+
+    project: str
+    path: str
+    removed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

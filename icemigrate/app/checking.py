@@ -9,6 +9,7 @@ from icemigrate.app.folding import Folding
 from icemigrate.app.opening import load_files
 from icemigrate.declare.files import collector_at_rest
 from icemigrate.declare.migration import MigrationFile
+from icemigrate.declare.replacing import replaced_by, squash_mistakes
 from icemigrate.diagnostics import Diagnostic, sort_key
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.plan import MigrationPlan
@@ -40,8 +41,9 @@ def check(project: Project) -> CheckResult:
     loaded = load_files(project)
     # What comes after a file that cannot be read would be blamed for what is missing.
     telling = [f for f in loaded.migrations if not loaded.broken or f.version < loaded.broken[0]]
-    rehearsed = rehearse(project, telling)
-    found = dict.fromkeys((*loaded.diagnostics, *rehearsed.diagnostics))
+    squashed = replaced_by(loaded.migrations)
+    rehearsed = rehearse(project, [f for f in telling if f.version.number not in squashed])
+    found = dict.fromkeys((*loaded.diagnostics, *squash_mistakes(loaded.migrations), *rehearsed.diagnostics))
     return CheckResult(
         project=project.name,
         migrations=len(loaded.migrations) + len(loaded.broken),
@@ -55,6 +57,9 @@ def rehearse(project: Project, files: Sequence[MigrationFile]) -> Rehearsed:
     folding = Folding()
     with collector_at_rest():
         planned = plan_migrations(
-            folding.pending(files), EMPTY_STATE, {}, Surroundings(project.name, CATALOG_NAME, are_statements_read=False)
+            folding.pending(files),
+            EMPTY_STATE,
+            {},
+            Surroundings(project.name, CATALOG_NAME, are_statements_read=False),
         )
     return Rehearsed(planned.migrations, planned.state, folding.diagnostics(planned.migrations))

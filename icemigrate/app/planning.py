@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icemigrate import versions
 from icemigrate.app.folding import Folding
+from icemigrate.app.lateness import Latecomers
 from icemigrate.app.locking import notes
 from icemigrate.app.opening import as_mistakes, known_version, load_unapplied, mistakes_first
 from icemigrate.app.redoing import Redo, find_redo
+from icemigrate.app.squashes import Found, other_state
 from icemigrate.app.standing import standing
 from icemigrate.app.world import Opened, opened
 from icemigrate.declare.migration import UNSET, AnyFile, MigrationFile
@@ -19,7 +21,7 @@ from icemigrate.history.properties import History
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
-from icemigrate.plan import MigrationPlan, Plan
+from icemigrate.plan import MigrationPlan, Plan, Squash
 from icemigrate.plan_table import Surroundings, trash_name
 from icemigrate.planner import plan_migrations
 from icemigrate.project import Project
@@ -68,15 +70,18 @@ def plan_in(
 
     :param strict: refuse facts of ``overwrite`` about which there is no conflict.
     """
-    stands = standing(files, history.applied, history.intents)
+    late = Latecomers(world.project, history)
+    stands = standing(files, history.applied, history.intents, lateness=late)
     as_mistakes(stands.mistakes)
-    pending = stands.pending
+    as_mistakes(tuple(d for found in stands.squashes for d in other_state(history, found)))
+    pending, squashes = stands.pending, stands.squashes
     if to is not None:
         last = known_version(files, to, "--to")
         pending = tuple(f for f in pending if f.version.number <= last)
+        squashes = tuple(f for f in squashes if f.file.version.number <= last)
     again = None if redo is None else find_redo(history, files, redo)
     if again is not None:
-        pending = (again.file,)
+        pending, squashes = (again.file,), ()
     # Nothing to apply needs no look at the tables.
     names = _names(pending, history.state) if pending else frozenset()
     physical = {world.names.table(name) for name in names}
@@ -84,7 +89,8 @@ def plan_in(
         # A table that it made the first time was put into the trash.
         physical |= {trash_name(name, again.file.version.text) for name in physical}
     actual = world.catalog.load(sorted(physical))
-    given = _Given(world, pending, history, dict(actual), frozenset(world.catalog.namespaces()), again)
+    there = frozenset(world.catalog.namespaces())
+    given = _Given(world, pending, history, dict(actual), there, again, squashes)
     facts = frozenset(overwrite)
     result = given.plan(facts)
     if strict:
@@ -102,6 +108,7 @@ class _Given:
     actual: dict[TableName, Table | None]
     namespaces: frozenset[tuple[str, ...]]
     redo: Redo | None = None
+    squashes: tuple[Found, ...] = ()
 
     def plan(self, overwrite: frozenset[str]) -> PlanResult:
         world, folding = self.world, Folding()
@@ -136,7 +143,7 @@ class _Given:
             environment=world.environment.name,
             catalog=world.catalog.identity,
             catalog_name=world.environment.catalog.name,
-            migrations=migrations,
+            migrations=(*(found.plan() for found in self.squashes), *map(self._marked, migrations)),
             applied=tuple((a.version.text, a.checksum) for a in self.history.applied),
             based_on=self.actual,
             base=self.history.state,
@@ -144,6 +151,13 @@ class _Given:
             tool_version=versions.ICEMIGRATE,
             redo=None if self.redo is None else self.redo.file.version.text,
         )
+
+    def _marked(self, migration: MigrationPlan) -> MigrationPlan:
+        """A squash that runs, as such."""
+        file = next(f for f in self.pending if f.version.text == migration.version)
+        if file.replaces is None:
+            return migration
+        return replace(migration, squash=Squash(file.replaces.first.text))
 
 
 def _names(files: Iterable[MigrationFile], base: State) -> frozenset[TableName]:

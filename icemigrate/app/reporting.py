@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from icemigrate.app.checking import rehearse
+from icemigrate.app.lateness import Latecomers
 from icemigrate.app.locking import lock_status
 from icemigrate.app.opening import sound_files
 from icemigrate.app.standing import Standing, standing
@@ -50,8 +51,9 @@ def status(project: Project, environment: str | None = None) -> Status:
     files = sound_files(project)
     with opened(project, environment) as world:
         known = world.history()
-        stands = standing(files, known.applied, known.intents, known.lock)
-        applied = [m.version for m in stands.migrations if m.state in ("applied", "edited", "missing")]
+        late = Latecomers(project, known, files)
+        stands = standing(files, known.applied, known.intents, known.lock, lateness=late)
+        applied = [m.version for m in stands.migrations if m.state in _DONE]
         trails = _trails(rehearse(project, files).plans, stands)
         return Status(
             project=project.name,
@@ -62,6 +64,10 @@ def status(project: Project, environment: str | None = None) -> Status:
             tables=_tables(world, trails, known.state.tables),
             lock=lock_status(known),
         )
+
+
+_DONE = ("applied", "edited", "missing", "unrecorded")
+"""States of migrations whose changes are made."""
 
 
 @dataclass(slots=True)
@@ -78,7 +84,7 @@ def _trails(plans: Iterable[MigrationPlan], stands: Standing) -> dict[TableName,
     trails: dict[TableName, _Trail] = {}
     now: dict[TableName, TableName] = {}
     for plan in plans:
-        is_applied = states[plan.version] in ("applied", "edited")
+        is_applied = states.get(plan.version) in _DONE
         for table in plan.tables:
             before = now.pop(table.formerly, table.formerly) if table.formerly else None
             if is_applied:

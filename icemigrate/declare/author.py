@@ -90,12 +90,15 @@ def dump(
     because: str | None = None,
     namespaces: Iterable[str] = (),
     header: str | None = None,
+    replaces: Mapping[str, Any] | None = None,
 ) -> str:
     """A migration file of these table entries.
 
+    :param replaces: of a squash, what it stands for.
     :param header: a comment's text for the first line.
     """
     document: Entry = _given({"description": description, "allow": list(allow), "because": because})
+    document |= _given({"replaces": replaces})
     document |= _given({"namespaces": list(namespaces), "tables": [dict(e) for e in entries]})
     return ("" if header is None else f"# {header}\n") + to_yaml(document)
 

@@ -35,10 +35,14 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files of a folder in the order of their versions; the first of doubles is kept."""
+    """The files of a folder in the order of their versions.
+
+    :param doubles: files whose version an earlier one has; they are not among ``files``.
+    """
 
     files: tuple[FoundFile, ...]
     diagnostics: tuple[Diagnostic, ...]
+    doubles: tuple[FoundFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,13 @@ def load_migrations(
     return Loaded(tuple(migrations), told, tuple(broken), tuple(unread))
 
 
+def load_one(file: FoundFile, lists: Lists | None = None) -> Read:
+    """Read one file."""
+    read = _load(file, lists or {}, None)
+    assert isinstance(read, Read), "nothing is known of it"
+    return read
+
+
 def _load(file: FoundFile, lists: Lists, known: Known | None) -> Read | UnreadFile:
     content = read_bytes(file.path, file.shown)
     if isinstance(content, Diagnostic):
@@ -159,7 +170,8 @@ def list_migrations(folder: Path) -> Listing:
         message = f"there is no migration in `{shown}`"
         hint = '`icemigrate new "create trades"` writes the first one'
         diagnostics.append(Diagnostic("no-migrations", message, Place(shown), hint, Severity.WARNING))
-    return Listing(kept, tuple(diagnostics))
+    doubles = tuple(file for file in files if not any(file is one for one in kept))
+    return Listing(kept, tuple(diagnostics), doubles)
 
 
 def _without_doubles(files: list[FoundFile], diagnostics: list[Diagnostic]) -> tuple[FoundFile, ...]:

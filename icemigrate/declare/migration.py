@@ -155,12 +155,16 @@ class NamespaceEntry:
 
 @dataclass(frozen=True, slots=True)
 class Replaces:
-    """``replaces`` of a squashed file: the versions it stands for, and the digest over them."""
+    """``replaces`` of a squashed file: the versions it stands for, and the digest over their checksums.
+
+    :param versions: each of them with its file's checksum, in order; empty where they are not listed.
+    """
 
     first: Version
     last: Version
     digest: str
     place: Place = field(compare=False)
+    versions: tuple[tuple[Version, str], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

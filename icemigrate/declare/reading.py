@@ -139,7 +139,12 @@ class _Reader:
         if last < first:
             message = f"the range ends at {last}, before it begins at {first}"
             self.diagnostics.append(Diagnostic("bad-value", message, entry.key_place("to")))
-        return Replaces(first, last, text(entry.get("digest")), node.place)
+        listed = entry.get("versions")
+        versions = (
+            [] if listed is None else [(Version.parse(k.text), text(v)) for k, v in mapping(listed).entries]
+        )
+        versions.sort(key=lambda one: one[0])
+        return Replaces(first, last, text(entry.get("digest")), node.place, tuple(versions))
 
 
 def _without_tables(root: Node) -> Node:

@@ -106,7 +106,7 @@ def new_file_name(title: str, existing: Iterable[Version], now: datetime.datetim
     slug = slugify(title)
     if not slug:
         raise UsageError(f"`{title}` gives no name for a file", 'say what it does: `new "rename volume"`')
-    return f"{_next_version(tuple(existing), now)}_{slug}.yaml"
+    return f"{next_version(tuple(existing), now)}_{slug}.yaml"
 
 
 def slugify(title: str) -> str:
@@ -115,7 +115,8 @@ def slugify(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", plain)[:_SLUG_LENGTH].strip("_")
 
 
-def _next_version(existing: tuple[Version, ...], now: datetime.datetime) -> str:
+def next_version(existing: tuple[Version, ...], now: datetime.datetime) -> str:
+    """The version of the next file: one more than the newest, or the time where versions are times."""
     if not existing:
         return "1".zfill(_WIDTH)
     newest = max(existing)
@@ -124,6 +125,12 @@ def _next_version(existing: tuple[Version, ...], now: datetime.datetime) -> str:
         return str(number)
     width = max(len(version.text) for version in existing)
     return str(newest.number + 1).zfill(width)
+
+
+def renumbered(path: str, existing: Iterable[Version], now: datetime.datetime) -> str:
+    """The name of a migration's file once it is the next one; what follows its version stays."""
+    _, _, rest = Path(path).name.partition("_")
+    return f"{next_version(tuple(existing), now)}_{rest}"
 
 
 def new_text(title: str, schema: str = "../schemas/migration.schema.json") -> str:

@@ -10,7 +10,7 @@ import getpass
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import TypeAlias
 
@@ -29,9 +29,10 @@ from icemigrate.executor.work import Work
 from icemigrate.history.intent import Intent, waits_for
 from icemigrate.history.journal import Held, Journal
 from icemigrate.history.record import Outcome, Record
+from icemigrate.history.superseding import squashed
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
-from icemigrate.plan import Direction, MigrationPlan, Plan
+from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 
 Listener: TypeAlias = Callable[[Event], None]
 
@@ -152,6 +153,8 @@ class _Run:
             MigrationStarted(migration.version, migration.description, number, len(self.plan.migrations))
         )
         started_at, clock = datetime.now(timezone.utc), time.monotonic()
+        if migration.squash is not None and migration.squash.versions:
+            return self._supersede(migration, migration.squash, started_at)
         undo, metadata = intended(migration, self.engine, self.state)
         intent = Intent(
             version=Version.parse(migration.version),
@@ -190,6 +193,17 @@ class _Run:
         self.state = state
         self.renumbered |= work.renumbered
         self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
+        return record
+
+    def _supersede(self, migration: MigrationPlan, squash: Squash, started_at: datetime) -> Record:
+        """Record a squash whose versions are all applied: no table is touched."""
+        record = replace(
+            self._record(migration, "squashed", started_at, message=f"for {', '.join(squash.versions)}"),
+            action="squash",
+        )
+        self.held.supersede(record, lambda history: squashed(history, record, squash.versions))
+        elapsed = datetime.now(timezone.utc) - started_at
+        self.on_event(MigrationRecorded(migration.version, elapsed.total_seconds()))
         return record
 
     def _admit(self, migration: MigrationPlan) -> None:
@@ -256,6 +270,7 @@ class _Run:
             action=migration.direction.value,
             run=self.held.run,
             fingerprint=migration.fingerprint,
+            since=migration.squash.first if migration.squash is not None else "",
         )
 
 

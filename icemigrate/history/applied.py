@@ -20,6 +20,7 @@ class Applied:
     :param standing: ``held`` after a rollback (not pending, waits for ``--redo``); ``interrupted`` when
         neither done nor undone.
     :param fingerprint: of the file's bytes, so that it need not be read again; empty in older histories.
+    :param since: of a squash, the first version that it stands for; empty for every other.
     """
 
     version: Version
@@ -30,6 +31,7 @@ class Applied:
     duration_ms: int = 0
     standing: Standing = "applied"
     fingerprint: str = ""
+    since: str = ""
 
 
 def applied_to_json(applied: Applied) -> dict[str, Any]:
@@ -43,6 +45,7 @@ def applied_to_json(applied: Applied) -> dict[str, Any]:
         "duration_ms": applied.duration_ms,
         "standing": applied.standing,
         "fingerprint": applied.fingerprint,
+        "since": applied.since,
     }
 
 
@@ -60,4 +63,5 @@ def applied_from_json(json_: Mapping[str, Any]) -> Applied:
         duration_ms=json_["duration_ms"],
         standing=json_["standing"],
         fingerprint=json_.get("fingerprint", ""),
+        since=json_.get("since", ""),
     )

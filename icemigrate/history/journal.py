@@ -208,6 +208,14 @@ class Held:
 
         self._write(record.outcome, record, change)
 
+    def supersede(self, record: Record, change: Callable[[History], History]) -> None:
+        """Write a row that stands for earlier ones, and what follows from it; no table is touched.
+
+        :param change: see :mod:`icemigrate.history.superseding`.
+        :raises LockLost: the lock is not ours any more; nothing was written.
+        """
+        self._write(record.outcome, record, change)
+
     def _ended(self, history: History, record: Record, version: Version) -> History:
         intent = next((i for i in history.intents if i.version == version), None)
         was = None if intent is None else intent.was
@@ -282,4 +290,5 @@ def _standing(record: Record, version: Version, standing: Standing) -> Applied:
         duration_ms=record.duration_ms,
         standing=standing,
         fingerprint=record.fingerprint,
+        since=record.since,
     )

@@ -27,6 +27,7 @@ class Record:
     :param run: of the lock under which it was done: the same in all rows of one call of icemigrate.
     :param checksum: of the file's parsed content, see :mod:`icemigrate.declare`.
     :param fingerprint: of the file's bytes; kept beside the checksum, and no column of the table.
+    :param since: of a squash, the first version that it stands for; no column of the table either.
     :param started_at: with time zone, as every time here.
     :param user: who ran it, by the operating system.
     :param tables: names of the tables that it touched, sorted.
@@ -51,6 +52,7 @@ class Record:
     action: Action = "apply"
     run: str = ""
     fingerprint: str = ""
+    since: str = ""
 
     @property
     def duration_ms(self) -> int:

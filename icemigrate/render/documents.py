@@ -18,8 +18,11 @@ from icemigrate.results import (
     HistoryResult,
     LockStatus,
     PlanResult,
+    RebaseResult,
+    RepairResult,
     RevertResult,
     RollbackResult,
+    SquashResult,
     Status,
     UnlockResult,
 )
@@ -160,6 +163,29 @@ def rollback_document(result: RollbackResult) -> Document:
 def revert_document(result: RevertResult) -> Document:
     """``schemas/revert.schema.json``."""
     return {"project": result.project, "path": result.path, "notes": list(result.notes)}
+
+
+def repair_document(result: RepairResult) -> Document:
+    """``schemas/repair.schema.json``."""
+    return {
+        "project": result.project,
+        "environment": result.environment,
+        "repaired": [asdict(r) for r in result.repaired],
+    }
+
+
+def rebase_document(result: RebaseResult) -> Document:
+    """``schemas/rebase.schema.json``."""
+    return {
+        "project": result.project,
+        "environment": result.environment,
+        "renamed": [asdict(r) for r in result.renamed],
+    }
+
+
+def squash_document(result: SquashResult) -> Document:
+    """``schemas/squash.schema.json``."""
+    return {"project": result.project, "path": result.path, "removed": list(result.removed)}
 
 
 def failure_document(failure: Failure) -> Document:

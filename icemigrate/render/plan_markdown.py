@@ -75,7 +75,10 @@ def _migration(migration: MigrationPlan, with_statements: bool) -> Iterator[str]
     yield ""
     for namespace in migration.create_namespaces:
         yield f"- **+** create namespace {_code('.'.join(namespace))}"
-    if migration.create_namespaces:
+    recorded = words.recorded_text(migration)
+    if recorded is not None:
+        yield recorded
+    if migration.create_namespaces or recorded is not None:
         yield ""
     for table in migration.tables:
         yield from _table(table, migration.unconsented, with_statements)

@@ -38,7 +38,10 @@ def _migration(migration: MigrationPlan, style: Style) -> Iterator[str]:
         yield f"{_INDENT}{style.symbol('+')} create namespace {words.one_line('.'.join(namespace))}"
     for table in migration.tables:
         yield from (f"{_INDENT}{line}" for line in _table(table, migration, style))
-    if not migration.tables and not migration.create_namespaces:
+    recorded = words.recorded_text(migration)
+    if recorded is not None:
+        yield f"{_INDENT}{style.dim(recorded)}"
+    elif not migration.tables and not migration.create_namespaces:
         yield f"{_INDENT}{style.dim('nothing to do')}"
 
 

@@ -8,7 +8,17 @@ from collections.abc import Sequence
 
 from icemigrate.render import words
 from icemigrate.render.style import Style
-from icemigrate.results import ApplyResult, HistoryResult, RevertResult, RollbackResult, Status, UnlockResult
+from icemigrate.results import (
+    ApplyResult,
+    HistoryResult,
+    RebaseResult,
+    RepairResult,
+    RevertResult,
+    RollbackResult,
+    SquashResult,
+    Status,
+    UnlockResult,
+)
 
 _GAP = "  "
 
@@ -46,7 +56,8 @@ def status_text(status: Status, style: Style) -> str:
 
 
 def _state(state: str, style: Style) -> str:
-    paint = {"applied": style.good, "pending": style.changed, "running": style.changed}.get(state, style.bad)
+    waiting = ("pending", "running", "unrecorded")
+    paint = style.good if state == "applied" else style.changed if state in waiting else style.bad
     return paint(state)
 
 
@@ -61,7 +72,10 @@ def _status_line(status: Status) -> str:
     pending = status.count("pending")
     parts = [at, f"{pending} pending" if pending else "nothing pending"]
     parts += [f"{n} {state}" for state in ("running", "interrupted") if (n := status.count(state))]
-    wrong = status.count("edited", "missing", "late")
+    unrecorded = status.count("unrecorded")
+    if unrecorded:
+        parts.append(f"{words.count(unrecorded, 'squash', 'squashes')} to record")
+    wrong = status.count("edited", "missing", "late", "partial")
     if wrong:
         parts.append(f"{wrong} that `plan` refuses")
     return f"{status.project} in {status.environment}: {', '.join(parts)}."
@@ -123,6 +137,35 @@ def rollback_text(result: RollbackResult, style: Style) -> str:
         lines.append(
             "Held from now on; `icemigrate apply --redo VERSION` applies one again, its file mended or not."
         )
+    return "\n".join(lines) + "\n"
+
+
+def repair_text(result: RepairResult, style: Style) -> str:
+    """Which files count as what was applied."""
+    if not result.repaired:
+        return f"{result.project} in {result.environment}: no applied file was edited.\n"
+    lines = [
+        f"{style.good('Repaired')} {r.version}: checksum {r.was} was applied, the file has {r.now} and "
+        "declares the same."
+        for r in result.repaired
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def rebase_text(result: RebaseResult, style: Style) -> str:
+    """Which files were renamed."""
+    if not result.renamed:
+        return f"{result.project} in {result.environment}: no file has to be renumbered.\n"
+    lines = [
+        f"{style.good('renamed')} {words.one_line(r.old)} → {words.one_line(r.new)}" for r in result.renamed
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def squash_text(result: SquashResult, style: Style) -> str:
+    """The file that was written, and those that it replaces."""
+    lines = [f"{style.good('wrote')} {words.one_line(result.path)}"]
+    lines += [f"{style.changed('removed')} {words.one_line(path)}" for path in result.removed]
     return "\n".join(lines) + "\n"
 
 

@@ -157,6 +157,13 @@ def migration_title(migration: MigrationPlan) -> str:
     return f"{undo}{migration.version}  {one_line(migration.description)}".rstrip()
 
 
+def recorded_text(migration: MigrationPlan) -> str | None:
+    """What is done for a squash whose files are all applied; ``None`` for every other migration."""
+    if migration.squash is None or not migration.squash.versions:
+        return None
+    return f"only recorded: it stands for {listed(migration.squash.versions)}, which are applied"
+
+
 def one_line(text: str) -> str:
     """A text without line breaks and without characters that would steer a terminal."""
     return "".join(_safe(c) for c in " ".join(text.split()))

@@ -207,11 +207,13 @@ def test_a_late_file(project: Embedded, capsys: pytest.CaptureFixture[str]) -> N
     project.write("0003_more.yaml", "tables: [{name: shop.more, columns: [{name: id, type: long}]}]\n")
     project.apply()
     (project.folder / "migrations" / "0002_evolve.yaml").rename(project.folder / "0002_evolve.yaml")
-    project.write("0000_late.yaml", "tables: [{name: shop.late, columns: [{name: id, type: long}]}]\n")
+    project.write(
+        "0000_late.yaml", "tables: [{name: shop.more, description: All, columns: [{name: id, type: long}]}]\n"
+    )
     code, _, err = told(capsys, "plan")
     assert code == ExitCode.FINDINGS
     assert "[late-file]" in err
-    assert "renumber it: `0004_late.yaml`" in err
+    assert "`icemigrate rebase 0000` renumbers it: `0004_late.yaml`" in err
     assert "[missing-file]" in err
 
 

@@ -1,0 +1,32 @@
+"""``icemigrate repair``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.cli.options import lock_timeout_option
+
+
+@click.command("repair")
+@lock_timeout_option
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(settings: Settings, lock_timeout_s: float | None) -> None:
+    """Accept applied files that were edited, where they declare what they declared before.
+
+    No table is touched: the history gets a row for each of them.  Ends with 3, having recorded nothing, when
+    one declares something else; what differs is said.
+    """
+    from icemigrate.app.repairing import repair
+
+    result = repair(
+        settings.open_project(),
+        settings.environment,
+        on_start=lambda: write("Starting Spark, to write to the history …\n", sys.stderr),
+        lock_timeout_s=lock_timeout_s,
+    )
+    settings.answer(result)
