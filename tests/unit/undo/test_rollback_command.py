@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from icemigrate.cli import main
+from tests.embedded import Embedded
+
+CREATE = "{tables: [{name: db.t, columns: [{name: a, type: int}], properties: {k: v}}]}\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Embedded:
+    (tmp_path / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
+    made = Embedded(tmp_path)
+    made.write("0001_make.yaml", CREATE)
+    made.write("0002_set.yaml", "{description: Set k, tables: [{name: db.t, properties: {k: w}}]}\n")
+    made.apply()
+    return made
+
+
+def run(project: Embedded, *args: str) -> int:
+    return main(["--project", str(project.folder), *args])
+
+
+def test_the_plan_is_shown_and_nothing_is_done_without_consent(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(project, "rollback") == 64
+    out, err = capsys.readouterr()
+    assert "undo 0002  Set k" in out
+    assert "Rollback: 1 migration, 1 table: 0 to add, 1 to change, 0 to drop" in out
+    assert "--auto-approve" in err
+
+
+def test_a_fact_that_somebody_changed_since_is_a_conflict_with_its_own_ways_out(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dataclasses import replace
+
+    from icemigrate.model.names import TableName
+
+    name = TableName.parse("db.t")
+    table = project.engine.tables[name]
+    project.engine.tables[name] = replace(table, properties={**table.properties, "k": "theirs"})
+    project.save()
+    assert run(project, "rollback") == 4
+    out, _ = capsys.readouterr()
+    assert "It cannot be rolled back as it is: 1 conflict." in out
+    assert "rollback --partial" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("rollback", "--to", "7"), 64, "no migration of this version was applied"),
+        (("rollback", "--to", "1", "--only", "2"), 64, "exclude each other"),
+        (("rollback", "--discard-new-data", "--metadata-only"), 64, "exclude each other"),
+        (("rollback", "--only", "1"), 4, "0002 (db.t)"),
+        (("apply", "--redo", "2"), 64, "is not held"),
+        (("apply", "--redo", "2", "--to", "2"), 64, "one version alone"),
+    ],
+)
+def test_what_cannot_be_asked_for(
+    project: Embedded, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], code: int, message: str
+) -> None:
+    assert run(project, *args) == code
+    assert message in capsys.readouterr().err
+
+
+def test_nothing_to_roll_back_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
+    made = Embedded(tmp_path)
+    made.write("0001_make.yaml", CREATE)
+    made.save()
+    assert run(made, "rollback", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["rolled_back"] == []

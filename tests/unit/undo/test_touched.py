@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from icemigrate.merge import shared, touched
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+from icemigrate.undo import blockers, with_recorded_ids
+from tests.folding import fold_text
+from tests.undoing import Lake, columns
+
+CREATE = """
+    tables:
+      - name: db.t
+        columns:
+          - {name: a, type: int}
+          - {name: b, type: string}
+          - {name: s, type: "struct<x: int, y: string>"}
+"""
+
+
+def entry(text: str) -> str:
+    return f"{{allow: [destructive], tables: [{{name: db.t, {text}}}]}}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "overlap"),
+    [
+        ("columns: [{name: c, type: int}]", "columns: [{name: d, type: int}]", False),
+        ("columns: [{name: c, type: int}]", "columns: [{name: c, type: long}]", True),
+        ("columns: [{name: c, type: int}]", "partition_by: [c]", True),
+        ("columns: [{name: c, type: int}]", "sort_by: [c]", True),
+        ("columns: [{name: c, type: int}]", "partition_by: [a]", False),
+        ("columns: [{name: a, description: x}]", "partition_by: [a]", False),
+        ("columns: [{name: a, description: x}]", "columns: [{name: a, type: long}]", False),
+        ("columns: [{name: a, description: x}]", "drop_columns: [a]", True),
+        ("drop_columns: [b]", "columns: [{name: b, type: int}]", True),
+        ("renames: {b: c}", "columns: [{name: b, type: int}]", True),
+        ("columns: [{name: s.z, type: int}]", "columns: [{name: s.x, type: long}]", False),
+        ("columns: [{name: s.z, type: int}]", "renames: {s: t}", False),
+        ("columns: [{name: s.z, type: int}]", "drop_columns: [s]", True),
+        ("properties: {k: v}", "properties: {l: v}", False),
+        ("properties: {k: v}", "properties: {k: w}", True),
+        ("columns: [{name: c, type: int}]", "drop: true", True),
+        ("partition_by: [a]", "partition_by: [a, b]", False),
+        ("sort_by: [a]", "sort_by: [b]", True),
+        ("format_version: 3", "columns: [{name: c, type: int}]", False),
+    ],
+)
+def test_what_two_migrations_share(first: str, second: str, overlap: bool) -> None:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    lake.apply("0002", entry(first).replace("[destructive]", "[destructive, irreversible]"))
+    lake.apply("0003", entry(second))
+    found = blockers(lake.record("0002"), [lake.record("0003")])
+    assert [b.version for b in found] == (["0003"] if overlap else [])
+
+
+def test_a_name_that_a_table_gave_free_is_shared_with_the_one_that_took_it() -> None:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    lake.apply("0002", "{tables: [{name: db.u, renamed_from: db.t}]}")
+    lake.apply("0003", "{tables: [{name: db.t, columns: [{name: x, type: int}]}]}")
+    (found,) = blockers(lake.record("0002"), [lake.record("0003")])
+    assert found.facts == ("the name db.t",)
+
+
+def test_nothing_is_touched_where_nothing_changes() -> None:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    table: Table = lake.table()
+    assert touched(table, table) == frozenset()
+    assert shared(touched(None, table), touched(table, None))
+    assert not shared(
+        touched(None, table), touched(None, replace(table, uuid="u", name=TableName.parse("db.x")))
+    )
+
+
+@pytest.mark.parametrize(
+    ("mended", "ids"),
+    [
+        ("columns: [{name: c, type: int}]", ["a#1", "b#2", "s#3", "c#6"]),
+        ("columns: [{name: c, type: long}]", ["a#1", "b#2", "s#3", "c#6"]),
+        ("columns: [{name: c, type: string}]", ["a#1", "b#2", "s#3", "c#-1"]),
+        ("columns: [{name: d, type: int}]", ["a#1", "b#2", "s#3", "d#-1"]),
+    ],
+)
+def test_a_redo_gives_a_column_its_id_back_where_its_type_reads_what_was_written(
+    mended: str, ids: list[str]
+) -> None:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    lake.apply("0002", entry("columns: [{name: c, type: int}]"))
+    lake.rollback("0002")
+    base = lake.state.tables[TableName.parse("db.t")]
+    (wanted,) = fold_text(entry(mended), lake.state).wanted
+    redone = with_recorded_ids(wanted, lake.record("0002"), base)
+    assert redone.table is not None
+    assert columns(redone.table) == ids
