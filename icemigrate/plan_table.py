@@ -196,8 +196,9 @@ def _out_of_the_trash(case: _Case, goal: Table, trashed: Table) -> Outcome:
 
 def _adopt(case: _Case, goal: Table, there: Table) -> Outcome:
     merged = merge(None, goal, there, (), case.surroundings.overwrite)
-    conflicts = merged.conflicts + tuple(
-        Conflict(fact, "(unknown to the history)", "as declared", "not so") for fact in merged.open
+    # To adopt is to record what is there, so what would have to be changed is a conflict too.
+    conflicts = tuple(
+        replace(c, base="(unknown to the history)") for c in (*merged.conflicts, *merged.opened)
     )
     change = AdoptTable(case.name)
     plan = case.plan(case.name, [] if conflicts else [Found(change, there)])

@@ -77,7 +77,7 @@ def _planned(migrations: list[list[Any]]) -> MigrationPlan:
             text = yaml.safe_dump({**allow, "tables": tables})
             (folder / f"{number:04}_example.yaml").write_text(text, encoding="utf-8")
         project = open_project(folder.parent)
-        rehearsed = rehearse(project, load_files(project).migrations)
+        rehearsed = rehearse(project, load_files(project).migrations, are_statements_read=True)
     assert not has_errors(rehearsed.diagnostics), rehearsed.diagnostics
     return rehearsed.plans[-1]
 

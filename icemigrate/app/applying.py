@@ -44,6 +44,7 @@ def apply(
     *,
     spark: SparkSession | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
+    on_start: Callable[[], None] = lambda: None,
     lock_timeout_s: float | None = None,
 ) -> ApplyResult:
     """Carry out a plan; where it is empty, Spark is not started.
@@ -53,6 +54,7 @@ def apply(
     process for whoever comes next.
 
     :param spark: a running session with Iceberg's SQL extensions; without it one is started.
+    :param on_start: called before Spark is started.
     :param lock_timeout_s: how long to wait for somebody else's lock; ``None`` for longer than a lease.
     :raises LockHeld: somebody else held the lock all the while, or took it over.
     :raises Mistakes: the plan has problems, or consents are missing.
@@ -64,7 +66,7 @@ def apply(
     with opened(project, plan.environment) as world:
         # Once before Spark's start, for whoever would wait for nothing.
         require_ready(_again(world, plan))
-        engine = open_engine(world.environment, spark)
+        engine = open_engine(world.environment, spark, on_start)
         return _carry_out(world, plan, engine, journal(world, engine, lock_timeout_s), on_event)
 
 

@@ -52,14 +52,19 @@ def check(project: Project) -> CheckResult:
     )
 
 
-def rehearse(project: Project, files: Sequence[MigrationFile]) -> Rehearsed:
-    """Plan files one after another on an empty catalog."""
+def rehearse(
+    project: Project, files: Sequence[MigrationFile], *, are_statements_read: bool = False
+) -> Rehearsed:
+    """Plan files one after another on an empty catalog.
+
+    :param are_statements_read: whether the plans need their statements, which take time.
+    """
     folding = Folding()
     with collector_at_rest():
         planned = plan_migrations(
             folding.pending(files),
             EMPTY_STATE,
             {},
-            Surroundings(project.name, CATALOG_NAME, are_statements_read=False),
+            Surroundings(project.name, CATALOG_NAME, are_statements_read=are_statements_read),
         )
     return Rehearsed(planned.migrations, planned.state, folding.diagnostics(planned.migrations))

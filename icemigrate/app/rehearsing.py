@@ -23,13 +23,15 @@ def rehearse(
     *,
     spark: SparkSession | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
+    on_start: Callable[[], None] = lambda: None,
 ) -> Rehearsed:
     """Run a plan on structural copies of its tables; no table is touched.
 
     :param spark: a running session with Iceberg's SQL extensions; without it one is started.
+    :param on_start: called before Spark is started.
     :raises EngineError: Java or Spark failed, or a statement would; the first one is named.
     """
     from icemigrate.engine.rehearsal import rehearse as run
 
     with opened(project, plan.environment) as world:
-        return run(open_engine(world.environment, spark), plan, on_event)
+        return run(open_engine(world.environment, spark, on_start), plan, on_event)

@@ -42,9 +42,7 @@ class _Spark:
 
     def __call__(self) -> SparkEngine:
         if self.engine is None:
-            if self.session is None:
-                self.on_start()
-            self.engine = open_engine(self.world.environment, self.session)
+            self.engine = open_engine(self.world.environment, self.session, self.on_start)
         return self.engine
 
 

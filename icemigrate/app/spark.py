@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from icemigrate.engine.spark import SparkEngine
 
 
-def open_engine(environment: Environment, spark: SparkSession | None) -> SparkEngine:
+def open_engine(
+    environment: Environment, spark: SparkSession | None, on_start: Callable[[], None] = lambda: None
+) -> SparkEngine:
     """The engine of an environment.
 
     :param spark: a running session; without it one is started.
+    :param on_start: called right before one is started, which takes seconds.
     :raises UsageError: see :func:`spark_settings`.
     :raises EngineError: Java or Spark failed.
     """
@@ -33,6 +37,7 @@ def open_engine(environment: Environment, spark: SparkSession | None) -> SparkEn
     name = settings.catalog_name
     if spark is None or spark.conf.get(f"spark.sql.catalog.{name}", None) is None:
         # Where Spark runs already, this is another session of it, with the catalog added.
+        on_start()
         spark = start(settings)
     return SparkEngine(spark, name)
 

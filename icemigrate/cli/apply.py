@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.cli.context import (
+    Settings,
+    format_option,
+    global_options,
+    pass_settings,
+    tell_of_spark,
+    write,
+)
 from icemigrate.cli.options import lock_timeout_option, overwrite_option, to_option
 from icemigrate.errors import ExitCode, UsageError
 
@@ -103,11 +110,15 @@ def _carry_out(
     from icemigrate.app.applying import apply
     from icemigrate.render.progress_text import Progress
 
-    if not result.is_empty:
-        write("Starting Spark …\n", sys.stderr)
     progress = Progress(sys.stderr, settings.style(sys.stderr))
     try:
-        answer = apply(project, result.plan, on_event=progress, lock_timeout_s=lock_timeout_s)
+        answer = apply(
+            project,
+            result.plan,
+            on_event=progress,
+            on_start=tell_of_spark,
+            lock_timeout_s=lock_timeout_s,
+        )
     finally:
         progress.close()
     settings.answer(answer)

@@ -52,6 +52,11 @@ class Settings:
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
 
 
+def tell_of_spark() -> None:
+    """Say that Spark is started, which takes seconds."""
+    write("Starting Spark …\n", sys.stderr)
+
+
 def write(text: str, stream: TextIO | None = None) -> None:
     """Write to standard output (or to ``stream``).
 
@@ -123,7 +128,7 @@ def global_options(command: _Command) -> _Command:
             envvar="ICEMIGRATE_PROJECT",
             expose_value=False,
             callback=_remember("project"),
-            help="The project file; or its folder; without it `icemigrate.yaml` here.",
+            help="The project file or its folder; without it `icemigrate.yaml` here.",
         ),
     ):
         command = option(command)

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.cli.context import (
+    Settings,
+    format_option,
+    global_options,
+    pass_settings,
+    tell_of_spark,
+    write,
+)
 from icemigrate.cli.options import overwrite_option, to_option
 from icemigrate.errors import ExitCode
 
@@ -67,10 +74,9 @@ def _rehearse(settings: Settings, project: Project, plan: Plan) -> None:
     from icemigrate.render.progress_text import Progress
     from icemigrate.render.words import count
 
-    write("Starting Spark …\n", sys.stderr)
     progress = Progress(sys.stderr, settings.style(sys.stderr))
     try:
-        done = rehearse(project, plan, on_event=progress)
+        done = rehearse(project, plan, on_event=progress, on_start=tell_of_spark)
     finally:
         progress.close()
     what = f"{count(done.statements, 'statement')} on {count(done.tables, 'table')}"

@@ -55,6 +55,8 @@ class Verdicts:
     done: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
+    opened: list[Conflict] = field(default_factory=list)
+    """Those of :attr:`open` with their values, for whoever may not take them."""
 
     def decide(self, subject: Subject, base: Any, wanted: Any, actual: Any, halfway: bool = False) -> bool:
         """Whether the target takes ``wanted``; notes what was done already and what conflicts.
@@ -69,10 +71,16 @@ class Verdicts:
             self.done.append(fact)
             return False
         if actual == base or halfway or fact in self.overwrite:
-            self.open.append(fact)
+            self.take(subject, base, wanted, actual)
             return True
         self.refuse(subject, base, wanted, actual)
         return False
+
+    def take(self, subject: Subject, base: Any, wanted: Any, actual: Any) -> None:
+        """The target takes ``wanted``."""
+        fact = str(Fact(self.table, subject))
+        self.open.append(fact)
+        self.opened.append(Conflict(fact, show(base), show(wanted), show(actual)))
 
     def refuse(self, subject: Subject, base: Any, wanted: Any, actual: Any) -> None:
         """A conflict that no overwriting ends: what the fact rests on is gone."""

@@ -96,7 +96,7 @@ def _drop_fields(
 
 
 def _add_field(verdicts: Verdicts, entry: Entry, want: Mapping[int, Entry], schema: Schema) -> Schema:
-    verdicts.open.append(str(Fact(verdicts.table, ("columns", format_path(entry.path)))))
+    verdicts.take(("columns", format_path(entry.path)), ABSENT, _shown(entry.field), ABSENT)
     siblings = [i for i, other in want.items() if other.parent == entry.parent]
     preceding = siblings[: siblings.index(entry.field.id)] if entry.field.id > 0 else None
     return edit_fields_of(schema, entry.parent, lambda fields: _insert(fields, entry.field, preceding))

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from icemigrate.changes.base import Subject
+from icemigrate.changes.reference_sql import limits_text
 from icemigrate.merge.facts import ABSENT, Conflict, Fact, Shown, Verdicts, show
 from icemigrate.merge.fields import align, assert_position, merge_schema
 from icemigrate.merge.rebind import rebind
@@ -43,11 +44,13 @@ class Merged:
     :param target: what the table shall become; new fields keep the negative ids of ``wanted``.
     :param done: facts that were found as wanted already.
     :param open: facts that the target changes.
+    :param opened: the same with their values.
     """
 
     target: Table
     done: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
+    opened: tuple[Conflict, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
 
 
@@ -76,7 +79,13 @@ def merge(
     target = replace(target, properties=_moved(actual.properties, actual, target))
     for merge_fact in (_identifier, _spec, _order, _properties, _format, _refs):
         target = merge_fact(verdicts, base, wanted, target)
-    return Merged(target, tuple(verdicts.done), tuple(verdicts.open), tuple(verdicts.conflicts))
+    return Merged(
+        target,
+        tuple(verdicts.done),
+        tuple(verdicts.open),
+        tuple(verdicts.opened),
+        tuple(verdicts.conflicts),
+    )
 
 
 def _names(table: Table, ids: Iterable[int]) -> str:
@@ -238,4 +247,8 @@ def _refs(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) 
 
 def _ref_key(ref: Ref | None) -> Any:
     """What is declared of a reference: its retention, not the snapshot it points at."""
-    return ABSENT if ref is None else replace(ref, snapshot_id=CURRENT_SNAPSHOT)
+    if ref is None:
+        return ABSENT
+    return Shown(
+        replace(ref, snapshot_id=CURRENT_SNAPSHOT), f"{ref.kind}{limits_text(ref) or ', kept for ever'}"
+    )

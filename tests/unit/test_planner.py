@@ -193,7 +193,7 @@ def test_a_different_table_is_not_adopted_and_every_difference_is_shown() -> Non
     migration = plan(more, actual={NAME: theirs})
     assert {c.fact: (c.wanted, c.actual) for c in migration.conflicts} == {
         "db.t:columns.v.type": ("int", "string"),
-        "db.t:columns.w": ("as declared", "not so"),
+        "db.t:columns.w": ("int", "(absent)"),
     }
     assert kinds(only(migration)) == []
 
