@@ -69,7 +69,8 @@ def _own(squash: MigrationFile) -> Iterator[Diagnostic]:
     if not replaces.versions:
         return
     numbers = [version.number for version, _ in replaces.versions]
-    if numbers[0] != replaces.first.number or numbers[-1] > replaces.last.number:
+    # Where a squash was squashed, the list begins with it, above the first version.
+    if numbers[0] < replaces.first.number or numbers[-1] != replaces.last.number:
         yield Diagnostic(
             "squash-range",
             f"the versions listed are not those from {replaces.first} to {replaces.last}",

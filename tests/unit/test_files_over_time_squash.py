@@ -1,0 +1,367 @@
+"""Files and history over time: ``squash``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from icemigrate.app.checking import check
+from icemigrate.app.opening import open_project, sound_files
+from icemigrate.app.planning import plan
+from icemigrate.app.rebasing import rebase
+from icemigrate.app.repairing import repair
+from icemigrate.app.reporting import history, status
+from icemigrate.app.rolling_back import plan_rollback
+from icemigrate.app.showing import show
+from icemigrate.app.squashing import squash
+from icemigrate.declare.replacing import digest
+from icemigrate.errors import HistoryError, Mistakes, UsageError
+from icemigrate.model.names import TableName
+from icemigrate.plan import Squash
+from icemigrate.plan_file import dumps, loads
+from icemigrate.render.formats import render
+from tests.embedded import HISTORY, Embedded
+
+FILES = {
+    "0001_trades.yaml": """\
+namespaces: [empty]
+tables:
+  - name: db.trades
+    adopt: true
+    columns: [{name: id, type: long}, {name: price, type: "decimal(9,2)"}, {name: old, type: int}]
+    partition_by: ["bucket(4, id)"]
+""",
+    "0002_venue.yaml": """\
+allow: [destructive]
+tables:
+  - name: db.deals
+    renamed_from: db.trades
+    columns: [{name: venue, type: string, after: id, description: "Where: the place"}]
+    drop_columns: [old]
+    properties: {team: us}
+  - {name: db.gone, columns: [{name: a, type: int}]}
+""",
+    "0004_gone.yaml": "allow: [destructive]\ntables: [{name: db.gone, drop: true}]\n",
+}
+LATER = "tables: [{name: db.deals, columns: [{name: size, type: int}]}]\n"
+NAME = "0004_squash_0001_to_0004.yaml"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Embedded:
+    """Four files: three that will be squashed, and a later one."""
+    shop = Embedded(tmp_path / "shop")
+    for name, text in FILES.items():
+        shop.write(name, text)
+    shop.write("0005_size.yaml", LATER)
+    return shop
+
+
+def squashed(shop: Embedded, through: str = "4") -> None:
+    squash(open_project(shop.folder), through)
+
+
+def names(shop: Embedded) -> list[str]:
+    return sorted(path.name for path in (shop.folder / "migrations").iterdir())
+
+
+def rewrite(shop: Embedded, old: str, new: str, name: str = NAME) -> None:
+    path = shop.folder / "migrations" / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def found(shop: Embedded) -> list[str]:
+    """What ``check`` says."""
+    return [f"{d.code}: {d.message}" for d in check(open_project(shop.folder)).diagnostics]
+
+
+def refused(shop: Embedded) -> list[str]:
+    """What ``plan`` says against the files."""
+    with pytest.raises(Mistakes) as mistakes:
+        plan(open_project(shop.folder))
+    return [f"{d.code}: {d.message}" for d in mistakes.value.diagnostics]
+
+
+def states(shop: Embedded) -> dict[str, str]:
+    return {m.version: m.state for m in status(open_project(shop.folder)).migrations}
+
+
+def applied(shop: Embedded) -> list[str]:
+    return [f"{e.version} {e.standing}" for e in history(open_project(shop.folder)).entries]
+
+
+def some_applied(shop: Embedded, *files: str) -> None:
+    """Apply some of the files, and have all of them in the folder afterwards."""
+    folder = shop.folder / "migrations"
+    aside = shop.folder / "aside"
+    shutil.copytree(folder, aside)
+    for name in names(shop):
+        if name not in files:
+            (folder / name).unlink()
+    shop.apply()
+    shutil.rmtree(folder)
+    aside.rename(folder)
+
+
+# the file
+
+
+def test_squash_writes_one_file_that_replaces_the_old_ones(shop: Embedded) -> None:
+    project = open_project(shop.folder)
+    before, at_four = show(project), show(project, at="0004")
+    checksums = [f.checksum for f in sound_files(project)][:3]
+    result = squash(project, "0004")
+    assert [Path(p).name for p in (result.path, *result.removed)] == [NAME, *FILES]
+    assert names(shop) == [NAME, "0005_size.yaml"]
+    assert (show(project), show(project, at="0004")) == (before, at_four)
+    (file, _) = sound_files(project)
+    assert file.replaces is not None
+    assert (file.replaces.first.text, file.replaces.last.text) == ("0001", "0004")
+    assert file.replaces.digest == digest(checksums)
+    assert [(v.text, c) for v, c in file.replaces.versions] == list(
+        zip(("0001", "0002", "0004"), checksums, strict=True)
+    )
+    assert [(e.name, e.adopt) for e in file.tables] == [("db.deals", True)]
+    assert [n.name for n in file.namespaces] == ["empty"]
+    assert found(shop) == []
+
+
+def test_squash_needs_something_to_squash(shop: Embedded) -> None:
+    for through, told in (("0001", "nothing to squash"), ("0003", "no migration"), ("x", "--through x")):
+        with pytest.raises(UsageError, match=told):
+            squashed(shop, through)
+    assert len(names(shop)) == 4
+
+
+def test_squash_refuses_mistakes_and_writes_nothing(shop: Embedded) -> None:
+    shop.write("0005_size.yaml", LATER.replace("int", "nonsense"))
+    with pytest.raises(Mistakes):
+        squashed(shop)
+    assert len(names(shop)) == 4
+
+
+def test_squash_refuses_what_a_later_file_still_needs(shop: Embedded) -> None:
+    shop.write("0006_back.yaml", "tables: [{name: db.deals, restore_columns: [old]}]\n")
+    with pytest.raises(Mistakes) as mistakes:
+        squashed(shop)
+    (told,) = mistakes.value.diagnostics
+    assert told.message.startswith("after a squash this would not fit any more")
+    assert told.place is not None
+    assert told.place.file.endswith("0006_back.yaml")
+    assert len(names(shop)) == 5
+    squashed(shop, "6")
+    assert names(shop) == ["0006_squash_0001_to_0006.yaml"]
+
+
+def test_a_squash_can_be_squashed(shop: Embedded) -> None:
+    before = show(open_project(shop.folder))
+    squashed(shop)
+    squashed(shop, "5")
+    assert names(shop) == ["0005_squash_0001_to_0005.yaml"]
+    assert show(open_project(shop.folder)) == before
+    assert found(shop) == []
+
+
+# where none, all or some were applied
+
+
+def test_where_none_was_applied_a_squash_runs(shop: Embedded) -> None:
+    squashed(shop)
+    todo = plan(open_project(shop.folder)).plan
+    assert [(m.version, m.squash) for m in todo.migrations] == [("0004", Squash("0001")), ("0005", None)]
+    assert loads(dumps(todo), "a file") == todo
+    shop.apply()
+    assert applied(shop) == ["0004 applied", "0005 applied"]
+    assert {str(n) for n in shop.engine.tables} == {str(HISTORY), "db.deals"}
+    assert plan(open_project(shop.folder)).is_empty
+    assert states(shop) == {"0004": "applied", "0005": "applied"}
+
+
+def test_where_all_were_applied_a_squash_is_only_recorded(shop: Embedded) -> None:
+    shop.apply()
+    tables = {n: t for n, t in shop.engine.tables.items() if n != HISTORY}
+    statements, rows = list(shop.engine.log), len(shop.engine.rows[HISTORY])
+    squashed(shop)
+    assert states(shop) == {"0004": "unrecorded", "0005": "applied"}
+    assert status(open_project(shop.folder)).version == "0005"
+    result = plan(open_project(shop.folder))
+    (migration,) = result.plan.migrations
+    assert migration.squash == Squash("0001", ("0001", "0002", "0004"))
+    assert migration.tables == ()
+    assert loads(dumps(result.plan), "a file") == result.plan
+    for name in ("text", "markdown"):
+        assert "only recorded: it stands for 0001, 0002 and 0004, which are applied" in render(result, name)
+    assert json.loads(render(result, "json"))["migrations"][0]["squash"]["first"] == "0001"
+    shop.apply()
+    assert {n: t for n, t in shop.engine.tables.items() if n != HISTORY} == tables
+    assert {*shop.engine.log[len(statements) :]} == {"append icemigrate.history"}
+    (row,) = shop.engine.rows[HISTORY][rows:]
+    assert (row["version"], row["action"], row["outcome"]) == (4, "squash", "squashed")
+    assert row["message"] == "for 0001, 0002, 0004"
+    assert applied(shop) == ["0004 applied", "0005 applied"]
+    assert states(shop) == {"0004": "applied", "0005": "applied"}
+    assert plan(open_project(shop.folder)).is_empty
+
+
+def test_a_squash_covers_versions_whose_files_are_missing(shop: Embedded) -> None:
+    shop.apply()
+    squashed(shop)
+    shop.apply()
+    shop.write("0006_more.yaml", LATER.replace("size", "more"))
+    shop.apply()
+    assert applied(shop) == ["0004 applied", "0005 applied", "0006 applied"]
+    # Without the squash they are missed.
+    (shop.folder / "migrations" / NAME).unlink()
+    assert [text.partition(" (")[0] for text in refused(shop)] == ["missing-file: 0004"]
+
+
+def test_recorded_and_run_squashes_are_followed_by_the_same(shop: Embedded) -> None:
+    shop.apply()
+    squashed(shop)
+    shop.write("0006_more.yaml", LATER.replace("size", "more"))
+    todo = plan(open_project(shop.folder)).plan
+    assert [(m.version, m.squash is not None) for m in todo.migrations] == [("0004", True), ("0006", False)]
+    assert [m.version for m in plan(open_project(shop.folder), to="4").plan.migrations] == ["0004"]
+    shop.apply()
+    other = Embedded(shop.folder.parent / "other")
+    shutil.copytree(shop.folder / "migrations", other.folder / "migrations")
+    other.apply()
+
+    def shape(of: Embedded) -> list[str]:
+        return [f"{f.name} {f.type}" for f in of.engine.tables[TableName.parse("db.deals")].schema.fields]
+
+    assert shape(shop) == shape(other)
+    assert applied(shop) == applied(other) == ["0004 applied", "0005 applied", "0006 applied"]
+
+
+def test_where_some_were_applied_a_squash_is_refused_with_the_missing_ones(shop: Embedded) -> None:
+    some_applied(shop, "0001_trades.yaml")
+    squashed(shop)
+    message = "squash-partial: 0004 stands for 0001 to 0004, and of these are not applied here: 0002, 0004"
+    assert refused(shop) == [message]
+    assert states(shop) == {"0004": "partial", "0005": "pending"}
+
+
+def test_a_squash_without_a_list_of_versions_is_known_by_its_digest(shop: Embedded) -> None:
+    shop.apply()
+    squashed(shop)
+    path = shop.folder / "migrations" / NAME
+    head, _, rest = path.read_text(encoding="utf-8").partition("  versions:")
+    path.write_text(head + "tables:" + rest.partition("tables:")[2], encoding="utf-8")
+    assert len(plan(open_project(shop.folder)).plan.migrations) == 1
+    rewrite(shop, 'to: "0004"\n  digest: ', 'to: "0004"\n  digest: 0')
+    (told,) = refused(shop)
+    assert "what is applied here (0001, 0002, 0004) is not all of it, or says something else" in told
+
+
+def test_a_squash_of_files_that_were_applied_otherwise_is_refused(shop: Embedded) -> None:
+    shop.apply()
+    # Squashed where one of them had been edited.
+    shop.write("0001_trades.yaml", FILES["0001_trades.yaml"].replace("(9,2)", "(11,2)"))
+    squashed(shop)
+    (told,) = refused(shop)
+    assert told.startswith("squash-digest: 0001 was applied with checksum")
+
+
+def test_a_squash_that_was_edited_is_refused_before_it_is_recorded(shop: Embedded) -> None:
+    shop.apply()
+    squashed(shop)
+    rewrite(shop, "decimal(9,2)", "decimal(11,2)")
+    told = refused(shop)
+    assert told == [
+        "squash-differs: db.deals: columns.price.type: the files it stands for say decimal(9,2), "
+        "the squash says decimal(11,2)"
+    ]
+
+
+def test_a_recorded_squash_that_is_edited_can_be_repaired_or_not(shop: Embedded) -> None:
+    shop.apply()
+    squashed(shop)
+    shop.apply()
+    rewrite(shop, "decimal(9,2)", "decimal(11,2)")
+    assert [text.partition(":")[0] for text in refused(shop)] == ["edited-file"]
+    with pytest.raises(Mistakes) as mistakes:
+        repair(open_project(shop.folder))
+    assert ["decimal(11,2)" in d.message for d in mistakes.value.diagnostics] == [True]
+
+
+def test_what_a_recorded_squash_stands_for_cannot_be_taken_back(shop: Embedded) -> None:
+    shop.apply()
+    squashed(shop)
+    shop.apply()
+    with pytest.raises(HistoryError, match="nothing that 0004 could be undone from"):
+        plan_rollback(open_project(shop.folder), to="0")
+    assert [m.version for m in plan_rollback(open_project(shop.folder)).plan.migrations] == ["0005"]
+
+
+# what check sees
+
+
+def test_check_knows_files_that_a_squash_stands_for_and_that_are_still_there(shop: Embedded) -> None:
+    squashed(shop)
+    shop.write("0002_venue.yaml", FILES["0002_venue.yaml"])
+    (told,) = found(shop)
+    assert told.startswith("replaced-file: 0002 is replaced by")
+    assert told in refused(shop)
+
+
+def test_check_knows_a_digest_that_does_not_match_a_file_that_is_still_there(shop: Embedded) -> None:
+    squashed(shop)
+    shop.write("0002_venue.yaml", FILES["0002_venue.yaml"].replace("team: us", "team: them"))
+    (told,) = found(shop)
+    assert told.startswith("squash-digest: 0002 says something else than what")
+
+
+def test_check_knows_a_late_file_in_the_range_of_a_squash(shop: Embedded) -> None:
+    shop.apply()
+    squashed(shop)
+    text = "tables: [{name: db.late, columns: [{name: id, type: int}]}]\n"
+    shop.write("0003_late.yaml", text)
+    (told,) = found(shop)
+    assert told.startswith("replaced-file: 0003 is not one of the files that")
+    # And so does a plan, when the squash is recorded and need not be read any more.
+    (shop.folder / "migrations" / "0003_late.yaml").unlink()
+    shop.apply()
+    shop.write("0003_late.yaml", text)
+    (told,) = refused(shop)
+    assert told.startswith("replaced-file: 0003 is in the range of a squash that is recorded here")
+    renamed = rebase(open_project(shop.folder)).renamed
+    assert [Path(r.new).name for r in renamed] == ["0006_late.yaml"]
+    assert [m.version for m in plan(open_project(shop.folder)).plan.migrations] == ["0006"]
+
+
+def test_rebase_leaves_a_squash(shop: Embedded) -> None:
+    squashed(shop)
+    with pytest.raises(UsageError, match="0004 is a squash"):
+        rebase(open_project(shop.folder), ["4"])
+
+
+def test_check_knows_a_digest_that_is_not_the_one_of_the_list(shop: Embedded) -> None:
+    squashed(shop)
+    rewrite(shop, "  digest: ", "  digest: 0")
+    assert found(shop) == ["squash-digest: the digest is not the one of the files listed"]
+
+
+def test_check_knows_a_range_that_does_not_end_at_the_file(shop: Embedded) -> None:
+    squashed(shop)
+    folder = shop.folder / "migrations"
+    (folder / "0005_size.yaml").unlink()
+    (folder / NAME).rename(folder / "0005_squash.yaml")
+    told = "squash-range: the squash stands for versions up to 0004, its own version is 0005"
+    assert found(shop) == [told]
+
+
+def test_check_knows_ranges_that_overlap(shop: Embedded) -> None:
+    squashed(shop)
+    shop.write("0009_more.yaml", LATER.replace("size", "more"))
+    shop.write(
+        "0008_squash.yaml",
+        f'replaces: {{from: "0002", to: "0008", digest: {"0" * 64}}}\n{LATER.replace("size", "other")}',
+    )
+    told = found(shop)
+    assert any(t.startswith("squash-range: ") and "no version may be in two" in t for t in told)
