@@ -65,9 +65,21 @@ class Mistakes(IcemigrateError):
     exit_code = ExitCode.FINDINGS
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        count = len(diagnostics)
-        super().__init__(f"{count} mistake{'' if count == 1 else 's'} in the project's files")
+        super().__init__(_tally(diagnostics))
         self.diagnostics = diagnostics
+
+
+def _tally(diagnostics: tuple[Diagnostic, ...]) -> str:
+    """How many there are of what: a variable that is not set is no mistake of a file; warnings are none."""
+    errors = [d.code for d in diagnostics if d.severity.value == "error"]
+    unset = errors.count("missing-variable")
+    wrong = len(errors) - unset
+    parts = []
+    if wrong or not unset:
+        parts.append(f"{wrong} mistake{'' if wrong == 1 else 's'} in the project's files")
+    if unset:
+        parts.append(f"{unset} environment variable{' is' if unset == 1 else 's are'} not set")
+    return ", and ".join(parts)
 
 
 class MissingExtra(IcemigrateError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,8 @@ from icemigrate.plan import PLAN_FORMAT, Plan
 
 # Beside the plan itself; what `plan --format json` adds of these, `apply` passes over.
 _FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics"})
+_WIDEST = 100
+"""How much of a value is shown of a difference, in characters."""
 _REMAKE = "make it anew and have it reviewed: icemigrate plan --out FILE"
 
 
@@ -92,7 +94,7 @@ def require_fresh(saved: Plan, now: Plan) -> None:
     ``now`` is the plan made of the same files and the catalog as it is.  Rows that were appended
     meanwhile make nothing stale: snapshots are not compared.
 
-    :raises StalePlan: with the difference, as DeepDiff sees it.
+    :raises StalePlan: with the differences that DeepDiff sees, a line each.
     """
     made_for = (saved.project, saved.environment, saved.catalog)
     if made_for != (now.project, now.environment, now.catalog):
@@ -113,7 +115,7 @@ def _comparable(plan: Plan) -> dict[str, Any]:
         "files": {m.version: m.checksum for m in plan.migrations},
         "tables": {str(n): None if t is None else structure(t) for n, t in plan.based_on.items()},
         "statements": [
-            _dump_statement(statement)
+            statement.text if isinstance(statement, Sql) else f"(metadata commit) {statement.summary}"
             for migration in plan.migrations
             for table in migration.tables
             for step in table.steps
@@ -134,9 +136,45 @@ def structure(table: Table) -> dict[str, Any]:
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """One line for each value that differs: what it belongs to, as it was → as it is."""
     if old == new:
         return ""
     from deepdiff import DeepDiff
 
-    text: str = DeepDiff(old, new, verbose_level=2).pretty()
-    return "\n".join(f"  {line.replace('root', '', 1)}" for line in text.splitlines())
+    found = DeepDiff(old, new, verbose_level=2, view="tree")
+    levels = [
+        (level.path(output_format="list"), level.t1, level.t2) for kind in found for level in found[kind]
+    ]
+    levels.sort(key=lambda level: [list(_ROOMS).index(level[0][0]), *(str(k).zfill(9) for k in level[0][1:])])
+    return "\n".join(f"  {_place(path)}: {_value(path, a)} → {_value(path, b)}" for path, a, b in levels)
+
+
+_ROOMS: Mapping[str, Callable[[Any], str]] = {
+    "history": lambda version: f"history, {version}",
+    "files": lambda version: f"file of {version}, checksum",
+    "tables": lambda name: f"table {name}",
+    "statements": lambda number: f"statement {number + 1}",
+}
+"""How the first key below each of :func:`_comparable`'s is called."""
+
+
+def _place(path: Sequence[Any]) -> str:
+    """Where a difference is: ``table market_data.trades, properties.write.format.default``."""
+    room, *keys = path
+    name = _ROOMS[room](keys[0])
+    inner = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in keys[1:])
+    return f"{name}, {inner.removeprefix('.')}" if inner and room == "tables" else name
+
+
+def _value(path: Sequence[Any], value: Any) -> str:
+    """A value on one line, shortened; of a whole table only that it is there."""
+    from deepdiff.helper import NotPresent
+
+    # DeepDiff has the class itself, or an instance of it, where one side has nothing.
+    if value is None or value is NotPresent or isinstance(value, NotPresent):
+        return "nothing"
+    if path[0] == "tables" and len(path) == 2:
+        return "there"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text.split()) or '""'
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1].rstrip() + "…"

@@ -90,6 +90,7 @@ class TableStatus:
     :param version: the last applied migration that touched it; ``None`` where none was.
     :param exists: whether the catalog has it.
     :param pending: versions of pending migrations that mention it.
+    :param ours: whether a migration of this project made it, be it one that was interrupted.
     """
 
     table: str
@@ -97,6 +98,7 @@ class TableStatus:
     version: str | None
     exists: bool
     pending: tuple[str, ...] = ()
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from icemigrate.app.standing import Standing, standing
 from icemigrate.app.world import Opened, opened
 from icemigrate.model.names import TableName
 from icemigrate.plan import MigrationPlan
+from icemigrate.plan_table import CREATED_BY_PROPERTY
 from icemigrate.project import Project
 from icemigrate.results import HistoryEntry, HistoryResult, Status, TableStatus
 
@@ -111,13 +112,16 @@ def _tables(
     for name in names:
         physical = world.names.table(name)
         trail = trails.get(name, _Trail())
+        found = there[physical]
+        maker = "" if found is None else found.properties.get(CREATED_BY_PROPERTY, "")
         rows.append(
             TableStatus(
                 table=str(name),
                 name=str(physical),
                 version=trail.applied,
-                exists=there[physical] is not None,
+                exists=found is not None,
                 pending=tuple(trail.pending),
+                ours=trail.applied is not None or maker.rpartition("/")[0] == world.project.name,
             )
         )
     return tuple(rows)

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.catalog.files import ReadBytes
+from icemigrate.catalog.kind import THREADS, Kind, file_io
 from icemigrate.catalog.port import CatalogSettings
-from icemigrate.catalog.pyiceberg_kinds import KINDS, THREADS, Kind, file_io
+from icemigrate.catalog.pyiceberg_kinds import KINDS
 from icemigrate.catalog.reading import many_objects, to_table
 from icemigrate.errors import CatalogError, IcemigrateError, MissingExtra
 from icemigrate.model.names import TableName

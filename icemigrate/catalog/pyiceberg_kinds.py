@@ -1,23 +1,21 @@
-"""The kinds of catalogs that PyIceberg reaches, each asked for the raw metadata.
+"""The kinds of catalogs that PyIceberg reaches, and the table of all kinds.
 
-PyIceberg's own ``load_table`` is not used: it cannot read every table (``variant``, parts of version 3) and
-is slow with many snapshots.  What is used of its insides, which it never promised, stands in this file alone.
+What is used of PyIceberg's insides, which it never promised, stands in this file alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from icemigrate.catalog.capabilities import MATRIX, Capabilities, kind_of, with_endpoints
-from icemigrate.catalog.files import ReadBytes, local_path, read_local, read_metadata
+from icemigrate.catalog.files import read_metadata
+from icemigrate.catalog.kind import THREADS, Document, Find, Kind, Namespace, file_io
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location
-from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
-from icemigrate.catalog.sqlite import database_path
+from icemigrate.catalog.sql_kind import SqlKind
 from icemigrate.errors import CatalogError
 from icemigrate.model.names import TableName
 
@@ -27,165 +25,6 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.hive import HiveCatalog
     from pyiceberg.catalog.rest import RestCatalog
     from requests import Response
-    from sqlalchemy.engine import URL, Connection
-
-Namespace = tuple[str, ...]
-
-THREADS = 16
-"""How many tables are read at once over a network; on one machine threads only cost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A table's metadata as its catalog hands it out."""
-
-    json: Any
-    location: str | None
-
-
-Find = Callable[[TableName], "Document | None"]
-"""Gets one table; may be called from several threads."""
-
-
-class Kind(Protocol):
-    """What differs between kinds; the methods raise whatever the libraries below raise."""
-
-    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
-        """Gets tables of these names; snapshots that no reference holds may be left out unless ``whole``."""
-        ...
-
-    def location(self, name: TableName) -> str | None:
-        """Where the table's metadata file lies."""
-        ...
-
-    def tables(self, namespace: Namespace) -> list[TableName]:
-        """Tables right in a namespace; none where there is no such namespace."""
-        ...
-
-    def namespaces(self) -> set[Namespace]:
-        """All of them."""
-        ...
-
-    def default_location(self, name: TableName) -> str | None:
-        """Where Spark would put a table; ``None`` where only the server knows."""
-        ...
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What it can do."""
-        ...
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether a network lies between."""
-        ...
-
-    def close(self) -> None:
-        """Let go of connections."""
-        ...
-
-
-def file_io(settings: CatalogSettings) -> ReadBytes:
-    """Reads files by PyIceberg's FileIO, files of this machine directly."""
-    properties = dict(settings.properties)
-    if settings.warehouse:
-        properties["warehouse"] = settings.warehouse
-
-    def read(location: str) -> bytes:
-        if local_path(location) is not None:
-            return read_local(location)
-        from pyiceberg.io import load_file_io
-
-        with load_file_io(properties, location).new_input(location).open() as stream:
-            return stream.read()
-
-    return read
-
-
-class SqlKind:
-    """A database that SQLAlchemy knows: two queries tell where every table's metadata lies."""
-
-    def __init__(self, settings: CatalogSettings) -> None:
-        from sqlalchemy import create_engine
-
-        if not settings.uri:
-            raise CatalogError(
-                f"catalog `{settings.name}` has no `uri`", "write the database's, as SQLAlchemy has it"
-            )
-        self._settings = settings
-        self._read = file_io(settings)
-        self._engine = create_engine(_with_driver(settings.uri))
-        # Opening a SQLite file that is not there makes one, and reading must not make anything.
-        self._file = database_path(settings) if self._engine.dialect.name == "sqlite" else None
-
-    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
-        """See :class:`Kind`."""
-        locations = self._rows().tables
-
-        def find(name: TableName) -> Document | None:
-            location = locations.get(name)
-            return None if location is None else Document(read_metadata(name, location, self._read), location)
-
-        return find
-
-    def location(self, name: TableName) -> str | None:
-        """See :class:`Kind`."""
-        return self._rows().tables.get(name)
-
-    def tables(self, namespace: Namespace) -> list[TableName]:
-        """See :class:`Kind`."""
-        return [table for table in self._rows().tables if table.namespace == namespace]
-
-    def namespaces(self) -> set[Namespace]:
-        """See :class:`Kind`."""
-        return set(self._rows().namespaces)
-
-    def default_location(self, name: TableName) -> str | None:
-        """See :class:`Kind`."""
-        return joined_location(self._settings.warehouse, name)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """See :class:`Kind`."""
-        return MATRIX["sql"]
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether metadata files lie elsewhere; the database is asked only twice."""
-        return local_path(self._settings.warehouse or "") is None
-
-    def close(self) -> None:
-        """See :class:`Kind`."""
-        self._engine.dispose()
-
-    def _rows(self) -> Rows:
-        if self._file is not None and not self._file.exists():
-            return NO_ROWS
-        with self._engine.connect() as connection:
-            return _sql_rows(connection, self._settings)
-
-
-def _with_driver(uri: str) -> URL:
-    """The database's URL with the driver that the extra ``postgres`` installs, where it names none itself.
-
-    SQLAlchemy's own choice is another one from version 2.1 on.
-    """
-    from sqlalchemy import make_url
-
-    url = make_url(uri)
-    return url.set(drivername="postgresql+psycopg2") if url.drivername == "postgresql" else url
-
-
-def _sql_rows(connection: Connection, settings: CatalogSettings) -> Rows:
-    from sqlalchemy import inspect, text
-    from sqlalchemy.exc import NoSuchTableError
-
-    def columns(table: str) -> frozenset[str]:
-        with suppress(NoSuchTableError):
-            return frozenset(column["name"] for column in inspect(connection).get_columns(table))
-        return frozenset()
-
-    return read_rows(lambda sql: connection.execute(text(sql)), columns, settings)
 
 
 class _ByPyIceberg:
@@ -197,11 +36,11 @@ class _ByPyIceberg:
 
     @property
     def capabilities(self) -> Capabilities:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
         return MATRIX[kind_of(self._settings.type, self._settings.uri)]
 
     def tables(self, namespace: Namespace) -> list[TableName]:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         try:
@@ -211,7 +50,7 @@ class _ByPyIceberg:
         return [TableName(tuple(identifier[:-1]), identifier[-1]) for identifier in found]
 
     def namespaces(self) -> set[Namespace]:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
         found: set[Namespace] = set()
         below: list[Namespace] = [()]
         while below:
@@ -239,7 +78,7 @@ class _ByPyIceberg:
         return joined_location(warehouse, name)
 
     def close(self) -> None:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
         self._catalog.close()
 
 
@@ -268,7 +107,7 @@ class RestKind(_ByPyIceberg):
         return with_endpoints(super().capabilities, map(str, self._catalog._supported_endpoints))
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
 
         def find(name: TableName) -> Document | None:
             answer = self._load(name, whole)
@@ -277,7 +116,7 @@ class RestKind(_ByPyIceberg):
         return find
 
     def location(self, name: TableName) -> str | None:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
         answer = self._load(name, whole=False)
         return None if answer is None else answer.get("metadata-location")
 
@@ -328,7 +167,7 @@ class GlueKind(_ByPyIceberg):
         self._catalog = GlueCatalog(settings.name, **_properties(settings))
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
 
         def find(name: TableName) -> Document | None:
             location = self.location(name)
@@ -337,7 +176,7 @@ class GlueKind(_ByPyIceberg):
         return find
 
     def location(self, name: TableName) -> str | None:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
         from pyiceberg.exceptions import NoSuchTableError
 
         if len(name.namespace) != 1:
@@ -362,7 +201,7 @@ class HiveKind(_ByPyIceberg):
         self._catalog = HiveCatalog(settings.name, **_properties(settings))
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
         locations = {name: self.location(name) for name in names}
 
         def find(name: TableName) -> Document | None:
@@ -372,7 +211,7 @@ class HiveKind(_ByPyIceberg):
         return find
 
     def location(self, name: TableName) -> str | None:
-        """See :class:`Kind`."""
+        """See :class:`~icemigrate.catalog.kind.Kind`."""
         from pyiceberg.exceptions import NoSuchTableError
 
         if len(name.namespace) != 1:

@@ -72,7 +72,8 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      - run: pip install icemigrate
+      # Until icemigrate can be had from a package index: put in where you keep a clone of it.
+      - run: pip install "icemigrate @ git+https://git.example.com/icemigrate.git"
       - run: icemigrate check
 """
 

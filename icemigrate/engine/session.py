@@ -51,9 +51,10 @@ class SparkSettings:
     """
 
     catalog_name: str
-    catalog_conf: Mapping[str, str]
+    # Never shown: credentials stand in both.
+    catalog_conf: Mapping[str, str] = field(repr=False)
     master: str = "local[*]"
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     jars_dir: Path | None = None
     packages: tuple[str, ...] = ()
 

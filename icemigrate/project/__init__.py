@@ -6,7 +6,7 @@ from icemigrate.project.clients import pyiceberg_properties, spark_conf
 from icemigrate.project.environments import choose_environment
 from icemigrate.project.reading import ProjectRead, load_project, read_project, safe_name
 from icemigrate.project.values import (
-    CatalogSettings,
+    CatalogDescription,
     Environment,
     Override,
     Project,
@@ -16,7 +16,7 @@ from icemigrate.project.values import (
 )
 
 __all__ = [
-    "CatalogSettings",
+    "CatalogDescription",
     "Environment",
     "Override",
     "Project",

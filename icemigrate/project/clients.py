@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
 
-from icemigrate.project.values import CatalogSettings, Environment, Secret, Setting, StorageSettings
+from icemigrate.project.values import CatalogDescription, Environment, Secret, Setting, StorageSettings
 
 _BUSY_SECONDS = 60
 """How long either client waits for a SQLite file that another one has locked."""
@@ -51,7 +51,7 @@ def _location(warehouse: str | None) -> str | None:
     return f"file://{warehouse}" if warehouse is not None and warehouse.startswith("/") else warehouse
 
 
-def _spark_catalog(catalog: CatalogSettings) -> dict[str, str]:
+def _spark_catalog(catalog: CatalogDescription) -> dict[str, str]:
     warehouse = _location(catalog.warehouse)
     if catalog.type == "sqlite":
         uri = f"jdbc:sqlite:{catalog.uri}?busy_timeout={_BUSY_SECONDS * 1000}"
@@ -72,7 +72,7 @@ def _spark_catalog(catalog: CatalogSettings) -> dict[str, str]:
     return _given(_plain(catalog))
 
 
-def _pyiceberg_catalog(catalog: CatalogSettings) -> dict[str, str]:
+def _pyiceberg_catalog(catalog: CatalogDescription) -> dict[str, str]:
     if catalog.type == "sqlite":
         uri = f"sqlite:///{catalog.uri}?timeout={_BUSY_SECONDS}"
         return _given({"type": "sql", "uri": uri, "warehouse": _location(catalog.warehouse)})
@@ -81,7 +81,7 @@ def _pyiceberg_catalog(catalog: CatalogSettings) -> dict[str, str]:
     return _given(_plain(catalog))
 
 
-def _plain(catalog: CatalogSettings) -> dict[str, Setting | None]:
+def _plain(catalog: CatalogDescription) -> dict[str, Setting | None]:
     """REST, Hive and Glue have the same names for the same things in both clients."""
     return {
         "type": catalog.type,
@@ -92,7 +92,7 @@ def _plain(catalog: CatalogSettings) -> dict[str, Setting | None]:
     }
 
 
-def _sqlalchemy(catalog: CatalogSettings) -> str:
+def _sqlalchemy(catalog: CatalogDescription) -> str:
     assert catalog.uri is not None
     if catalog.user is None:
         return catalog.uri

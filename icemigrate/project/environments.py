@@ -17,7 +17,7 @@ from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.errors import Mistakes, UsageError
 from icemigrate.project.mistakes import catalog_mistakes
 from icemigrate.project.values import (
-    CatalogSettings,
+    CatalogDescription,
     CatalogType,
     Environment,
     Override,
@@ -37,7 +37,7 @@ def embedded_environment(root: Path, name: str = "local") -> Environment:
     """The default that needs no file: a SQLite catalog and a warehouse in ``.icemigrate/``."""
     state = root / STATE_FOLDER
     return Environment(
-        name, CatalogSettings(name, "sqlite", str(state / "catalog.db"), str(state / "warehouse"))
+        name, CatalogDescription(name, "sqlite", str(state / "catalog.db"), str(state / "warehouse"))
     )
 
 
@@ -124,7 +124,7 @@ def _settings(node: Node | None) -> dict[str, Setting]:
     return {key: Secret(value) if is_secret_key(key) else value for key, value in given.items()}
 
 
-def _catalog(environment: str, node: Mapping, root: Path) -> CatalogSettings:
+def _catalog(environment: str, node: Mapping, root: Path) -> CatalogDescription:
     written = text(node.get("type"))
     kind = cast(CatalogType, "sql" if written == "jdbc" else written)
     uri, warehouse = _text(node, "uri"), _text(node, "warehouse")
@@ -139,7 +139,7 @@ def _catalog(environment: str, node: Mapping, root: Path) -> CatalogSettings:
         password = password or (Secret(own_password) if own_password else None)
     if warehouse is not None and kind == "sqlite" and ":/" not in warehouse:
         warehouse = str(_below(root, warehouse))
-    return CatalogSettings(
+    return CatalogDescription(
         _text(node, "name") or environment,
         kind,
         uri,

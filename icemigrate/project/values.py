@@ -63,7 +63,7 @@ CatalogType: TypeAlias = Literal["sqlite", "sql", "rest", "hive", "glue"]
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogSettings:
+class CatalogDescription:
     """One description of a catalog for Spark and PyIceberg alike.
 
     :param name: Spark's name for it; for SQL catalogs also the name in its rows.
@@ -127,7 +127,7 @@ class Environment:
     """Where migrations are applied."""
 
     name: str
-    catalog: CatalogSettings
+    catalog: CatalogDescription
     storage: StorageSettings = StorageSettings()
     spark: SparkSettings = SparkSettings()
     namespaces: Mapping[str, str] = field(default_factory=dict)

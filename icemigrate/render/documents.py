@@ -75,6 +75,7 @@ def status_document(status: Status) -> Document:
                 "version": t.version,
                 "exists": t.exists,
                 "pending": list(t.pending),
+                "ours": t.ours,
             }
             for t in status.tables
         ],

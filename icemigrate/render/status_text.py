@@ -17,6 +17,7 @@ from icemigrate.results import (
     RollbackResult,
     SquashResult,
     Status,
+    TableStatus,
     UnlockResult,
 )
 
@@ -41,7 +42,7 @@ def status_text(status: Status, style: Style) -> str:
             (
                 words.one_line(t.table if t.table == t.name else f"{t.table} (in the catalog: {t.name})"),
                 t.version or "–",
-                _presence(t.exists, t.version is not None, style),
+                _presence(t, style),
                 ", ".join(t.pending) or "–",
             )
             for t in status.tables
@@ -61,10 +62,13 @@ def _state(state: str, style: Style) -> str:
     return paint(state)
 
 
-def _presence(exists: bool, expected: bool, style: Style) -> str:
-    if exists:
-        return "there" if expected else style.changed("there, not ours")
-    return style.bad("missing") if expected else "not yet"
+def _presence(table: TableStatus, style: Style) -> str:
+    expected = table.version is not None
+    if not table.exists:
+        return style.bad("missing") if expected else "not yet"
+    if expected:
+        return "there"
+    return style.changed("there, half made" if table.ours else "there, not ours")
 
 
 def _status_line(status: Status) -> str:

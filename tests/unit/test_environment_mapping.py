@@ -11,10 +11,10 @@ from icemigrate.diagnostics import Place
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import Table
-from icemigrate.project import CatalogSettings, Environment, Override, Secret, SparkSettings
+from icemigrate.project import CatalogDescription, Environment, Override, Secret, SparkSettings
 
 PLACE = Place("icemigrate.yaml")
-SQLITE = CatalogSettings("lake", "sqlite", "/data/catalog.db", "/data/warehouse")
+SQLITE = CatalogDescription("lake", "sqlite", "/data/catalog.db", "/data/warehouse")
 
 
 def names(*overrides: Override) -> Names:
@@ -70,7 +70,7 @@ def test_one_catalog_for_both_clients() -> None:
 
 
 def test_secrets_reach_the_clients_and_nobody_else() -> None:
-    catalog = CatalogSettings("lake", "rest", "https://lake", "s3://lake", credential=Secret("id:hush"))
+    catalog = CatalogDescription("lake", "rest", "https://lake", "s3://lake", credential=Secret("id:hush"))
     environment = Environment("prod", catalog)
     assert catalog_settings(environment).properties["credential"] == "id:hush"
     assert spark_settings(environment).catalog_conf["credential"] == "id:hush"

@@ -80,13 +80,19 @@ def test_appended_rows_make_nothing_stale(there: Table) -> None:
 @pytest.mark.parametrize(
     ("now", "shown"),
     [
-        (plan(there=with_columns(THERE, "id: long, v: int, theirs: int", by_hand=True)), "theirs"),
-        (plan(there=replace(THERE, properties={"k": "2"})), '\'k\'] changed from "1" to "2"'),
-        (plan(there=replace(THERE, refs={"main": Ref("branch", 5)})), "eod"),
-        (plan(there=None), "db.t"),
-        (plan(TEXT.replace("type: long", "type: long, description: Bigger")), "0002"),
-        (plan(applied=(("0001", "abc"), ("0002", "def"))), "'0002'"),
-        (plan(applied=(("0001", "other"),)), 'from "abc" to "other"'),
+        (
+            plan(there=with_columns(THERE, "id: long, v: int, theirs: int", by_hand=True)),
+            'table db.t, schema.fields[3]: nothing → {"id": 3',
+        ),
+        (plan(there=replace(THERE, properties={"k": "2"})), "table db.t, properties.k: 1 → 2"),
+        (
+            plan(there=replace(THERE, refs={"main": Ref("branch", 5)})),
+            'table db.t, refs.eod: {"type": "tag"} → nothing',
+        ),
+        (plan(there=None), "table db.t: there → nothing"),
+        (plan(TEXT.replace("type: long", "type: long, description: Bigger")), "file of 0002, checksum: "),
+        (plan(applied=(("0001", "abc"), ("0002", "def"))), "history, 0002: nothing → def"),
+        (plan(applied=(("0001", "other"),)), "history, 0001: abc → other"),
     ],
     ids=["column", "property", "tag", "table", "file", "history", "applied file"],
 )

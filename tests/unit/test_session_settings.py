@@ -20,6 +20,14 @@ def test_without_pyspark_the_line_that_installs_it_is_named(monkeypatch: pytest.
     assert caught.value.hint == "pip install 'icemigrate[spark]'"
 
 
+def test_settings_do_not_show_secrets() -> None:
+    shown = repr(
+        SparkSettings("lake", {"credential": "id:hush"}, conf={"spark.hadoop.fs.s3a.secret.key": "hush"})
+    )
+    assert "lake" in shown
+    assert "hush" not in shown
+
+
 def test_a_catalog_is_iceberg_s_own_and_keeps_no_tables_in_memory() -> None:
     conf = spark_conf(LOCAL, Jars())
     catalog = {key: value for key, value in conf.items() if key.startswith("spark.sql.catalog.lake")}

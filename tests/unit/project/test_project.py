@@ -15,7 +15,7 @@ from icemigrate.declare.migration import Retention, SnapshotRetention
 from icemigrate.diagnostics import Place
 from icemigrate.errors import Mistakes, UsageError
 from icemigrate.project import (
-    CatalogSettings,
+    CatalogDescription,
     Environment,
     Override,
     Project,
@@ -76,7 +76,7 @@ def test_an_environment() -> None:
     place = at('"market_data.*"')
     assert chosen(PROJECT, "prod") == Environment(
         "prod",
-        CatalogSettings(
+        CatalogDescription(
             "lake",
             "rest",
             "https://catalog",
@@ -120,7 +120,7 @@ def test_without_a_file_everything_is_embedded(tmp_path: Path) -> None:
     assert found.project.migrations_dir == root / "migrations"
     assert choose_environment(found.project, None, {}) == Environment(
         "local",
-        CatalogSettings(
+        CatalogDescription(
             "local", "sqlite", str(root / ".icemigrate/catalog.db"), str(root / ".icemigrate/warehouse")
         ),
     )

@@ -52,6 +52,7 @@ STATUS = Status(
         TableStatus("data.b", "prod.b", "0001", False, ("0002",)),
         TableStatus("data.c", "data.c", None, False, ("0002",)),
         TableStatus("data.d", "data.d", None, True, ("0002",)),
+        TableStatus("data.e", "data.e", None, True, ("0002",), ours=True),
     ),
 )
 HISTORY = HistoryResult("market", "prod", (HistoryEntry("0001", "one", "applied", AT, "ada", 65_400, "c0"),))
@@ -124,6 +125,7 @@ def test_status_of_tables() -> None:
     assert "missing" in rows["data.b"]
     assert "not yet" in rows["data.c"]
     assert "there, not ours" in rows["data.d"]
+    assert "there, half made" in rows["data.e"]
     assert lines[-1] == "market in prod: at 0001, nothing pending, 1 that `plan` refuses."
 
 
