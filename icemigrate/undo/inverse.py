@@ -85,7 +85,9 @@ def _positions(before: Table, after: Table, there: Table) -> Iterator[Position]:
         moved = kept != [i for i in new[parent] if i in kept]
         if not moved or [i for i in now[parent] if i in kept] != [i for i in new[parent] if i in kept]:
             continue
-        yield from (Position(i, before_it) for before_it, i in zip((None, *kept), kept, strict=False))
+        # What the migration dropped stands among them again.
+        order = [i for i in old[parent] if i in kept or i not in new[parent]]
+        yield from (Position(i, behind) for behind, i in zip((None, *order), order, strict=False))
 
 
 def _siblings(table: Table) -> dict[int | None, list[int]]:

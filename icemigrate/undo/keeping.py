@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from icemigrate.changes.fields import edit_by_id, remove_by_id
 from icemigrate.model.schema import index
+from icemigrate.model.schema_edits import edit_by_id, remove_by_id
 from icemigrate.model.table import Ref, Table
 from icemigrate.model.types import Field, is_nested
 from icemigrate.undo.values import Key

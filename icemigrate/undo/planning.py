@@ -123,7 +123,9 @@ class _World:
             return _Done(
                 replace(plan, notes=("stays: it was there before the migration adopted it",)), there, None
             )
-        trash = trash_name(there.name, version)
+        trash = trash_name(name if there.name.namespace == (TRASH_NAMESPACE,) else there.name, version)
+        if there.name == trash:
+            return _Done(replace(plan, notes=("in the trash already",)), there, None)
         change = DropTable(there.name, trash)
         found = [Found(change, there)]
         if self.actual.get(trash) is not None:

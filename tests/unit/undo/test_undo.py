@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from icemigrate.changes.fields import remove_by_id
 from icemigrate.model.evidence import Evidence, Share
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, Transform
@@ -101,6 +100,16 @@ def test_a_dropped_column_returns_under_its_own_id_where_it_stood(lake: Lake) ->
     snapshot = lake.table().snapshot
     assert snapshot is not None
     assert snapshot.id == 7
+
+
+def test_a_dropped_column_returns_among_columns_that_were_moved(lake: Lake) -> None:
+    lake.apply(
+        "0002",
+        "{allow: [destructive],"
+        " tables: [{name: db.t, drop_columns: [b], columns: [{name: at, first: true}]}]}",
+    )
+    lake.rollback("0002")
+    assert columns(lake.table()) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
 
 
 def test_the_plan_says_how_much_of_a_dropped_column_is_left(lake: Lake) -> None:
