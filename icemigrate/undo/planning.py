@@ -114,6 +114,8 @@ class _World:
     def _made(self, table: TableUndo, version: str, there: Table | None) -> _Done:
         """A first mention: a table that the migration made goes into the trash, an adopted one stays."""
         declared = declared_now(table, self.state) or table.declared
+        if there is not None and there.name == trash_name(self.place.physical(declared), version):
+            there = None  # an undo that was cut short got so far
         name = self.place.physical(declared) if there is None else there.name
         formerly = declared if declared in self.state.tables else None
         plan = TablePlan(name, declared, None, formerly)
@@ -123,9 +125,7 @@ class _World:
             return _Done(
                 replace(plan, notes=("stays: it was there before the migration adopted it",)), there, None
             )
-        trash = trash_name(name if there.name.namespace == (TRASH_NAMESPACE,) else there.name, version)
-        if there.name == trash:
-            return _Done(replace(plan, notes=("in the trash already",)), there, None)
+        trash = trash_name(there.name, version)
         change = DropTable(there.name, trash)
         found = [Found(change, there)]
         if self.actual.get(trash) is not None:
