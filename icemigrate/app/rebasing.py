@@ -90,7 +90,9 @@ class _Work:
                 f"{text}: several files have this number", f"name one: {', '.join(f.path for f in found)}"
             )
         if not found:
-            raise UsageError(f"{text}: no migration has this version or this file", "`icemigrate status`")
+            raise UsageError(
+                f"{text}: no migration has this version or this file", "`icemigrate status` shows them"
+            )
         (file,) = found
         self._refuse(text, file)
         return file

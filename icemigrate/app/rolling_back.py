@@ -174,6 +174,12 @@ def _diagnostics(plan: Plan) -> list[Diagnostic]:
 
 def _version(history: History, applied: Applied) -> Version:
     record = history.undo_record(applied.version)
+    if record is None and applied.since:
+        raise HistoryError(
+            f"{applied.version} is a squash of {applied.since} to {applied.version}, "
+            "which was recorded when these were applied: it cannot be taken back",
+            "`icemigrate revert VERSION` writes a migration that undoes a later one",
+        )
     if record is None:
         raise HistoryError(
             f"the history holds nothing that {applied.version} could be undone from",
