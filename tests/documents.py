@@ -34,7 +34,7 @@ README = ROOT / "README.md"
 PAGES = (README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 PLAYED = tuple(page for page in PAGES if not page.read_text(encoding="utf-8").startswith("<!-- Made from"))
 """The pages that somebody wrote; the others are made by code that runs what it shows."""
-HOME = "/home/you/market"
+HOME = "/srv/market"
 SETTINGS = {
     "LOGNAME": "you",
     "CATALOG_URI": "https://catalog.example.com",
