@@ -138,14 +138,9 @@ def settle(wanted: Table, after: Table | None) -> Table:
     if after is None:
         return wanted
     settled = rebind_by_path(wanted, after)
-    ids = {(f.source_ids, str(f.transform), f.name): f.id for f in after.spec.fields}
-    spec = replace(
-        settled.spec,
-        fields=tuple(
-            replace(f, id=ids.get((f.source_ids, str(f.transform), f.name), f.id))
-            for f in settled.spec.fields
-        ),
-    )
+    ids = {f.definition: f.id for f in after.spec.fields}
+    fields = tuple(replace(f, id=ids.get(f.definition, f.id)) for f in settled.spec.fields)
+    spec = replace(settled.spec, fields=fields)
     return replace(
         settled,
         spec=spec,

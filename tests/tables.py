@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform, accepts, default_name
-from icemigrate.model.schema import Schema, edit_siblings, index
+from icemigrate.model.schema import Schema, index
+from icemigrate.model.schema_edits import edit_fields_of
 from icemigrate.model.sorting import SortField, SortOrder
 from icemigrate.model.table import Ref, Table
 from icemigrate.model.types import (
@@ -184,9 +185,9 @@ def layouts(draw: st.DrawFn, table: Table) -> Table:
     )
 
 
-def _sibling_groups(table: Table) -> list[tuple[str, ...]]:
-    structs = [path for path, f in table.schema.walk() if isinstance(f.type, Struct)]
-    return [(), *structs]
+def _sibling_groups(table: Table) -> list[int | None]:
+    """Ids of the structs, ``None`` for the columns."""
+    return [None, *(f.id for _, f in table.schema.walk() if isinstance(f.type, Struct))]
 
 
 @st.composite
@@ -197,7 +198,7 @@ def edits(draw: st.DrawFn, table: Table) -> Table:
         parent = draw(st.sampled_from(_sibling_groups(table)))
         change = draw(st.sampled_from((_rename, _drop, _add, _move, _alter)))
         siblings = partial(change, draw, lambda: next(lowest))
-        schema = edit_siblings(table.schema, parent, siblings)
+        schema = edit_fields_of(table.schema, parent, siblings)
         table = replace(table, schema=schema)
     alive = {f.id for _, f in table.schema.walk()}
     table = replace(

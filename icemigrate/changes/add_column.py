@@ -21,9 +21,10 @@ from icemigrate.changes.base import (
     Statement,
     Subject,
 )
-from icemigrate.changes.fields import default_text, field_scope, insert_field, map_key_problem
+from icemigrate.changes.fields import default_text, field_scope, map_key_problem
 from icemigrate.changes.positions import all_siblings
 from icemigrate.model.names import Path, format_path
+from icemigrate.model.schema_edits import insert_field
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Field, renumber

@@ -106,7 +106,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """A Spark SQL statement; the catalog stands in it as ``{catalog}``-free quoted text already."""
+    """A Spark SQL statement, complete: tables stand in it with the catalog before them."""
 
     text: str
 

@@ -19,9 +19,10 @@ from icemigrate.changes.base import (
     Statement,
     Subject,
 )
-from icemigrate.changes.fields import FieldChange, is_reshaped_field, remove_by_id
+from icemigrate.changes.fields import FieldChange, is_reshaped_field
 from icemigrate.model.column_properties import after_drop
 from icemigrate.model.names import format_path
+from icemigrate.model.schema_edits import remove_by_id
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Struct, Type

@@ -8,19 +8,10 @@ from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Change, Pair, Problem, Subject
 from icemigrate.model.names import Path, TableName, format_path
-from icemigrate.model.schema import Entry, Schema, index
+from icemigrate.model.schema import Entry, index
+from icemigrate.model.schema_edits import edit_by_id
 from icemigrate.model.table import Table
-from icemigrate.model.types import (
-    Field,
-    JsonValue,
-    List,
-    Map,
-    Struct,
-    Type,
-    children,
-    is_nested,
-    with_children,
-)
+from icemigrate.model.types import Field, JsonValue, List, Map, Type, is_nested
 from icemigrate.sql.names import path_sql, table_sql
 
 
@@ -80,77 +71,6 @@ def is_reshaped_field(pair: Pair, field_id: int | None) -> bool:
     if field_id is None:
         return False
     return is_reshaped(pair.old[field_id].field.type, pair.new[field_id].field.type)
-
-
-def edit_by_id(schema: Schema, field_id: int, change: Callable[[Field], Field]) -> Schema:
-    """The schema with one field changed, wherever it is; it must exist.
-
-    By id, since halfway through a swap two siblings have the same name.
-    """
-    return edit_siblings_of(schema, field_id, lambda f: (change(f),))
-
-
-def remove_by_id(schema: Schema, field_id: int) -> Schema:
-    """The schema without one field of a struct; it must exist."""
-    return edit_siblings_of(schema, field_id, lambda _: ())
-
-
-def edit_siblings_of(schema: Schema, field_id: int, change: Callable[[Field], tuple[Field, ...]]) -> Schema:
-    """The schema with one field replaced by others."""
-    found = False
-
-    def visit(type_: Type) -> Type:
-        nonlocal found
-        out: list[Field] = []
-        for f in children(type_):
-            if f.id == field_id:
-                found = True
-                out.extend(change(f))
-            elif found or not is_nested(f.type):
-                out.append(f)
-            else:
-                out.append(replace(f, type=visit(f.type)))
-        return with_children(type_, tuple(out))
-
-    root = visit(schema.root)
-    assert found, f"no field with id {field_id}"
-    assert isinstance(root, Struct)
-    return replace(schema, fields=root.fields)
-
-
-def insert_field(
-    schema: Schema, parent_id: int | None, field: Field, after: str | None, first: bool
-) -> Schema:
-    """The schema with a field put into a struct: first, behind the sibling ``after``, or last."""
-
-    def put(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-        at = len(fields)
-        if first:
-            at = 0
-        elif after is not None:
-            at = 1 + next(i for i, f in enumerate(fields) if f.name == after)
-        return (*fields[:at], field, *fields[at:])
-
-    return edit_fields_of(schema, parent_id, put)
-
-
-def edit_fields_of(
-    schema: Schema, parent_id: int | None, change: Callable[[tuple[Field, ...]], tuple[Field, ...]]
-) -> Schema:
-    """The schema with the fields right below a field (``None``: the columns) changed."""
-    if parent_id is None:
-        return replace(schema, fields=change(schema.fields))
-    return edit_by_id(
-        schema, parent_id, lambda f: replace(f, type=with_children(f.type, change(children(f.type))))
-    )
-
-
-def fields_of(schema: Schema, parent_id: int | None) -> tuple[Field, ...]:
-    """The fields right below a field, or the columns."""
-    if parent_id is None:
-        return schema.fields
-    parent = schema.by_id(parent_id)
-    return children(parent.type) if parent else ()
 
 
 def map_key_problem(

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Pair, Phase, Problem, Reversal, Reversible, Sql, Statement, Subject
-from icemigrate.changes.fields import FieldChange, edit_fields_of
+from icemigrate.changes.fields import FieldChange
 from icemigrate.changes.positions import all_siblings
 from icemigrate.model.names import format_path
-from icemigrate.model.schema import index, place_field
+from icemigrate.model.schema import index
+from icemigrate.model.schema_edits import edit_fields_of, place_field
 from icemigrate.model.table import Table
 from icemigrate.sql.names import quote
 

@@ -40,19 +40,15 @@ def spec_difference(pair: Pair) -> SpecDifference:
     old, new = (table.spec.live for table in pair.both)
     if old == new:
         return SpecDifference()
-    kept = {_key(f) for f in old} & {_key(f) for f in new}
-    gone = [f for f in old if _key(f) not in kept]
-    come = [f for f in new if _key(f) not in kept and f.source_ids[0] in pair.new]
+    kept = {f.definition for f in old} & {f.definition for f in new}
+    gone = [f for f in old if f.definition not in kept]
+    come = [f for f in new if f.definition not in kept and f.source_ids[0] in pair.new]
     renamed = list(_renamed(gone, come))
     gone = [f for f in gone if f not in [old for old, _ in renamed]]
     come = [f for f in come if f not in [new for _, new in renamed]]
     replaced = list(_replaced(pair, gone, come, {new.name for _, new in renamed}))
     dropped = [f for f in gone if f not in [old for old, _ in replaced]]
     return SpecDifference(tuple(dropped), tuple(renamed), tuple(replaced), tuple(come))
-
-
-def _key(field: PartitionField) -> tuple[tuple[int, ...], str, str]:
-    return (field.source_ids, str(field.transform), field.name)
 
 
 def _renamed(

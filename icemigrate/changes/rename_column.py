@@ -17,10 +17,11 @@ from icemigrate.changes.base import (
     Statement,
     Subject,
 )
-from icemigrate.changes.fields import FieldChange, fields_of
+from icemigrate.changes.fields import FieldChange
 from icemigrate.model.column_properties import after_rename
 from icemigrate.model.names import Path, format_path, passing_name, quote_name
 from icemigrate.model.schema import Entry, Schema, index
+from icemigrate.model.schema_edits import fields_of
 from icemigrate.model.table import Table
 from icemigrate.sql.names import path_sql, quote, table_sql
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from icemigrate.changes.fields import edit_by_id, edit_fields_of, remove_by_id
 from icemigrate.merge.facts import ABSENT, Fact, Shown, Verdicts
 from icemigrate.model.json_form import primitive_text
 from icemigrate.model.names import format_path, passing_name
 from icemigrate.model.schema import Entry, Schema, index
+from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, remove_by_id
 from icemigrate.model.types import Field, Type, children, is_nested, walk
 
 _PARENT_GONE = "(absent, with the field that it belongs to)"

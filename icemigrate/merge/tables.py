@@ -30,7 +30,7 @@ from icemigrate.merge.fields import align, assert_position, merge_schema
 from icemigrate.merge.rebind import rebind
 from icemigrate.model.column_properties import after_drop, after_rename
 from icemigrate.model.names import format_path
-from icemigrate.model.partitioning import PartitionField, PartitionSpec
+from icemigrate.model.partitioning import Definition, PartitionSpec
 from icemigrate.model.schema import index
 from icemigrate.model.sides import Position
 from icemigrate.model.sorting import SortOrder
@@ -158,13 +158,9 @@ def _is_freed(base: Table, wanted: Table, actual: Table) -> bool:
     return there < before and before - there <= (before - after) | renamed
 
 
-def spec_key(spec: PartitionSpec) -> frozenset[tuple[tuple[int, ...], str, str]]:
+def spec_key(spec: PartitionSpec) -> frozenset[Definition]:
     """What a spec says, without its ids and its order (kept fields stay in place, new ones go last)."""
-    return frozenset(_part_key(f) for f in spec.live)
-
-
-def _part_key(f: PartitionField) -> tuple[tuple[int, ...], str, str]:
-    return (f.source_ids, str(f.transform), f.name)
+    return frozenset(f.definition for f in spec.live)
 
 
 def _spec(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:
@@ -175,9 +171,9 @@ def _spec(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) 
     if not _decide(verdicts, ("partition_by",), shown, sources, wanted, target, halfway):
         return target
     keep = spec_key(wanted.spec)
-    kept = tuple(f for f in target.spec.live if _part_key(f) in keep)
-    there = {_part_key(f) for f in kept}
-    new = tuple(f for f in wanted.spec.live if _part_key(f) not in there)
+    kept = tuple(f for f in target.spec.live if f.definition in keep)
+    there = {f.definition for f in kept}
+    new = tuple(f for f in wanted.spec.live if f.definition not in there)
     return replace(target, spec=replace(target.spec, fields=(*kept, *new)))
 
 

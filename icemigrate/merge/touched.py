@@ -126,8 +126,7 @@ def _layout(before: Table, after: Table) -> Iterator[TouchedFact]:
     if before.schema.identifier_ids != after.schema.identifier_ids:
         yield ("identifier",)
         yield from using(after.schema.identifier_ids)
-    old = {(f.source_ids, str(f.transform), f.name) for f in before.spec.live}
-    new = {(f.source_ids, str(f.transform), f.name) for f in after.spec.live}
+    old, new = ({f.definition for f in t.spec.live} for t in (before, after))
     for sources, transform, name in old ^ new:
         yield ("partition_by", transform, *(_source(s, entries) for s in sources), name)
         yield from using(sources)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from icemigrate.model.names import Path
 from icemigrate.model.types import Decimal, Fixed, Primitive, Type
 
 FIRST_FIELD_ID = 1000
 """Partition field ids start here."""
+
+Definition: TypeAlias = tuple[tuple[int, ...], str, str]
+"""What a partition field says: sources, transform, name."""
 
 TIME_TRANSFORMS = ("year", "month", "day", "hour")
 
@@ -47,6 +51,11 @@ class PartitionField:
     transform: Transform
     name: str
     id: int
+
+    @property
+    def definition(self) -> Definition:
+        """What it says, without its id: that belongs to the server."""
+        return (self.source_ids, str(self.transform), self.name)
 
 
 @dataclass(frozen=True, slots=True)

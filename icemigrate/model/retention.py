@@ -116,12 +116,6 @@ def from_properties(properties: Mapping[str, str]) -> dict[str, dict[str, str | 
     return out
 
 
-def other_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties that :func:`from_properties` does not speak for."""
-    said = {key for key, value in to_properties(from_properties(properties)).items() if value is not None}
-    return {key: value for key, value in properties.items() if key not in said}
-
-
 def property_text(key: str, value: str) -> str:
     """A property's value for people: beside a number of milliseconds the same in a larger unit."""
     is_number = value.isascii() and value.isdigit()

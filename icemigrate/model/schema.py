@@ -1,25 +1,12 @@
-"""A table's schema: a struct with identifier fields, looked into by id and by path.
-
-Every function that changes something returns a new schema.
-"""
+"""A table's schema: a struct with identifier fields, looked into by id and by path."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from icemigrate.model.names import Path
-from icemigrate.model.types import (
-    Field,
-    List,
-    Map,
-    Struct,
-    Type,
-    children,
-    is_nested,
-    walk,
-    with_children,
-)
+from icemigrate.model.types import Field, Struct, Type, children, is_nested, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,47 +90,3 @@ def _index(schema: Schema) -> dict[int, Entry]:
 
     visit(schema.root, (), None)
     return out
-
-
-def edit_field(schema: Schema, path: Path, change: Callable[[Field], Field]) -> Schema:
-    """The schema with the field at ``path`` changed; the path must exist."""
-    parent, name = path[:-1], path[-1]
-
-    def in_siblings(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-        assert any(f.name == name for f in fields), f"no field {path}"
-        return tuple(change(f) if f.name == name else f for f in fields)
-
-    return edit_siblings(schema, parent, in_siblings)
-
-
-def edit_siblings(
-    schema: Schema, parent: Path, change: Callable[[tuple[Field, ...]], tuple[Field, ...]]
-) -> Schema:
-    """The schema with the fields right below ``parent`` (``()`` for the columns) changed."""
-
-    def below(type_: Type, rest: Path) -> Type:
-        fields = children(type_)
-        if not rest:
-            return with_children(type_, change(fields))
-        assert any(f.name == rest[0] for f in fields), f"no field {parent}"
-        return with_children(
-            type_,
-            tuple(replace(f, type=below(f.type, rest[1:])) if f.name == rest[0] else f for f in fields),
-        )
-
-    root = below(schema.root, parent)
-    assert isinstance(root, Struct)
-    return replace(schema, fields=root.fields)
-
-
-def place_field(fields: tuple[Field, ...], name: str, after: str | None) -> tuple[Field, ...]:
-    """Siblings with the named one moved first (``after=None``) or behind another one."""
-    moved = next(f for f in fields if f.name == name)
-    rest = tuple(f for f in fields if f.name != name)
-    at = 0 if after is None else 1 + next(i for i, f in enumerate(rest) if f.name == after)
-    return (*rest[:at], moved, *rest[at:])
-
-
-def container_paths(schema: Schema) -> set[Path]:
-    """Paths of all lists and maps; identifier fields may not lie below one."""
-    return {path for path, field in schema.walk() if isinstance(field.type, (List, Map))}

@@ -75,8 +75,8 @@ def _new(table: Table, source_id: int, transform: Transform, name: str) -> Parti
 def _with_fields(table: Table, fields: tuple[PartitionField, ...]) -> Table:
     """The table under a spec of these fields; a spec that says the same is taken again under its own id."""
     specs = _all_specs(table)
-    wanted = _definition(fields)
-    spec = next((s for s in specs if _definition(s.fields) == wanted), None)
+    wanted = [f.definition for f in fields]
+    spec = next((s for s in specs if [f.definition for f in s.fields] == wanted), None)
     last = table.last_partition_id
     if spec is None:
         spec = PartitionSpec(fields, max(s.id for s in specs) + 1)
@@ -87,7 +87,3 @@ def _with_fields(table: Table, fields: tuple[PartitionField, ...]) -> Table:
 
 def _all_specs(table: Table) -> tuple[PartitionSpec, ...]:
     return tuple(sorted((*table.older_specs, table.spec), key=lambda s: s.id))
-
-
-def _definition(fields: Iterable[PartitionField]) -> tuple[tuple[tuple[int, ...], str, str], ...]:
-    return tuple((f.source_ids, str(f.transform), f.name) for f in fields)

@@ -19,7 +19,7 @@ from icemigrate.diff import difference, unproved
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import EngineError
 from icemigrate.model.names import TableName
-from icemigrate.model.schema import edit_field
+from icemigrate.model.schema_edits import edit_by_id
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field
 from icemigrate.sql.literals import string_sql
@@ -99,7 +99,9 @@ def described(base: Table, docs: Mapping[tuple[str, ...], str | None]) -> Table:
         def describe(f: Field, doc: str | None = doc) -> Field:
             return replace(f, doc=doc)
 
-        schema = edit_field(schema, path, describe)
+        field = schema.find(path)
+        assert field is not None
+        schema = edit_by_id(schema, field.id, describe)
     return replace(base, schema=schema)
 
 

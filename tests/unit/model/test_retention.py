@@ -19,7 +19,6 @@ from icemigrate.model.retention import (
     after_rename,
     format_duration,
     from_properties,
-    other_properties,
     parse_duration,
     property_text,
     row_column,
@@ -72,7 +71,6 @@ SAID = {
 def test_there_and_back() -> None:
     assert to_properties(RETENTION) == SAID
     assert from_properties({**SAID, "other": "1"}) == RETENTION
-    assert other_properties({**SAID, "other": "1"}) == {"other": "1"}
     assert from_properties({"other": "1"}) == {}
 
 
@@ -101,7 +99,6 @@ def test_properties_set_by_hand() -> None:
         "snapshots": {"keep_at_least": 5},
         "rows": {"column": "a`", "max_age": "1ms"},
     }
-    assert other_properties(odd) == {SNAPSHOT_AGE: "never"}
     assert row_column(odd) is None
     assert from_properties({ROW_AGE: "1"}) == {}
 

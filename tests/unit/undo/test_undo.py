@@ -7,6 +7,7 @@ import pytest
 from icemigrate.model.evidence import Evidence, Share
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, Transform
+from icemigrate.model.schema_edits import remove_by_id
 from icemigrate.model.table import Table
 from icemigrate.model.types import Decimal, Field, Primitive
 from icemigrate.plan import Direction
