@@ -1,4 +1,4 @@
-"""Late files, ``repair`` and ``squash`` on real tables: what the history's readers see, and no row is touched."""
+"""Late files, ``repair`` and ``squash`` on real tables: what the history shows, and that no row moves."""
 
 from __future__ import annotations
 

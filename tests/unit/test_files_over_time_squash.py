@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
 from icemigrate.app.checking import check
@@ -18,6 +20,7 @@ from icemigrate.app.rolling_back import plan_rollback
 from icemigrate.app.showing import show
 from icemigrate.app.squashing import squash
 from icemigrate.declare.replacing import digest
+from icemigrate.declare.schema import schema_text
 from icemigrate.errors import HistoryError, Mistakes, UsageError
 from icemigrate.model.names import TableName
 from icemigrate.plan import Squash
@@ -87,8 +90,16 @@ def refused(shop: Embedded) -> list[str]:
     return [f"{d.code}: {d.message}" for d in mistakes.value.diagnostics]
 
 
+def valid(result: object, name: str) -> Any:
+    """The result as JSON, which fits its schema."""
+    document = json.loads(render(result, "json"))
+    jsonschema.validate(document, json.loads(schema_text(name)))
+    return document
+
+
 def states(shop: Embedded) -> dict[str, str]:
-    return {m.version: m.state for m in status(open_project(shop.folder)).migrations}
+    found = valid(status(open_project(shop.folder)), "status")["migrations"]
+    return {m["version"]: m["state"] for m in found}
 
 
 def applied(shop: Embedded) -> list[str]:
@@ -196,7 +207,8 @@ def test_where_all_were_applied_a_squash_is_only_recorded(shop: Embedded) -> Non
     assert loads(dumps(result.plan), "a file") == result.plan
     for name in ("text", "markdown"):
         assert "only recorded: it stands for 0001, 0002 and 0004, which are applied" in render(result, name)
-    assert json.loads(render(result, "json"))["migrations"][0]["squash"]["first"] == "0001"
+    assert valid(result, "plan")["migrations"][0]["squash"]["first"] == "0001"
+    assert "1 squash to record" in render(status(open_project(shop.folder)))
     shop.apply()
     assert {n: t for n, t in shop.engine.tables.items() if n != HISTORY} == tables
     assert {*shop.engine.log[len(statements) :]} == {"append icemigrate.history"}

@@ -32,6 +32,11 @@ from icemigrate.results import (
     HistoryEntry,
     HistoryResult,
     MigrationStatus,
+    RebaseResult,
+    Renamed,
+    Repaired,
+    RepairResult,
+    SquashResult,
     Status,
     TableStatus,
 )
@@ -58,7 +63,16 @@ STATUS = Status(
 HISTORY = HistoryResult("market", "prod", (HistoryEntry("0001", "one", "applied", AT, "ada", 65_400, "c0"),))
 APPLIED = ApplyResult("market", "prod", ("0001", "0002"), 1234, ("0001: a note",))
 FAILURE = Failure("Mistakes", "1 mistake", "mend it", 3, (ERROR,))
-DOCUMENTS = {"check": CHECK, "status": STATUS, "history": HISTORY, "apply": APPLIED, "error": FAILURE}
+DOCUMENTS = {
+    "check": CHECK,
+    "status": STATUS,
+    "history": HISTORY,
+    "apply": APPLIED,
+    "repair": RepairResult("market", "prod", (Repaired("0001", "c0", "c1"),)),
+    "rebase": RebaseResult("market", "prod", (Renamed("m/0001_a.yaml", "m/0003_a.yaml"),)),
+    "squash": SquashResult("market", "m/0002_squash_0001_to_0002.yaml", ("m/0001_a.yaml", "m/0002_b.yaml")),
+    "error": FAILURE,
+}
 
 
 def schema(name: str) -> Any:
