@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -239,8 +240,20 @@ def test_a_stale_plan_is_refused_with_the_difference(
     project.edit("shop.orders", {"somebody.else": "was here"})
     code, _, err = told(capsys, "apply", "plan.json", "--auto-approve")
     assert code == ExitCode.CONFLICT
-    assert "somebody.else" in err
-    assert "was here" in err
+    assert "table shop.orders, properties.somebody.else: nothing → was here" in err
+    assert "Starting Spark" not in err, "it is refused before that"
+
+
+def test_a_table_that_an_interrupted_run_made_is_ours(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write("0003_more.yaml", "tables: [{name: shop.more, columns: [{name: id, type: long}]}]\n")
+    more = TableName(("shop",), "more")
+    project.engine.tables[more] = replace(project.engine.tables[ORDERS], name=more, uuid=None, location=None)
+    project.edit("shop.more", {"icemigrate.created-by": f"{project.folder.name}/0003"})
+    assert "there, half made" in told(capsys, "status")[1]
+    project.edit("shop.more", {"icemigrate.created-by": "another_project/0003"})
+    assert "there, not ours" in told(capsys, "status")[1]
 
 
 def test_a_plan_is_applied_only_where_it_was_made_for(
