@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Half a minute of work in the background is no test's business, except where the archive itself is tested.
 os.environ[archive.VARIABLE] = "off"
 
-_SLOW = ("spark", "servers")
+_SLOW = ("spark", "servers", "crash")
 
 # Nothing is judged by time, and a failure that CI saw can be seen again.
 settings.register_profile("house", deadline=None, print_blob=True)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from icemigrate.cli.context import Settings, write
-from icemigrate.errors import ExitCode, IcemigrateError, Mistakes
+from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, Terminated
 
 if TYPE_CHECKING:
     from icemigrate.results import Failure
 
+_Handler: TypeAlias = "Callable[[int, FrameType | None], Any] | int"
 DEBUG_VARIABLE = "ICEMIGRATE_DEBUG"
 
 
@@ -26,6 +30,7 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     from starting goes to standard error alone.
     """
     settings = Settings()
+    before = _terminable()
     try:
         # Click returns what the command returned, or the code that it was left with.
         code = command.main(
@@ -52,6 +57,23 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
             raise
         write(_bug_text(bug), sys.stderr)
         return ExitCode.ERROR
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _terminable() -> _Handler | None:
+    """Let ``SIGTERM`` end a command with one message, also before anything is carried out.
+
+    :returns: what is to be put back; ``None`` where signals are not ours to handle.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return None
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise Terminated("it was asked to end (SIGTERM)")
+
+    return signal.signal(signal.SIGTERM, end)
 
 
 def _usage_text(error: click.ClickException) -> str:

@@ -1,0 +1,164 @@
+"""The command line in a process of its own that uses a JVM which outlives it, and may be hit on its way.
+
+Where it is hit is counted in changes of the catalog, as the database itself tells them: between two of them
+the world is the same whenever a process ends.  Nothing in the product knows of this.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+# Whoever is forked from here has imported it all.
+import pyarrow  # noqa: F401
+import pyiceberg.catalog.sql  # noqa: F401
+import pyspark.sql  # noqa: F401
+from py4j.clientserver import JavaClient
+
+import icemigrate.app.applying
+import icemigrate.app.rolling_back
+import icemigrate.cli.apply
+import icemigrate.cli.plan
+import icemigrate.cli.rollback
+import icemigrate.cli.unlock
+import icemigrate.engine.publish_atomic
+import icemigrate.engine.spark
+import icemigrate.executor
+import icemigrate.render.formats
+import icemigrate.render.progress_text  # noqa: F401
+from icemigrate.cli import main
+
+if TYPE_CHECKING:
+    from threading import Barrier
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Where the JVM listens."""
+
+    port: int
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Blow:
+    """What happens to the process on its way.
+
+    :param after: the number of changes of the catalog that it has seen by then; 0 for the first use of Spark.
+    :param signal: that it sends to itself, unless there is a command.
+    :param command: of the shell, run once.
+    """
+
+    after: int
+    signal: signal.Signals = signal.SIGKILL
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a client shall do.
+
+    :param folder: of the project; ``out`` and ``err`` are made beside it under ``name``.
+    :param database: of the catalog.
+    """
+
+    folder: Path
+    database: Path
+    gateway: Gateway
+    args: tuple[str, ...]
+    name: str = "client"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    blow: Blow | None = None
+
+    @property
+    def out(self) -> Path:
+        """What it wrote to standard output."""
+        return self.folder / f"{self.name}.out"
+
+    @property
+    def err(self) -> Path:
+        """What it wrote to standard error."""
+        return self.folder / f"{self.name}.err"
+
+
+def run(order: Order, barrier: Barrier | None = None) -> None:
+    """Do it, and end with its exit code."""
+    os.chdir(order.folder)
+    os.environ.update(order.environment)
+    # As a shell starts a program.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for stream, path in ((1, order.out), (2, order.err)):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, stream)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    _attach(order.gateway)
+    if barrier is not None:
+        barrier.wait()
+    if order.blow is not None:
+        _watch(order.database, _striking(order.blow))
+    code = main(order.args)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _attach(gateway: Gateway) -> None:
+    """Make the JVM's running Spark the one of this process."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = gateway.secret
+    java = launch_gateway()  # type: ignore[no-untyped-call]
+    SparkContext._ensure_initialized(gateway=java)
+    context = java.jvm.org.apache.spark.SparkContext.getOrCreate()
+    running = java.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(context)
+    SparkContext(gateway=java, jsc=running, conf=SparkConf(_jconf=running.getConf()))
+
+
+def _striking(blow: Blow) -> Callable[[int], None]:
+    def strike(changes: int) -> None:
+        if changes != blow.after:
+            return
+        if blow.command:
+            subprocess.run(blow.command, shell=True, check=False)
+        else:
+            os.kill(os.getpid(), blow.signal)
+
+    return strike
+
+
+def _watch(database: Path, on_change: Callable[[int], None]) -> None:
+    """Look at the catalog after every call to the JVM, from whatever thread.
+
+    :param on_change: told how many changes there were, at the first call and when there was one.
+    """
+    connection = sqlite3.connect(database, timeout=60, check_same_thread=False)
+    mutex = threading.RLock()
+
+    def version() -> int:
+        return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+    seen, changes = version(), -1
+    send = JavaClient.send_command
+
+    def watched(self: Any, *args: Any, **named: Any) -> Any:
+        nonlocal seen, changes
+        answer = send(self, *args, **named)
+        with mutex:
+            now = version()
+            if now != seen or changes < 0:
+                seen, changes = now, changes + 1
+                on_change(changes)
+        return answer
+
+    JavaClient.send_command = watched

@@ -1,0 +1,51 @@
+"""Clients that die share the one JVM of the run, which outlives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crash.client import Gateway
+from tests.crash.stage import Copies, Stage, set_up
+from tests.crash.walking import At, walk_over
+from tests.crash.world import World
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_AT_ONCE = 3
+
+
+@pytest.fixture(scope="session")
+def gateway(spark_jvm: SparkSession) -> Gateway:
+    """Where the JVM of the run listens."""
+    found = spark_jvm.sparkContext._gateway
+    assert found is not None
+    return Gateway(found.gateway_parameters.port, found.gateway_parameters.auth_token)
+
+
+@pytest.fixture(scope="session")
+def stage(gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """Three tables with rows, and a migration of them; made once, since worlds can be copied."""
+    return set_up(World(tmp_path_factory.mktemp("stage") / "project", gateway))
+
+
+@pytest.fixture(params=["atomic", "direct"])
+def copies(request: pytest.FixtureRequest, stage: Stage, tmp_path: Path) -> Copies:
+    """Copies of the stage that publish in one way."""
+    return lambda name: stage.copied(tmp_path / name, request.param)
+
+
+@pytest.fixture
+def staged(copies: Copies) -> Stage:
+    """One of them."""
+    return copies("project")
+
+
+@pytest.fixture
+def walk(copies: Copies) -> Callable[[At], int]:
+    """Walks over every point of a command; it returns how many there are."""
+    return lambda at: walk_over([copies(f"world{n}") for n in range(_AT_ONCE)], at)

@@ -1,0 +1,203 @@
+"""A project on a SQLite catalog, used by processes that may die; and what is in it, read without Spark."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.app.opening import open_project
+from icemigrate.app.world import opened
+from icemigrate.history.properties import History
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+from icemigrate.model.type_text import format_type
+from tests.crash.client import Blow, Gateway, Order, run
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+LEASE = {"ICEMIGRATE_LOCK_LEASE": "3"}
+"""Long enough for a busy machine, short enough to be waited for."""
+_SECONDS = 120.0
+
+_context = get_context("forkserver")
+_context.set_forkserver_preload(["tests.crash.client"])
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a client ended.
+
+    :param code: its exit code; minus the signal that killed it.
+    """
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def is_one_message(self) -> bool:
+        """Whether it told of one fault, and of no bug."""
+        told = self.out + self.err
+        return self.err.count("error: ") == 1 and "Traceback" not in told and "bug in icemigrate" not in told
+
+
+@dataclass
+class World:
+    """A project and its catalog.
+
+    :param publish: ``atomic`` or ``direct``.
+    :param warehouse: its own where left out.
+    """
+
+    folder: Path
+    gateway: Gateway
+    publish: str = "atomic"
+    warehouse: Path = Path()
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(LEASE))
+    started: int = 0
+
+    def __post_init__(self) -> None:
+        (self.folder / "migrations").mkdir(parents=True)
+        if self.warehouse == Path():
+            self.warehouse = self.folder / "wh"
+        (self.folder / "icemigrate.yaml").write_text(
+            "project: shop\nenvironments:\n  here:\n    catalog: {type: sqlite, name: "
+            f"{self.catalog}, uri: {self.database}, warehouse: {self.warehouse}}}\n"
+            f"    publish: {self.publish}\n",
+            encoding="utf-8",
+        )
+
+    @property
+    def catalog(self) -> str:
+        """Its name in Spark and in the rows of the database."""
+        return "shop_lake"
+
+    @property
+    def database(self) -> Path:
+        """The catalog's SQLite file."""
+        return self.folder / "catalog.db"
+
+    def write(self, name: str, text: str) -> None:
+        """Write a migration file."""
+        (self.folder / "migrations" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+    def copied(self, folder: Path, publish: str) -> World:
+        """Another world that begins as this one is.  They may share a warehouse: no file has the name of
+        another one, and none is changed."""
+        other = World(folder, self.gateway, publish, self.warehouse, self.environment)
+        shutil.copytree(self.folder / "migrations", folder / "migrations", dirs_exist_ok=True)
+        shutil.copy(self.database, other.database)
+        return other
+
+    def start(self, *args: str, blow: Blow | None = None, barrier: Any = None) -> tuple[BaseProcess, Order]:
+        """Start the command line in a process of its own."""
+        self.started += 1
+        order = Order(
+            self.folder, self.database, self.gateway, args, f"client{self.started}", self.environment, blow
+        )
+        process = _context.Process(target=run, args=(order, barrier))
+        process.start()
+        return process, order
+
+    def run(self, *args: str, blow: Blow | None = None) -> Ended:
+        """Run the command line in a process of its own, until it ends or dies."""
+        return ended(*self.start(*args, blow=blow))
+
+    def change(self, command: str, *args: str, blow: Blow | None = None) -> Ended:
+        """``apply`` or ``rollback``, without asking."""
+        return self.run(command, "--auto-approve", *args, blow=blow)
+
+    def done(self, command: str, *args: str) -> Ended:
+        """The same, which must succeed."""
+        end = self.change(command, *args)
+        assert end.code == 0, end
+        return end
+
+    def planned(self) -> Ended:
+        """``plan``, which must succeed and changes nothing."""
+        rows, end = self.rows(), self.run("plan")
+        assert (end.code, self.rows()) == (0, rows), end
+        return end
+
+    def rows(self) -> Sequence[tuple[Any, ...]]:
+        """The catalog itself: which table is which metadata file.  Files are never changed."""
+        with closing(sqlite3.connect(self.database, timeout=60)) as connection:
+            return connection.execute("SELECT * FROM iceberg_tables").fetchall()
+
+    def restore(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Put the world back to what :meth:`rows` gave."""
+        with closing(sqlite3.connect(self.database, timeout=60)) as connection, connection:
+            connection.execute("DELETE FROM iceberg_tables")
+            marks = ", ".join("?" * len(rows[0]))
+            connection.executemany(f"INSERT INTO iceberg_tables VALUES ({marks})", rows)
+
+    def history(self) -> History:
+        """What the history says."""
+        with opened(open_project(self.folder), None) as world:
+            return world.history()
+
+    def standings(self) -> dict[str, str]:
+        """Versions and where they stand."""
+        return {a.version.text: a.standing for a in self.history().applied}
+
+    def tables(self) -> dict[TableName, Table]:
+        """All tables but the history."""
+        with opened(open_project(self.folder), None) as world:
+            names = [name for name in world.catalog.tables() if name != world.history_name]
+            return {n: t for n, t in world.catalog.load(names).items() if t is not None}
+
+    def reader(self) -> SqlCatalog:
+        """The catalog as another client of it has it."""
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        uri = f"sqlite:///{self.database}"
+        return SqlCatalog(self.catalog, uri=uri, warehouse=f"file://{self.warehouse}")
+
+    def facts(self, trash: bool = True) -> dict[str, Any]:
+        """What must not be lost and what a migration changes: every table's columns by field id, layout,
+        properties and rows; nothing that grows with every try.
+
+        :param trash: with the tables that were dropped.
+        """
+        reader = self.reader()
+        try:
+            return {
+                str(name): _facts(table, reader.load_table((*name.namespace, name.name)).scan().to_arrow())
+                for name, table in self.tables().items()
+                if trash or name.namespace == ("shop",)
+            }
+        finally:
+            reader.close()
+
+
+def barrier_of(parties: int) -> Any:
+    """What so many clients can wait for one another at."""
+    return _context.Barrier(parties)
+
+
+def ended(process: BaseProcess, order: Order) -> Ended:
+    """Wait for a client's end."""
+    process.join(_SECONDS)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+    out, err = (p.read_text(encoding="utf-8") if p.exists() else "" for p in (order.out, order.err))
+    assert process.exitcode is not None
+    return Ended(process.exitcode, out, err)
+
+
+def _facts(table: Table, rows: Any) -> dict[str, Any]:
+    return {
+        "columns": [(path, f.id, format_type(f.type), f.required) for path, f in table.schema.walk()],
+        "spec": [(f.name, f.source_ids, str(f.transform)) for f in table.spec.live],
+        "properties": dict(table.properties),
+        "rows": sorted(map(repr, rows.to_pylist())),
+    }
