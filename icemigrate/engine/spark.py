@@ -170,7 +170,14 @@ class SparkEngine:
     def mark(self, name: TableName, marker: Marker) -> None:
         """Put the marker and its tags on a table."""
         with explained():
-            markers.put(self._existing(name), marker)
+            for attempt in range(1, TRIES + 1):
+                try:
+                    markers.put(self._existing(name), marker)
+                    break
+                except Exception as error:  # known by its Java cause alone
+                    # What Iceberg tries again by itself is not enough beside a writer that never stops.
+                    if not is_commit_conflict(error) or attempt == TRIES:
+                        raise
             self._refresh(name)
 
     def append(
