@@ -80,11 +80,13 @@ def rollback(
     options: Options = PLAIN,
     spark: SparkSession | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
+    on_start: Callable[[], None] = lambda: None,
     lock_timeout_s: float | None = None,
 ) -> RollbackResult:
     """Carry out a plan of :func:`plan_rollback`; made again under the lock, it must be the same.
 
     :param options: those that the plan was made with.
+    :param on_start: called before Spark is started.
     :raises Mistakes: something cannot be undone.
     :raises ConflictError: the plan has conflicts, or (:class:`~icemigrate.errors.StalePlan`) is stale.
     :raises LockHeld: somebody else held the lock all the while.
@@ -102,7 +104,7 @@ def rollback(
         on_event(event)
 
     with opened(project, plan.environment) as world:
-        engine = open_engine(world.environment, spark)
+        engine = open_engine(world.environment, spark, on_start)
 
         def replan() -> Plan:
             history = world.history()

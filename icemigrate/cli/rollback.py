@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -57,18 +58,36 @@ def command(
         raise UsageError("`--discard-new-data` and `--metadata-only` exclude each other", "give one of them")
     options = Options(partial, discard_new_data, metadata_only)
     project = settings.open_project()
-    result = _plan(settings, project, to, only, options)
+    spark = _SparkTold()
+    result = _plan(settings, project, to, only, options, spark)
     _show(settings, result)
     if not result.ready:
         return result.obstacle
     if not result.is_empty and not auto_approve and not _approved():
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
-    return _carry_out(settings, project, result, options, lock_timeout_s)
+    return _carry_out(settings, project, result, options, lock_timeout_s, spark)
+
+
+@dataclass(slots=True)
+class _SparkTold:
+    """Says once that Spark is started: a second session of it takes no time."""
+
+    is_told: bool = False
+
+    def tell(self, text: str) -> None:
+        if not self.is_told:
+            write(text, sys.stderr)
+        self.is_told = True
 
 
 def _plan(
-    settings: Settings, project: Project, to: str | None, only: str | None, options: Options
+    settings: Settings,
+    project: Project,
+    to: str | None,
+    only: str | None,
+    options: Options,
+    spark: _SparkTold,
 ) -> PlanResult:
     from icemigrate.app.rolling_back import plan_rollback
 
@@ -78,7 +97,7 @@ def _plan(
         to=to,
         only=only,
         options=options,
-        on_start=lambda: write("Starting Spark, to ask the tables' manifests …\n", sys.stderr),
+        on_start=lambda: spark.tell("Starting Spark, to ask the tables' manifests …\n"),
     )
 
 
@@ -106,6 +125,7 @@ def _carry_out(
     result: PlanResult,
     options: Options,
     lock_timeout_s: float | None,
+    spark: _SparkTold,
 ) -> ExitCode:
     from icemigrate.app.rolling_back import rollback
     from icemigrate.render.progress_text import Progress
@@ -113,7 +133,12 @@ def _carry_out(
     progress = Progress(sys.stderr, settings.style(sys.stderr))
     try:
         answer = rollback(
-            project, result.plan, options=options, on_event=progress, lock_timeout_s=lock_timeout_s
+            project,
+            result.plan,
+            options=options,
+            on_event=progress,
+            on_start=lambda: spark.tell("Starting Spark …\n"),
+            lock_timeout_s=lock_timeout_s,
         )
     finally:
         progress.close()

@@ -31,6 +31,7 @@ from icemigrate.merge.rebind import rebind
 from icemigrate.model.column_properties import after_drop, after_rename
 from icemigrate.model.names import format_path
 from icemigrate.model.partitioning import Definition, PartitionSpec
+from icemigrate.model.retention import property_text
 from icemigrate.model.schema import index
 from icemigrate.model.sides import Position
 from icemigrate.model.sorting import SortOrder
@@ -209,14 +210,18 @@ def _properties(verdicts: Verdicts, base: Table | None, wanted: Table, target: T
     properties = dict(target.properties)
     before = _moved(before, base, wanted) if base else before
     for key in sorted({*before, *wanted.properties}):
-        new = wanted.properties.get(key, ABSENT)
-        if verdicts.decide(
-            ("properties", key), before.get(key, ABSENT), new, target.properties.get(key, ABSENT)
-        ):
+        values = (_shown_property(t, key) for t in (before, wanted.properties, target.properties))
+        if verdicts.decide(("properties", key), *values):
             properties.pop(key, None)
             if key in wanted.properties:
                 properties[key] = wanted.properties[key]
     return replace(target, properties=properties)
+
+
+def _shown_property(properties: Mapping[str, str], key: str) -> Any:
+    if key not in properties:
+        return ABSENT
+    return Shown(properties[key], property_text(key, properties[key]))
 
 
 def _format(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) -> Table:

@@ -224,6 +224,13 @@ def test_an_unset_property_goes_and_one_set_by_hand_conflicts() -> None:
     )
 
 
+def test_a_number_of_milliseconds_in_a_conflict_is_told_in_days_too() -> None:
+    key = "history.expire.max-snapshot-age-ms"
+    base, wanted, there = (replace(BASE, properties={key: str(n * 86_400_000)}) for n in (5, 30, 7))
+    (conflict,) = merge(base, wanted, there).conflicts
+    assert (conflict.wanted, conflict.actual) == ("2592000000 (30d)", "604800000 (7d)")
+
+
 def test_a_reference_is_compared_by_its_retention_not_by_where_it_points() -> None:
     tag, moved = Ref("tag", -1, 1000), Ref("tag", 77, 1000)
     wanted = replace(BASE, refs={"eod": tag})
