@@ -18,7 +18,6 @@ from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.free_identifier import FreeIdentifier
 from icemigrate.changes.free_sort_order import FreeSortOrder
-from icemigrate.changes.identifier_fields import SetIdentifier
 from icemigrate.changes.make_optional import MakeOptional
 from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.move_column import MoveColumn
@@ -28,9 +27,10 @@ from icemigrate.changes.rename_table import RenameTable
 from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.changes.rewind_rows import RewindRows
 from icemigrate.changes.set_default import SetDefault
-from icemigrate.changes.set_properties import SetProperty
+from icemigrate.changes.set_identifier import SetIdentifier
+from icemigrate.changes.set_property import SetProperty
 from icemigrate.changes.set_sort_order import SetSortOrder
-from icemigrate.changes.unset_properties import UnsetProperty
+from icemigrate.changes.unset_property import UnsetProperty
 from icemigrate.changes.upgrade_format import UpgradeFormat
 from icemigrate.changes.widen_type import WidenType
 from icemigrate.changes.write_distribution import WriteDistribution

@@ -14,72 +14,47 @@ from icemigrate.changes.base import (
     MetadataCommit,
     Pair,
     Phase,
-    Problem,
     Reversal,
     Reversible,
     Sql,
     Statement,
     Subject,
 )
-from icemigrate.changes.fields import default_text, field_scope, map_key_problem
-from icemigrate.changes.positions import all_siblings
-from icemigrate.model.names import Path, format_path
-from icemigrate.model.schema_edits import insert_field
+from icemigrate.changes.fields import default_text
+from icemigrate.changes.positions import FieldInsertion
+from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
-from icemigrate.model.types import Field, renumber
+from icemigrate.model.types import renumber
 from icemigrate.sql.names import path_sql, quote, table_sql
 from icemigrate.sql.types import comment_sql, spark_type
 
 
 @dataclass(frozen=True, slots=True)
-class AddColumn(Change):
+class AddColumn(FieldInsertion):
     """Add a field, with all that is below it.
 
     Whether its name, its type and its default may be is a question about the table that results.
-
-    :param parent_id: the struct's field, ``None`` for a column.
-    :param path: the field's path when it is there.
-    :param field: the field, under provisional ids.
-    :param after: the sibling it is put behind.
-    :param first: whether it is put first; with neither it comes last.
     """
 
     kind: ClassVar[str] = "add_column"
     phase: ClassVar[Phase] = Phase.ADD
     symbol: ClassVar[str] = "+"
 
-    parent_id: int | None
-    path: Path
-    field: Field
-    after: str | None = None
-    first: bool = False
-
     @classmethod
     def detect(cls, pair: Pair) -> Iterator[AddColumn]:
-        """The top-most new fields: what is below one comes with it."""
-        if pair.both is None:
-            return
-        table = pair.both[0].name
-        for siblings in all_siblings(pair):
-            for field, place in siblings.insertions(lambda field_id: field_id < 0):
-                after = None if place.after is None else pair.new[place.after].field.name
-                yield cls(table, siblings.parent, (*siblings.path, field.name), field, after, place.first)
+        return cls.insertions(pair, lambda field_id: field_id < 0)
 
     @property
     def subject(self) -> Subject:
         return ("columns", format_path(self.path))
-
-    def scope(self) -> str:
-        return field_scope(self.table, self.path)
 
     def apply(self, table: Table) -> Table:
         """Ids as ``SchemaUpdate.addColumn`` gives them: the field's own first, then all below it."""
         ids = count(table.last_column_id + 1)
         field = replace(self.field, id=next(ids))
         field = replace(field, type=renumber(field.type, lambda: next(ids)))
-        schema = insert_field(table.schema, self.parent_id, field, self.after, self.first)
-        return replace(table, schema=schema, last_column_id=next(ids) - 1)
+        return replace(table, schema=self.inserted(table, field), last_column_id=next(ids) - 1)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         definition = self._definition()
@@ -107,15 +82,12 @@ class AddColumn(Change):
         return f"{path_sql(self.path)} {type_}{comment_sql(self.field.doc)}{place}"
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
-        if not self.field.required or self.field.initial_default is not None:
+        if not self.is_missed:
             return ()
         reason = (
             f"rows that are there already have no value for `{format_path(self.path)}`, which is required"
         )
         return (Hazard(HazardKind.INCOMPATIBLE, reason, self.scope()),)
-
-    def problems(self, before: Table) -> Iterator[Problem]:
-        return map_key_problem(before, self.table, self.parent_id, self.subject, self.path)
 
     def reversal(self, before: Table) -> Reversal:
         reason = "undoing drops it again; values written meanwhile stay in their files under its field id"
@@ -125,5 +97,4 @@ class AddColumn(Change):
         required = ", required" if self.field.required else ""
         default = self.field.initial_default
         value = "" if default is None else f", default {default_text(default)}"
-        place = ", first" if self.first else f", after {self.after}" if self.after is not None else ""
-        return f"{format_path(self.path)} {format_type(self.field.type)}{required}{value}{place}"
+        return f"{format_path(self.path)} {format_type(self.field.type)}{required}{value}{self.place_text}"

@@ -11,19 +11,17 @@ from icemigrate.changes.base import (
     Hazard,
     HazardKind,
     Pair,
-    Phase,
     Problem,
     Reversal,
     Reversible,
     Statement,
-    Subject,
 )
 from icemigrate.changes.reference_sql import (
+    ReferenceChange,
     create_sql,
     drop_sql,
     limits,
     limits_text,
-    reference_subject,
     replace_sql,
     unsayable_problem,
 )
@@ -31,7 +29,7 @@ from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeReference(Change):
+class ChangeReference(ReferenceChange):
     """The limits of a branch or a tag change, or the snapshot that it names.
 
     :param old: as it is.
@@ -39,9 +37,7 @@ class ChangeReference(Change):
     """
 
     kind: ClassVar[str] = "change_reference"
-    phase: ClassVar[Phase] = Phase.REFERENCES
 
-    name: str
     old: Ref
     new: Ref
 
@@ -59,9 +55,9 @@ class ChangeReference(Change):
                 yield cls(before.name, name, old, new)
 
     @property
-    def subject(self) -> Subject:
-        """The key of a table entry."""
-        return reference_subject(self.name, self.new.kind)
+    def ref_kind(self) -> str:
+        """As it is declared."""
+        return self.new.kind
 
     def apply(self, table: Table) -> Table:
         """The table with the reference as it shall be."""
@@ -119,7 +115,3 @@ class ChangeReference(Change):
         text = limits_text(self.new) or ", kept for ever"
         moved = "" if self.old.snapshot_id == self.new.snapshot_id else f" to snapshot {self.new.snapshot_id}"
         return f"change {self.new.kind} {self.name}{moved}{text}"
-
-    def scope(self) -> str:
-        """The reference, below its table."""
-        return f"{self.table}.{self.name}"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Phase, Problem, Reversal, Statement, Subject
+from icemigrate.changes.base import Change, Pair, Problem, Reversal, Statement
 from icemigrate.changes.reference_sql import (
+    ReferenceChange,
     create_sql,
     limits_text,
-    reference_subject,
     unsayable_problem,
 )
 from icemigrate.changes.statements import reversible
@@ -18,14 +18,12 @@ from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
 @dataclass(frozen=True, slots=True)
-class CreateReference(Change):
+class CreateReference(ReferenceChange):
     """A branch or a tag is made, on the snapshot that it names or on the current one."""
 
     kind: ClassVar[str] = "create_reference"
-    phase: ClassVar[Phase] = Phase.REFERENCES
     symbol: ClassVar[str] = "+"
 
-    name: str
     ref: Ref
 
     @classmethod
@@ -38,9 +36,9 @@ class CreateReference(Change):
             yield cls(before.name, name, after.refs[name])
 
     @property
-    def subject(self) -> Subject:
-        """The key of a table entry."""
-        return reference_subject(self.name, self.ref.kind)
+    def ref_kind(self) -> str:
+        """As it is declared."""
+        return self.ref.kind
 
     def apply(self, table: Table) -> Table:
         """The table with the reference; a branch of a table without snapshots starts with one of its own."""

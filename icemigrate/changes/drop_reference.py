@@ -11,29 +11,25 @@ from icemigrate.changes.base import (
     Hazard,
     HazardKind,
     Pair,
-    Phase,
     Problem,
     Reversal,
     Reversible,
     Statement,
-    Subject,
 )
-from icemigrate.changes.reference_sql import MAIN, drop_sql, reference_subject
+from icemigrate.changes.reference_sql import MAIN, ReferenceChange, drop_sql
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
 @dataclass(frozen=True, slots=True)
-class DropReference(Change):
+class DropReference(ReferenceChange):
     """A branch or a tag is dropped; its snapshots lose what kept them.
 
     :param ref: as it is.
     """
 
     kind: ClassVar[str] = "drop_reference"
-    phase: ClassVar[Phase] = Phase.REFERENCES
     symbol: ClassVar[str] = "-"
 
-    name: str
     ref: Ref
 
     @classmethod
@@ -46,9 +42,9 @@ class DropReference(Change):
             yield cls(before.name, name, before.refs[name])
 
     @property
-    def subject(self) -> Subject:
-        """The key of a table entry."""
-        return reference_subject(self.name, self.ref.kind)
+    def ref_kind(self) -> str:
+        """As it is declared."""
+        return self.ref.kind
 
     def apply(self, table: Table) -> Table:
         """The table without the reference."""
@@ -84,7 +80,3 @@ class DropReference(Change):
     def describe(self) -> str:
         """What goes."""
         return f"drop {self.ref.kind} {self.name}"
-
-    def scope(self) -> str:
-        """The reference, below its table."""
-        return f"{self.table}.{self.name}"

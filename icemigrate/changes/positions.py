@@ -9,10 +9,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from icemigrate.changes.base import Pair
+from icemigrate.changes.base import Change, Pair, Problem
+from icemigrate.changes.fields import field_scope, map_key_problem
 from icemigrate.model.names import Path
+from icemigrate.model.schema import Schema
+from icemigrate.model.schema_edits import insert_field
+from icemigrate.model.table import Table
 from icemigrate.model.types import Field, Struct
+
+_Insertion = TypeVar("_Insertion", bound="FieldInsertion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,60 @@ def _differing(
     if [f.id for f in old] != [f.id for f in new]:
         stay = {f.id for f in new}
         yield Siblings(parent, path, tuple(f.id for f in old if f.id in stay), new)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInsertion(Change):
+    """A change that puts a field into a struct or among the columns, with all that is below it.
+
+    :param parent_id: the struct's field, ``None`` for a column.
+    :param path: the field's path when it is there.
+    :param field: the field, under the ids that it is found by.
+    :param after: the sibling it is put behind.
+    :param first: whether it is put first; with neither it comes last.
+    """
+
+    parent_id: int | None
+    path: Path
+    field: Field
+    after: str | None = None
+    first: bool = False
+
+    @classmethod
+    def insertions(cls: type[_Insertion], pair: Pair, is_new: Callable[[int], bool]) -> Iterator[_Insertion]:
+        """The top-most fields that are to be put in: what is below one comes with it.
+
+        :param is_new: which of the fields that are not there yet are of this kind.
+        """
+        if pair.both is None:
+            return
+        table = pair.both[0].name
+        for siblings in all_siblings(pair):
+            for field, place in siblings.insertions(is_new):
+                after = None if place.after is None else pair.new[place.after].field.name
+                yield cls(table, siblings.parent, (*siblings.path, field.name), field, after, place.first)
+
+    def scope(self) -> str:
+        """The field, below its table."""
+        return field_scope(self.table, self.path)
+
+    def inserted(self, table: Table, field: Field) -> Schema:
+        """The schema with a field at the place of this one."""
+        return insert_field(table.schema, self.parent_id, field, self.after, self.first)
+
+    def problems(self, before: Table) -> Iterator[Problem]:
+        """The place may be below the key of a map."""
+        return map_key_problem(before, self.table, self.parent_id, self.subject, self.path)
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether rows without it break the table's word: it is required, and nothing stands in for it."""
+        return self.field.required and self.field.initial_default is None
+
+    @property
+    def place_text(self) -> str:
+        """The place in words, as the end of a description; empty for the last one."""
+        return ", first" if self.first else f", after {self.after}" if self.after is not None else ""
 
 
 def longest_rising(ids: Sequence[int], ranks: Sequence[int]) -> set[int]:

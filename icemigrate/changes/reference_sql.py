@@ -1,10 +1,13 @@
-"""Branches and tags in Spark SQL, and what cannot be said of them."""
+"""What the kinds that change branches and tags have in common, and what Spark SQL cannot say of them."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
-from icemigrate.changes.base import Problem, Sql, Subject
+from icemigrate.changes.base import Change, Phase, Problem, Sql, Subject
 from icemigrate.changes.statements import alter_table
 from icemigrate.model.names import TableName
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref
@@ -14,6 +17,29 @@ BRANCH, TAG = "branch", "tag"
 MAIN = "main"
 
 _UNITS = (("DAYS", 86_400_000), ("HOURS", 3_600_000), ("MINUTES", 60_000))
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceChange(Change):
+    """A change of one branch or tag."""
+
+    phase: ClassVar[Phase] = Phase.REFERENCES
+
+    name: str
+
+    @property
+    @abstractmethod
+    def ref_kind(self) -> str:
+        """:data:`BRANCH` or :data:`TAG`."""
+
+    @property
+    def subject(self) -> Subject:
+        """The key of a table entry."""
+        return reference_subject(self.name, self.ref_kind)
+
+    def scope(self) -> str:
+        """The reference, below its table."""
+        return f"{self.table}.{self.name}"
 
 
 def reference_subject(name: str, kind: str) -> Subject:

@@ -18,7 +18,6 @@ import pytest
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, Sql
-from icemigrate.changes.create_namespace import CreateNamespace
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.reference_sql import CURRENT_SNAPSHOT
@@ -31,6 +30,7 @@ from icemigrate.model.partitioning import VOID, PartitionField, PartitionSpec, T
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import DESC, NULLS_FIRST, NULLS_LAST, SortField, SortOrder
 from icemigrate.model.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Ref, Table
+from icemigrate.sql.names import namespace_sql
 from icemigrate.steps import as_steps
 from tests.build import field_at, ids, table, with_columns
 
@@ -210,13 +210,11 @@ def test_creation_under_nested_names_that_the_statement_gives(lake: Lake) -> Non
 # Whole tables
 
 
-def test_rename_drop_and_namespaces(lake: Lake) -> None:
+def test_rename_and_drop(lake: Lake) -> None:
     made = lake.make(table(COLUMNS))
-    other = CreateNamespace((f"{lake.namespace}_other",), {"owned-by": "it's me"})
-    for statement in (*other.statements(lake.warehouse.catalog), *other.statements(lake.warehouse.catalog)):
-        assert isinstance(statement, Sql)
-        lake.spark.sql(statement.text)
-    renamed = RenameTable(made.name, TableName(other.namespace, "odd name"))
+    other = (f"{lake.namespace}_other",)
+    lake.spark.sql(f"CREATE NAMESPACE {namespace_sql(lake.warehouse.catalog, other)}")
+    renamed = RenameTable(made.name, TableName(other, "odd name"))
     lake.run(Found(renamed, made))
     there = lake.check(renamed.apply(made))
     dropped = DropTable(there.name, TableName((f"{lake.namespace}_trash",), "a__t__0007"))

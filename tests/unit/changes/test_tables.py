@@ -18,7 +18,6 @@ from icemigrate.changes.base import (
     Sql,
     Statement,
 )
-from icemigrate.changes.create_namespace import CreateNamespace
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
@@ -183,16 +182,6 @@ def test_a_drop() -> None:
     assert (hazard.kind, hazard.scope) == (HazardKind.DESTRUCTIVE, "db.t")
     assert change.reversal(FULL).answer is Reversible.WHILE
     assert "icemigrate_trash.db__t__0007" in change.describe()
-
-
-def test_a_namespace() -> None:
-    change = CreateNamespace(("a", "b c"))
-    assert texts(change.statements("lake")) == ["CREATE NAMESPACE IF NOT EXISTS lake.a.`b c`"]
-    owned = replace(change, properties={"owner": "it's me"})
-    assert texts(owned.statements("lake")) == [
-        "CREATE NAMESPACE IF NOT EXISTS lake.a.`b c` WITH PROPERTIES ('owner' = 'it\\'s me')"
-    ]
-    assert (change.describe(), change.reversal().answer) == ("create namespace a.`b c`", Reversible.WHILE)
 
 
 def test_a_format_upgrade() -> None:

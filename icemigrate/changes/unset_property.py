@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
-from icemigrate.changes.set_properties import OF_OTHER_KINDS
+from icemigrate.changes.set_property import OF_OTHER_KINDS
 from icemigrate.changes.statements import reversible, unset_properties
 from icemigrate.model.retention import property_text
 from icemigrate.model.table import Table
