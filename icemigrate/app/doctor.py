@@ -16,7 +16,8 @@ from icemigrate.app.spark import open_engine, spark_settings
 from icemigrate.app.world import Opened
 from icemigrate.catalog import Catalog, open_catalog
 from icemigrate.catalog.capabilities import MATRIX, Capabilities, kind_of
-from icemigrate.catalog.files import ReadBytes, local_path, read_local, read_metadata
+from icemigrate.catalog.file_io import file_io
+from icemigrate.catalog.files import local_path, read_metadata
 from icemigrate.declare.source import shown_path
 from icemigrate.engine import jars, java
 from icemigrate.errors import EngineError, IcemigrateError, Mistakes, UsageError
@@ -197,15 +198,9 @@ class _Visit:
         if location is None:
             self.say("storage", "skipped", f"the catalog does not say where the files of `{name}` are")
             return
-        read = read_local if local_path(location) is not None else self._reader(catalog)
-        read_metadata(name, location, read)
-        self.say("storage", "ok", f"the files of `{name}` can be read ({location})")
-
-    def _reader(self, catalog: Catalog) -> ReadBytes:
         # The answers of a REST catalog hold the metadata, so planning there need never touch a file.
-        from icemigrate.catalog.pyiceberg import read_by_file_io
-
-        return read_by_file_io(catalog.settings)
+        read_metadata(name, location, file_io(catalog.settings))
+        self.say("storage", "ok", f"the files of `{name}` can be read ({location})")
 
     def _folder(self, folder: Path) -> None:
         there = next(p for p in (folder, *folder.parents) if p.exists())

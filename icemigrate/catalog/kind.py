@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from icemigrate.catalog.capabilities import Capabilities
-from icemigrate.catalog.files import ReadBytes, local_path, read_local
-from icemigrate.catalog.port import CatalogSettings
+from icemigrate.catalog.files import ReadBytes, read_metadata
 from icemigrate.model.names import TableName
 
 Namespace = tuple[str, ...]
@@ -71,18 +70,11 @@ class Kind(Protocol):
         ...
 
 
-def file_io(settings: CatalogSettings) -> ReadBytes:
-    """Reads files by PyIceberg's FileIO, files of this machine directly."""
-    properties = dict(settings.properties)
-    if settings.warehouse:
-        properties["warehouse"] = settings.warehouse
+def found_at(location_of: Callable[[TableName], str | None], read: ReadBytes) -> Find:
+    """Gets tables of a catalog that tells where their metadata files are, and no more."""
 
-    def read(location: str) -> bytes:
-        if local_path(location) is not None:
-            return read_local(location)
-        from pyiceberg.io import load_file_io
+    def find(name: TableName) -> Document | None:
+        location = location_of(name)
+        return None if location is None else Document(read_metadata(name, location, read), location)
 
-        with load_file_io(properties, location).new_input(location).open() as stream:
-            return stream.read()
-
-    return read
+    return find

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from icemigrate.catalog.capabilities import Capabilities
-from icemigrate.catalog.files import ReadBytes
-from icemigrate.catalog.kind import THREADS, Kind, file_io
+from icemigrate.catalog.file_io import first_line, missing_extra
+from icemigrate.catalog.kind import THREADS, Kind
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.pyiceberg_kinds import KINDS
 from icemigrate.catalog.reading import many_objects, to_table
-from icemigrate.errors import CatalogError, IcemigrateError, MissingExtra
+from icemigrate.errors import CatalogError, IcemigrateError
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 
@@ -32,7 +32,6 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("ServerError", "the server failed: its own log says more"),
     ("ServiceUnavailable", "the server failed: its own log says more"),
 )
-_LONGEST_MESSAGE = 300
 
 
 class PyIcebergCatalog:
@@ -140,40 +139,6 @@ class PyIcebergCatalog:
             hint = next((hint for word, hint in _HINTS if word in names), None)
             raise CatalogError(
                 f"catalog `{settings.name}` ({settings.type}, {settings.public_uri or 'no address'}): "
-                f"{_first_line(settings.scrub(str(error))) or type(error).__name__}",
+                f"{first_line(settings.scrub(str(error))) or type(error).__name__}",
                 hint,
             ) from None
-
-
-def read_by_file_io(settings: CatalogSettings) -> ReadBytes:
-    """Reads files that are not on this machine.
-
-    :raises MissingExtra: (when called) PyIceberg is not installed.
-    """
-    read = file_io(settings)
-
-    def guarded(location: str) -> bytes:
-        try:
-            return read(location)
-        except ImportError as error:
-            raise missing_extra(settings, error) from error
-
-    return guarded
-
-
-def missing_extra(settings: CatalogSettings, error: Exception) -> MissingExtra:
-    """The fault of a library that is not installed, with the line that installs it."""
-    kind = "pyiceberg" if settings.type == "sqlite" else settings.type
-    if settings.type == "sql" and (settings.uri or "").startswith("postgres"):
-        kind = "postgres"
-    elif settings.properties.get("rest.sigv4-enabled", "").lower() == "true":
-        kind = "sigv4"
-    return MissingExtra(
-        f"catalog `{settings.name}` needs a library that is not installed: {_first_line(str(error))}",
-        f"pip install 'icemigrate[{kind}]'",
-    )
-
-
-def _first_line(text: str) -> str:
-    line = text.strip().partition("\n")[0]
-    return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from icemigrate.catalog.capabilities import MATRIX, Capabilities, kind_of, with_endpoints
-from icemigrate.catalog.files import read_metadata
-from icemigrate.catalog.kind import THREADS, Document, Find, Kind, Namespace, file_io
+from icemigrate.catalog.file_io import file_io
+from icemigrate.catalog.kind import THREADS, Document, Find, Kind, Namespace, found_at
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location
 from icemigrate.catalog.sql_kind import SqlKind
@@ -168,12 +168,7 @@ class GlueKind(_ByPyIceberg):
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
         """See :class:`~icemigrate.catalog.kind.Kind`."""
-
-        def find(name: TableName) -> Document | None:
-            location = self.location(name)
-            return None if location is None else Document(read_metadata(name, location, self._read), location)
-
-        return find
+        return found_at(self.location, self._read)
 
     def location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.kind.Kind`."""
@@ -203,12 +198,7 @@ class HiveKind(_ByPyIceberg):
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
         """See :class:`~icemigrate.catalog.kind.Kind`."""
         locations = {name: self.location(name) for name in names}
-
-        def find(name: TableName) -> Document | None:
-            location = locations[name]
-            return None if location is None else Document(read_metadata(name, location, self._read), location)
-
-        return find
+        return found_at(locations.get, self._read)
 
     def location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.kind.Kind`."""

@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from icemigrate.catalog.capabilities import MATRIX, Capabilities
-from icemigrate.catalog.files import local_path, read_metadata
-from icemigrate.catalog.kind import Document, Find, Namespace, file_io
+from icemigrate.catalog.file_io import file_io
+from icemigrate.catalog.files import local_path
+from icemigrate.catalog.kind import Find, Namespace, found_at
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location
 from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
@@ -38,13 +39,7 @@ class SqlKind:
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
         """See :class:`~icemigrate.catalog.kind.Kind`."""
-        locations = self._rows().tables
-
-        def find(name: TableName) -> Document | None:
-            location = locations.get(name)
-            return None if location is None else Document(read_metadata(name, location, self._read), location)
-
-        return find
+        return found_at(self._rows().tables.get, self._read)
 
     def location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.kind.Kind`."""

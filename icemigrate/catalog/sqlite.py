@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from icemigrate.catalog.capabilities import MATRIX, Capabilities
-from icemigrate.catalog.files import ReadBytes, local_path, read_local, read_metadata
+from icemigrate.catalog.file_io import file_io
+from icemigrate.catalog.files import read_metadata
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location, many_objects, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
@@ -33,6 +34,7 @@ class SqliteCatalog:
         self.settings = settings
         self._path = database_path(settings)
         self._busy_seconds = busy_seconds
+        self._read_bytes = file_io(settings)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -82,14 +84,7 @@ class SqliteCatalog:
         """Nothing is held."""
 
     def _read(self, name: TableName, location: str) -> Any:
-        return read_metadata(name, location, self._reader(location))
-
-    def _reader(self, location: str) -> ReadBytes:
-        if local_path(location) is not None:
-            return read_local
-        from icemigrate.catalog.pyiceberg import read_by_file_io
-
-        return read_by_file_io(self.settings)
+        return read_metadata(name, location, self._read_bytes)
 
     def _rows(self) -> Rows:
         # Before the first apply there is no database: that is an empty catalog.

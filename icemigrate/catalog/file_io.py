@@ -1,0 +1,51 @@
+"""Files by PyIceberg's FileIO, for readers whose metadata files may lie elsewhere than on this machine."""
+
+from __future__ import annotations
+
+from icemigrate.catalog.files import ReadBytes, local_path, read_local
+from icemigrate.catalog.port import CatalogSettings
+from icemigrate.errors import MissingExtra
+
+_LONGEST_MESSAGE = 300
+
+
+def file_io(settings: CatalogSettings) -> ReadBytes:
+    """Reads files wherever they are; PyIceberg is imported for the first one that is not on this machine.
+
+    :raises MissingExtra: (when called) PyIceberg, or what it reads this place with, is not installed.
+    """
+    properties = dict(settings.properties)
+    if settings.warehouse:
+        properties["warehouse"] = settings.warehouse
+
+    def read(location: str) -> bytes:
+        if local_path(location) is not None:
+            return read_local(location)
+        try:
+            from pyiceberg.io import load_file_io
+
+            with load_file_io(properties, location).new_input(location).open() as stream:
+                return stream.read()
+        except ImportError as error:
+            raise missing_extra(settings, error) from error
+
+    return read
+
+
+def missing_extra(settings: CatalogSettings, error: Exception) -> MissingExtra:
+    """The fault of a library that is not installed, with the line that installs it."""
+    kind = "pyiceberg" if settings.type == "sqlite" else settings.type
+    if settings.type == "sql" and (settings.uri or "").startswith("postgres"):
+        kind = "postgres"
+    elif settings.properties.get("rest.sigv4-enabled", "").lower() == "true":
+        kind = "sigv4"
+    return MissingExtra(
+        f"catalog `{settings.name}` needs a library that is not installed: {first_line(str(error))}",
+        f"pip install 'icemigrate[{kind}]'",
+    )
+
+
+def first_line(text: str) -> str:
+    """The first line of an error of somebody else's, cut where it goes on and on."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"
