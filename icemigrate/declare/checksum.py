@@ -14,10 +14,8 @@ import hashlib
 import json
 from collections.abc import Hashable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-from icemigrate.declare.expand import Lists
-from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.version import Version
 
 _NOT_COUNTED = frozenset({"version", "path", "name", "description", "because"})
@@ -27,8 +25,17 @@ _WITHOUT_ORDER = ("allow", "namespaces", "tables")
 SHORT_LENGTH = 12
 
 
-def checksum(migration: MigrationFile) -> str:
-    """SHA-256 in hex."""
+class Dataclass(Protocol):
+    """A value whose fields can be asked for."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+def checksum(migration: Dataclass) -> str:
+    """SHA-256 in hex.
+
+    :param migration: a :class:`~icemigrate.declare.migration.MigrationFile`.
+    """
     content = {
         field.name: _plain(getattr(migration, field.name))
         for field in dataclasses.fields(migration)
@@ -40,7 +47,7 @@ def checksum(migration: MigrationFile) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def fingerprint(content: bytes, lists: Lists) -> str:
+def fingerprint(content: bytes, lists: Mapping[str, tuple[str, ...]]) -> str:
     """SHA-256 in hex over a file's bytes, and over the project's lists, which its ``for_each`` may name.
 
     Equal fingerprints mean equal checksums; it tells so without reading the file's YAML.

@@ -14,6 +14,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Final, Literal, TypeAlias
 
+from icemigrate.declare.checksum import checksum
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Place
 from icemigrate.model.names import BadName, format_path, parse_path
@@ -260,8 +261,6 @@ class MigrationFile:
     @property
     def checksum(self) -> str:
         """SHA-256 in hex over the content that counts; computed at every call, since ``check`` needs none."""
-        from icemigrate.declare.checksum import checksum
-
         return checksum(self)
 
 
