@@ -9,10 +9,8 @@ values across a call boundary.  Everything else that is raised is a bug.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from icemigrate.diagnostics import Diagnostic
+from icemigrate.diagnostics import Diagnostic
 
 
 class ExitCode(IntEnum):

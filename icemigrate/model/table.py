@@ -38,7 +38,7 @@ class Snapshot:
 
     :param total_records: live rows by the summary, ``None`` where the writer did not say.
     :param operation: by the summary: ``append``, ``replace``, ``overwrite`` or ``delete``.
-    :param notes: what icemigrate wrote into the summary, keys without its prefix; empty for others' snapshots.
+    :param notes: what icemigrate wrote into the summary, without its prefix; empty for others' snapshots.
     """
 
     id: int
