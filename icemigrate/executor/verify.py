@@ -15,7 +15,7 @@ from icemigrate.catalog.capabilities import NAME_MAPPING, SPARK_ADDS
 from icemigrate.engine.port import TAG_PREFIX
 from icemigrate.merge import merge, rebind
 from icemigrate.model.names import format_path
-from icemigrate.model.schema import index
+from icemigrate.model.schema import siblings
 from icemigrate.model.table import Table
 
 
@@ -68,8 +68,8 @@ def _new_ids(before: Table | None, expected: Table) -> dict[int, int]:
 
 def _misplaced(before: Table | None, expected: Table, actual: Table) -> Iterator[str]:
     """Structs whose fields stand in another order than the migration asked for."""
-    old = _orders(before) if before else {}
-    new, there = _orders(expected), _orders(actual)
+    old = siblings(before.schema) if before else {}
+    new, there = siblings(expected.schema), siblings(actual.schema)
     paths = {f.id: path for path, f in expected.schema.walk()}
     for parent, order in new.items():
         # Kept fields in their old order and new ones behind them: that is what nobody has to ask for.
@@ -78,14 +78,6 @@ def _misplaced(before: Table | None, expected: Table, actual: Table) -> Iterator
         now = [i for i in there.get(parent, ()) if i in order]
         if (before is None or order != unasked) and now != [i for i in order if i in now]:
             yield "the columns" if parent is None else f"the fields of {format_path(paths[parent])}"
-
-
-def _orders(table: Table) -> dict[int | None, list[int]]:
-    """The ids of siblings in order, by the id of what they stand in."""
-    out: dict[int | None, list[int]] = {}
-    for field_id, entry in index(table.schema).items():
-        out.setdefault(entry.parent, []).append(field_id)
-    return out
 
 
 def _same_location(wanted: str | None, actual: str | None) -> bool:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from icemigrate.merge.fields import aspects
 from icemigrate.model.column_properties import PREFIXES, column_key
 from icemigrate.model.names import format_path
-from icemigrate.model.schema import Entry, index
+from icemigrate.model.schema import Entry, index, siblings
 from icemigrate.model.table import Table
 
 TouchedFact: TypeAlias = tuple[str, ...]
@@ -102,18 +102,11 @@ def _name(entry: Entry, side: Mapping[int, Entry]) -> TouchedFact:
 
 def _orders(before: Table, after: Table) -> Iterator[TouchedFact]:
     """The structs whose kept fields stand in another order."""
-    old, new = _siblings(before), _siblings(after)
+    old, new = siblings(before.schema), siblings(after.schema)
     for parent in old.keys() & new.keys():
         kept = [i for i in old[parent] if i in new[parent]]
         if kept != [i for i in new[parent] if i in old[parent]]:
             yield ("order", str(parent))
-
-
-def _siblings(table: Table) -> dict[int | None, list[int]]:
-    out: dict[int | None, list[int]] = {}
-    for field_id, entry in index(table.schema).items():
-        out.setdefault(entry.parent, []).append(field_id)
-    return out
 
 
 def _layout(before: Table, after: Table) -> Iterator[TouchedFact]:

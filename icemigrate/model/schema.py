@@ -78,6 +78,14 @@ def index(schema: Schema) -> Mapping[int, Entry]:
     return found
 
 
+def siblings(schema: Schema) -> dict[int | None, list[int]]:
+    """The ids of the fields in order, by the id of what they stand in (``None``: the columns)."""
+    out: dict[int | None, list[int]] = {}
+    for field_id, entry in index(schema).items():
+        out.setdefault(entry.parent, []).append(field_id)
+    return out
+
+
 def _index(schema: Schema) -> dict[int, Entry]:
     out: dict[int, Entry] = {}
 
