@@ -119,8 +119,6 @@ class WidenType(FieldChange):
         return Problem(rule, self.table, self.subject, message, hint)
 
     def reversal(self, before: Table) -> Reversal:
-        if isinstance(self.old, Decimal):
-            return Reversal(Reversible.WHILE, "no value was written that the narrower type cannot hold")
         narrow = format_type(self.old)
         return Reversal(
             Reversible.WHILE,

@@ -34,7 +34,6 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
             rows=added.rows,
             snapshots=look.snapshots_since(questions.since),
             nulls=added.nulls,
-            unscaled=added.unscaled,
             held=_held(look, questions.held, added.paths if is_known else set()) if questions.held else {},
             there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
         )
@@ -53,8 +52,6 @@ class _File:
     sizes: Mapping[int, int]
     values: Mapping[int, int]
     nulls: Mapping[int, int]
-    lower: Mapping[int, str]
-    upper: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +139,6 @@ def _file(saved: Mapping[str, Any], sequence: int | None) -> _File:
         sizes=_map(saved, "column-sizes"),
         values=_map(saved, "value-counts"),
         nulls=_map(saved, "null-value-counts"),
-        lower=_map(saved, "lower-bounds"),
-        upper=_map(saved, "upper-bounds"),
     )
 
 
@@ -161,11 +156,9 @@ class _Added:
     rows: int = 0
     paths: set[str] = field(default_factory=set)
     nulls: dict[int, int | None] = field(default_factory=dict)
-    unscaled: dict[int, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.nulls = dict.fromkeys(self.questions.nulls, 0)
-        self.unscaled = dict.fromkeys(self.questions.decimals, 0)
 
     def count(self, file: _File) -> None:
         """Take a file in."""
@@ -175,21 +168,6 @@ class _Added:
         for i, so_far in self.nulls.items():
             here = file.nulls.get(i)
             self.nulls[i] = None if so_far is None or here is None else so_far + here
-        for i, so_far in self.unscaled.items():
-            here = _widest(file, i)
-            self.unscaled[i] = None if so_far is None or here is None else max(so_far, here)
-
-
-def _widest(file: _File, field_id: int) -> int | None:
-    """The largest absolute unscaled value of a decimal field; ``None`` where the file does not say.
-
-    A bound is the unscaled value in two's complement, big-endian (specification, Appendix D).
-    """
-    bounds = [b for b in (file.lower.get(field_id), file.upper.get(field_id)) if b is not None]
-    if len(bounds) == 2:
-        return max(abs(int.from_bytes(bytes.fromhex(b), "big", signed=True)) for b in bounds)
-    values = file.values.get(field_id)
-    return 0 if values is not None and values == file.nulls.get(field_id) else None
 
 
 def _held(look: _Look, wanted: Mapping[int, Collection[int]], new: Collection[str]) -> dict[int, Share]:

@@ -13,14 +13,12 @@ class Questions:
     :param since: the snapshot that was current when the migration began, or where it changed rows, when it
         ended; ``None`` where there was none.
     :param nulls: fields into which nulls may have been written since.
-    :param decimals: fields of which the widest value that was written since is wanted.
     :param held: fields (each with all that is below it) whose values may still be in the files.
     :param snapshots: snapshots of which it is wanted whether they are still there.
     """
 
     since: int | None
     nulls: frozenset[int] = frozenset()
-    decimals: frozenset[int] = frozenset()
     held: Mapping[int, frozenset[int]] = field(default_factory=dict)
     snapshots: frozenset[int] = frozenset()
 
@@ -59,7 +57,6 @@ class Evidence:
     :param rows: their rows.
     :param snapshots: how many snapshots the main branch got since; ``None`` where that of then has expired.
     :param nulls: by field, nulls in those files; ``None`` where a file does not say.
-    :param unscaled: by decimal field, the largest absolute unscaled value in those files; ``None`` likewise.
     :param held: by field, see :class:`Share`; of the main branch.
     :param there: which of the snapshots that were asked for are there.
     """
@@ -68,6 +65,5 @@ class Evidence:
     rows: int = 0
     snapshots: int | None = 0
     nulls: Mapping[int, int | None] = field(default_factory=dict)
-    unscaled: Mapping[int, int | None] = field(default_factory=dict)
     held: Mapping[int, Share] = field(default_factory=dict)
     there: frozenset[int] = frozenset()

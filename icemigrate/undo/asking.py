@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from icemigrate.model.evidence import Questions
 from icemigrate.model.names import TableName
-from icemigrate.model.schema import index
 from icemigrate.model.table import Table
-from icemigrate.model.types import Decimal, is_nested, walk
+from icemigrate.model.types import is_nested, walk
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.undo.finding import find
 from icemigrate.undo.keeping import dropped, made_optional, narrowed
@@ -48,10 +47,7 @@ def questions_about(undo: TableUndo, there: Table) -> Questions | None:
     before, after = undo.before, undo.after
     if before is None or after is None:
         return None
-    entries = index(before.schema)
-    decimals, others = set[int](), set[int]()
-    for field_id in narrowed(before, after):
-        (decimals if isinstance(entries[field_id].field.type, Decimal) else others).add(field_id)
+    narrower = any(True for _ in narrowed(before, after))
     nulls = frozenset(made_optional(before, after))
     held = {i: _leaves(before, i) for i in dropped(before, after) if there.schema.by_id(i) is None}
     snapshots = {
@@ -61,12 +57,12 @@ def questions_about(undo: TableUndo, there: Table) -> Questions | None:
     }
     if undo.rows_changed and undo.actual_before is not None and undo.actual_before.snapshot is not None:
         snapshots.add(undo.actual_before.snapshot.id)
-    if not (decimals or others or nulls or held or snapshots or undo.rows_changed):
+    if not (narrower or nulls or held or snapshots or undo.rows_changed):
         return None
     # What was written while the migration ran may have been written under either schema: it counts as new.
     then = undo.actual_after if undo.rows_changed else undo.actual_before
     since = None if then is None or then.snapshot is None else then.snapshot.id
-    return Questions(since, nulls, frozenset(decimals), held, frozenset(snapshots))
+    return Questions(since, nulls, held, frozenset(snapshots))
 
 
 def _leaves(table: Table, field_id: int) -> frozenset[int]:

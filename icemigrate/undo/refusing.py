@@ -1,8 +1,8 @@
 """What of a migration cannot go back, and why: found before anything is touched.
 
-A field that became wider goes back only while nothing was written under the wider type: one file whose values
-would all fit is unreadable all the same, but for decimals, whose files say nothing of the precision.  A field
-that was made optional is required again only while no null was written: Spark reads it as 0.
+A field that became wider goes back only while no file was added under the wider type: one whose values would
+all fit is unreadable all the same, to Spark or, where it is a decimal, to PyIceberg.  A field that was made
+optional is required again only while no null was written: Spark reads it as 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
-from icemigrate.model.types import Decimal
 from icemigrate.model.undo_record import TableUndo
 from icemigrate.undo.keeping import dropped, made_optional, narrowed
 from icemigrate.undo.values import Key, Refusal, Unanswered, both_sides
@@ -48,29 +47,21 @@ def _types(before: Table, after: Table, there: Table, evidence: Evidence | None)
         if field_id not in now or now[field_id].field.type != new[field_id].field.type:
             continue  # dropped or changed by somebody since: the merge says which
         narrow, name = old[field_id].field.type, format_path(now[field_id].path)
-        why = _too_wide(narrow, field_id, _answered(evidence))
-        if why is not None:
+        files = _answered(evidence).files
+        if files > 0:
+            added = (
+                "1 data file was added since, and is"
+                if files == 1
+                else f"{files} data files were added since, and are"
+            )
             yield Refusal(
                 ("type", str(field_id)),
                 "narrow-type",
                 ("columns", name, "type"),
-                f"`{name}` cannot be `{format_type(narrow)}` again: {why}",
+                f"`{name}` cannot be `{format_type(narrow)}` again: {added} unreadable under"
+                " the narrower type, whatever the values",
                 f"the type of {name}",
             )
-
-
-def _too_wide(narrow: object, field_id: int, evidence: Evidence) -> str | None:
-    if evidence.files == 0:
-        return None
-    files = f"{evidence.files} data file{'' if evidence.files == 1 else 's'}"
-    if not isinstance(narrow, Decimal):
-        return f"{files} were added since, and are unreadable under the narrower type whatever they hold"
-    widest = evidence.unscaled.get(field_id)
-    if widest is None:
-        return f"{files} were added since, and their metrics do not say how wide the values are"
-    if widest >= 10**narrow.precision:
-        return "a value was written since that it cannot hold"
-    return None
 
 
 def _nullability(before: Table, after: Table, there: Table, evidence: Evidence | None) -> Iterator[Refusal]:
@@ -85,13 +76,15 @@ def _nullability(before: Table, after: Table, there: Table, evidence: Evidence |
         said = (
             "metrics do not say whether nulls were written"
             if nulls is None
+            else "1 null was written"
+            if nulls == 1
             else f"{nulls} nulls were written"
         )
         yield Refusal(
             ("required", str(field_id)),
             "required-again",
             ("columns", name, "required"),
-            f"`{name}` cannot be required again: {said} since, and Spark would read them as 0",
+            f"`{name}` cannot be required again: {said} since, and Spark would read nulls as 0",
             f"{name} being optional",
         )
 
