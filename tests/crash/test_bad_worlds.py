@@ -1,0 +1,269 @@
+"""Whatever breaks midway: one message, the right exit code, nothing lost; once it is mended, all goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, tzinfo
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import icemigrate
+from icemigrate.cli import main
+from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
+from icemigrate.errors import ExitCode
+from icemigrate.model.names import TableName
+from tests.crash.cable import Cable
+from tests.crash.client import Blow, Gateway
+from tests.crash.stage import Stage, set_up
+from tests.crash.world import World
+from tests.servers.lake import Kind, Lake, postgres_kind, rest_kind
+from tests.servers.postgres import postgres
+from tests.servers.seaweedfs import SeaweedFS, seaweedfs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEY, SECRET = "crash-access-pq4", "crash-secret-zt9"
+
+
+@pytest.fixture
+def alone(stage: Stage, tmp_path: Path) -> Stage:
+    """A copy of the stage."""
+    return stage.copied(tmp_path / "project", "atomic")
+
+
+def as_root(*command: str | Path) -> None:
+    lead = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    subprocess.run([*lead, *map(str, command)], check=True, timeout=30)
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of a few megabytes."""
+    folder.mkdir(parents=True)
+    as_root("mount", "-t", "tmpfs", "-o", "size=6m,mode=777", "none", folder)
+    try:
+        yield folder
+    finally:
+        as_root("umount", "-l", folder)
+
+
+@pytest.mark.parametrize("harm", ["full", "read-only"])
+@pytest.mark.parametrize("changes", [0, 3])
+def test_a_warehouse_that_is_full_or_read_only(
+    gateway: Gateway, tmp_path: Path, harm: str, changes: int
+) -> None:
+    sudo = "" if os.geteuid() == 0 else "sudo -n "
+    with small_disk(tmp_path / "disk") as disk:
+        stage = set_up(World(tmp_path / "project", gateway, "atomic", disk))
+        world = stage.world
+        world.restore(stage.pending)
+        break_it, mend_it = {
+            "full": (f"cat /dev/zero > {disk}/filler 2>/dev/null", f"rm {disk}/filler"),
+            "read-only": (f"{sudo}mount -o remount,ro {disk}", f"{sudo}mount -o remount,rw {disk}"),
+        }[harm]
+        end = world.change("apply", blow=Blow(changes, command=break_it))
+        assert end.code == ExitCode.ERROR, end
+        assert end.is_one_message, end
+        told = {"full": "No space left on device", "read-only": "Read-only file system"}[harm]
+        assert told in end.err, end
+        world.planned()
+        subprocess.run(mend_it, shell=True, check=True)
+        if changes == 0:
+            assert stage.is_at_rest
+            assert world.facts() == stage.before
+        # Where not even the end of the lock could be written, its lease ends it.
+        world.done("apply")
+        stage.is_done()
+        assert stage.is_at_rest
+
+
+def test_a_tag_that_somebody_removed(alone: Stage, spark_jvm: SparkSession) -> None:
+    world = alone.world
+    world.restore(alone.applied)
+    session = session_of(world, spark_jvm)
+    for tag in ("icemigrate-0002", "icemigrate-0002-before"):
+        session.sql(f"ALTER TABLE {world.catalog}.shop.trades DROP TAG `{tag}`")
+    world.planned()
+    world.done("rollback")
+    alone.is_undone()
+
+
+def test_a_history_that_somebody_altered(alone: Stage, spark_jvm: SparkSession) -> None:
+    world = alone.world
+    session = session_of(world, spark_jvm)
+    history = f"{world.catalog}.icemigrate.history"
+    session.sql(f"DELETE FROM {history} WHERE outcome = 'applied'")
+    facts = world.facts()
+    for args in (["plan"], ["apply", "--auto-approve"], ["rollback", "--auto-approve"]):
+        end = world.run(*args)
+        assert end.code == ExitCode.ERROR, end
+        assert end.is_one_message, end
+        assert "altered by hand" in end.err
+    assert world.facts() == facts
+
+
+def session_of(world: World, jvm: SparkSession) -> SparkSession:
+    assert jvm is not None
+    return start(SparkSettings(world.catalog, sqlite_catalog_conf(world.database, world.warehouse)))
+
+
+def test_a_clock_that_jumps(alone: Stage, spark_jvm: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day back, a day ahead, with every look at it."""
+    looks = count()
+
+    class Jumping(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(days=(-1) ** next(looks))
+
+    for module in ("executor.run", "history.journal"):
+        monkeypatch.setattr(f"icemigrate.{module}.datetime", Jumping)
+    project = icemigrate.Project(alone.world.folder)
+    assert project.apply(spark=spark_jvm).applied == ("0002",)
+    alone.is_done()
+    assert project.rollback(spark=spark_jvm).rolled_back == ("0002",)
+    alone.is_undone()
+    assert next(looks) > 4
+    assert alone.is_at_rest
+
+
+MAKE = "tables: [{name: market_data.trades, columns: [{name: id, type: long}, {name: old, type: int}]}]"
+CHANGE = """
+allow: [destructive]
+tables:
+  - {name: market_data.more, columns: [{name: id, type: long}]}
+  - {name: market_data.trades, drop_columns: [old], columns: [{name: new, type: string}]}
+"""
+
+
+def lake_on(kind: Kind, spark_jvm: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A project with a row in its table and a migration pending."""
+    from icemigrate.app.spark import open_engine
+    from icemigrate.project import choose_environment
+
+    for name, value in kind.variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("ICEMIGRATE_LOCK_LEASE", "3")
+    project = kind.project(folder, "crash", "crash_meta.history")
+    environment = choose_environment(project, None, kind.variables)
+    lake = Lake(kind, open_engine(environment, spark_jvm).session, folder, "crash")
+    lake.write("0001_make", MAKE)
+    lake.apply()
+    lake.sql("INSERT INTO {t} VALUES (1, 10)")
+    lake.write("0002_change", CHANGE)
+    return lake
+
+
+def breaks_and_goes_on(
+    lake: Lake, cable: Cable, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line is cut when the migration has made its first table; then it is mended."""
+    from icemigrate.render.progress_text import Progress
+
+    hear = Progress.__call__
+
+    def cut(self: Progress, event: Any) -> None:
+        hear(self, event)
+        if type(event).__name__ == "TableVerified":
+            cable.cut()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Progress, "__call__", cut)
+        code = main(["apply", "--auto-approve"])
+    told = capsys.readouterr()
+    assert code == ExitCode.ERROR, told
+    assert told.err.count("error: ") == 1, told
+    assert "Traceback" not in told.err + told.out
+    assert "bug in icemigrate" not in told.err
+    assert "stopped at" in told.err
+    cable.mend()
+    assert lake.sql("SELECT * FROM {t}") == [(1, 10)]
+    assert main(["apply", "--auto-approve"]) == ExitCode.OK, capsys.readouterr()
+    assert lake.sql("SELECT * FROM {t}") == [(1, None)]
+    assert {t.name for t in lake.tables()} == {"trades", "more"}
+    history = lake.history()
+    assert (history.lock, history.intents) == (None, ())
+    assert main(["rollback", "--auto-approve"]) == ExitCode.OK, capsys.readouterr()
+    assert lake.sql("SELECT * FROM {t}") == [(1, 10)]
+    assert lake.find(TableName((lake.namespace,), "more")) is None
+
+
+def test_a_catalog_that_goes_away_midway(
+    spark_jvm: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with postgres(SECRET) as server, Cable(server.port) as cable:
+        kind = postgres_kind(server, tmp_path)
+        through = {**kind.variables, "DATABASE_URL": f"postgresql://127.0.0.1:{cable.port}/{server.database}"}
+        lake = lake_on(Kind(kind.name, kind.environment, through), spark_jvm, tmp_path, monkeypatch)
+        breaks_and_goes_on(lake, cable, capsys, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[SeaweedFS]:
+    with seaweedfs(KEY, SECRET) as server:
+        yield server
+
+
+def test_a_rest_catalog_that_goes_away_midway_and_a_credential_that_expired(
+    store: SeaweedFS,
+    spark_jvm: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Cable(port_of(store.catalog)) as cable:
+        kind = rest_kind(store)
+        through = {**kind.variables, "CATALOG_URI": f"http://127.0.0.1:{cable.port}"}
+        lake = lake_on(Kind(kind.name, kind.environment, through), spark_jvm, tmp_path, monkeypatch)
+        with monkeypatch.context() as patched:
+            patched.setenv("CATALOG_CREDENTIAL", f"{KEY}:expired")
+            for args in (["plan"], ["apply", "--auto-approve"], ["rollback", "--auto-approve"]):
+                assert main(args) == ExitCode.ERROR
+                told = capsys.readouterr()
+                assert told.err.count("error: ") == 1, told
+                assert "Traceback" not in told.err
+                assert "bug in icemigrate" not in told.err
+                assert SECRET not in told.err + told.out
+        breaks_and_goes_on(lake, cable, capsys, monkeypatch)
+
+
+def test_an_object_store_that_goes_away_midway(
+    store: SeaweedFS,
+    spark_jvm: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from pyarrow.fs import S3FileSystem
+
+    S3FileSystem(
+        access_key=KEY, secret_key=SECRET, endpoint_override=store.s3, allow_bucket_creation=True
+    ).create_dir("plain")
+    with Cable(port_of(store.s3)) as cable:
+        environment = f"""\
+        catalog: {{name: lake_s3, type: sqlite, uri: {tmp_path}/catalog.db, warehouse: "s3://plain/wh"}}
+        storage:
+          endpoint: http://127.0.0.1:{cable.port}
+          path_style: true
+          region: us-east-1
+          access_key: "${{S3_ACCESS_KEY}}"
+          secret_key: "${{S3_SECRET_KEY}}"
+        """
+        kind = Kind("s3", environment, {"S3_ACCESS_KEY": KEY, "S3_SECRET_KEY": SECRET})
+        lake = lake_on(kind, spark_jvm, tmp_path, monkeypatch)
+        breaks_and_goes_on(lake, cable, capsys, monkeypatch)
+
+
+def port_of(address: str) -> int:
+    return int(address.rpartition(":")[2])
