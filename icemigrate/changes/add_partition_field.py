@@ -12,13 +12,13 @@ from icemigrate.changes.partition_terms import (
     named,
     source_id,
     spec_difference,
-    term_text,
 )
 from icemigrate.changes.statements import alter_table, reversible
 from icemigrate.model.names import Path
 from icemigrate.model.partitioning import Transform
 from icemigrate.model.spec_update import add_partition_field, replace_partition_field
 from icemigrate.model.table import Table
+from icemigrate.model.terms import term_text
 from icemigrate.sql.names import quote
 from icemigrate.sql.terms import transform_sql
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase
-from icemigrate.changes.sort_terms import OrderChange, SortTerm
+from icemigrate.changes.sort_terms import OrderChange
 from icemigrate.model.partitioning import accepts
 from icemigrate.model.table import DISTRIBUTION_PROPERTY, Table
+from icemigrate.model.terms import SortTerm
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from icemigrate.changes.base import Pair
-from icemigrate.model.names import Path, format_path
-from icemigrate.model.partitioning import PartitionField, Transform
+from icemigrate.model.names import Path
+from icemigrate.model.partitioning import PartitionField
 from icemigrate.model.table import Table
 from icemigrate.sql.names import quote
 from icemigrate.sql.terms import transform_sql
@@ -107,11 +107,3 @@ def source_id(table: Table, path: Path) -> int:
     field = table.schema.find(path)
     assert field is not None, f"no field {path}"
     return field.id
-
-
-def term_text(transform: Transform, source: Path) -> str:
-    """A term as a migration file has it: ``day(ts)``, ``bucket(16, id)``."""
-    if transform.name == "identity":
-        return format_path(source)
-    width = "" if transform.width is None else f"{transform.width}, "
-    return f"{transform.name}({width}{format_path(source)})"

@@ -11,32 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Change, Reversal, Statement, Subject
-from icemigrate.changes.partition_terms import source_id, term_text
+from icemigrate.changes.partition_terms import source_id
 from icemigrate.changes.statements import alter_table, reversible, set_properties, unset_properties
-from icemigrate.model.names import Path
-from icemigrate.model.partitioning import IDENTITY, Transform
 from icemigrate.model.schema import Schema
-from icemigrate.model.sorting import ASC, NULLS_FIRST, UNSORTED, SortField, SortOrder, default_null_order
+from icemigrate.model.sorting import UNSORTED, SortField, SortOrder
 from icemigrate.model.table import DISTRIBUTION_PROPERTY, Table
+from icemigrate.model.terms import SortTerm
 from icemigrate.sql.terms import sort_sql
-
-
-@dataclass(frozen=True, slots=True)
-class SortTerm:
-    """One term of an order, by the path that its source has when the change runs."""
-
-    source: Path
-    transform: Transform = IDENTITY
-    direction: str = ASC
-    null_order: str = NULLS_FIRST
-
-    def __str__(self) -> str:
-        text = term_text(self.transform, self.source)
-        if self.direction != ASC:
-            text += " desc"
-        if self.null_order != default_null_order(self.direction):
-            text += f" {self.null_order.replace('-', ' ')}"
-        return text
 
 
 def terms_of(order: SortOrder, schema: Schema) -> tuple[SortTerm, ...]:

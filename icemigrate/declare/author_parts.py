@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from icemigrate.declare.terms import format_partition, format_sort
+from icemigrate.declare.terms import format_partition
 from icemigrate.model import retention
 from icemigrate.model.names import Path, quote_name
 from icemigrate.model.partitioning import PartitionSpec, default_name
 from icemigrate.model.sorting import SortOrder
 from icemigrate.model.table import Ref
+from icemigrate.model.terms import SortTerm
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Field, List, Map, Struct, Type, is_nested, walk
 
@@ -85,7 +86,7 @@ def partition_terms(
 def sort_terms(order: SortOrder, paths: Mapping[int, Path]) -> list[str]:
     """The fields as terms; one whose source is gone is left out."""
     return [
-        format_sort(paths[f.source_ids[0]], f.transform, f.direction, f.null_order)
+        str(SortTerm(paths[f.source_ids[0]], f.transform, f.direction, f.null_order))
         for f in order.fields
         if f.source_ids[0] in paths and len(f.source_ids) == 1
     ]

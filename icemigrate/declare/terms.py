@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from icemigrate.diagnostics import did_you_mean
-from icemigrate.model.names import BadName, Path, format_path, parse_path, quote_name
+from icemigrate.model.names import BadName, Path, parse_path, quote_name
 from icemigrate.model.partitioning import IDENTITY, TIME_TRANSFORMS, Transform
 from icemigrate.model.sorting import ASC, DESC, NULLS_FIRST, NULLS_LAST, default_null_order
+from icemigrate.model.terms import SortTerm, term_text
 
 _TRANSFORMS = {name: name for name in ("identity", "bucket", "truncate", *TIME_TRANSFORMS)} | {
     name + "s": name for name in TIME_TRANSFORMS
@@ -46,16 +47,6 @@ class PartitionTerm:
     source: Path
     transform: Transform
     name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SortTerm:
-    """One entry of ``sort_by``, in the specification's words."""
-
-    source: Path
-    transform: Transform = IDENTITY
-    direction: str = ASC
-    null_order: str = NULLS_FIRST
 
 
 @lru_cache(maxsize=1024)
@@ -100,25 +91,8 @@ def parse_sort(text: str) -> SortTerm:
 
 def format_partition(source: Path, transform: Transform, name: str | None = None) -> str:
     """The term as text; :func:`parse_partition` reads it back."""
-    text = _format(source, transform)
+    text = term_text(transform, source)
     return text if name is None else f"{text} as {quote_name(name)}"
-
-
-def format_sort(source: Path, transform: Transform, direction: str, null_order: str) -> str:
-    """The term as text, without what goes without saying; :func:`parse_sort` reads it back."""
-    text = _format(source, transform) + (" desc" if direction == DESC else "")
-    if null_order == default_null_order(direction):
-        return text
-    return text + (" nulls first" if null_order == NULLS_FIRST else " nulls last")
-
-
-def _format(source: Path, transform: Transform) -> str:
-    column = format_path(source)
-    if transform == IDENTITY:
-        return column
-    if transform.width is not None:
-        return f"{transform.name}({transform.width}, {column})"
-    return f"{transform.name}({column})"
 
 
 def _transformed(text: str) -> tuple[Path, Transform, int]:

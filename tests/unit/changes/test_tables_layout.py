@@ -10,12 +10,12 @@ import pytest
 from icemigrate.changes import KINDS
 from icemigrate.changes.add_partition_field import AddPartitionField
 from icemigrate.changes.base import Change, Pair, Reversible, Sql
-from icemigrate.changes.sort_terms import SortTerm
 from icemigrate.diff import Difference, difference, unproved
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
 from icemigrate.model.sorting import DESC, NULLS_FIRST, NULLS_LAST, SortField, SortOrder
 from icemigrate.model.spec_update import drop_partition_field
 from icemigrate.model.table import DISTRIBUTION_PROPERTY, Table
+from icemigrate.model.terms import SortTerm
 from tests.build import field_at, ids, table, with_columns
 
 COLUMNS = "id: required long, ts: timestamp, kind: string, d: date"

@@ -6,14 +6,13 @@ import pytest
 
 from icemigrate.declare.terms import (
     PartitionTerm,
-    SortTerm,
     TermSyntaxError,
     format_partition,
-    format_sort,
     parse_partition,
     parse_sort,
 )
 from icemigrate.model.partitioning import IDENTITY, Transform
+from icemigrate.model.terms import SortTerm
 
 TS, DAY = ("ts",), Transform("day")
 
@@ -57,7 +56,7 @@ def test_partition_terms(text: str, term: PartitionTerm) -> None:
 )
 def test_sort_terms(text: str, term: SortTerm) -> None:
     assert parse_sort(text) == term
-    assert parse_sort(format_sort(term.source, term.transform, term.direction, term.null_order)) == term
+    assert parse_sort(str(term)) == term
 
 
 @pytest.mark.parametrize(
