@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from icemigrate.changes.base import Hazard, Reversible
+from icemigrate.changes.base import Reversible
 from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.merge import Conflict
 from icemigrate.plan import MigrationPlan, PlannedChange, TablePlan
@@ -81,10 +81,10 @@ def _migration(migration: MigrationPlan, with_statements: bool) -> Iterator[str]
     if migration.create_namespaces or recorded is not None:
         yield ""
     for table in migration.tables:
-        yield from _table(table, migration.unconsented, with_statements)
+        yield from _table(table, migration, with_statements)
 
 
-def _table(table: TablePlan, unconsented: tuple[Hazard, ...], with_statements: bool) -> Iterator[str]:
+def _table(table: TablePlan, migration: MigrationPlan, with_statements: bool) -> Iterator[str]:
     changes = list(table.changes())
     about = [words.count(len(changes), "change") if changes else "nothing to do"]
     about += _worst(changes)
@@ -94,7 +94,7 @@ def _table(table: TablePlan, unconsented: tuple[Hazard, ...], with_statements: b
     yield f"<details><summary>{words.table_symbol(table)} {label}: {', '.join(about)}</summary>"
     yield ""
     for change in changes:
-        yield from _change(change, unconsented)
+        yield from _change(change, migration)
     yield from (f"- note: {_text(note)}" for note in table.notes)
     for conflict in table.conflicts:
         yield from _conflict(conflict)
@@ -114,10 +114,10 @@ def _worst(changes: Iterable[PlannedChange]) -> Iterator[str]:
         yield "not reversible"
 
 
-def _change(change: PlannedChange, unconsented: tuple[Hazard, ...]) -> Iterator[str]:
+def _change(change: PlannedChange, migration: MigrationPlan) -> Iterator[str]:
     yield f"- **{_text(change.change.symbol)}** {_text(change.text)}"
     for hazard in change.hazards:
-        yield f"  - ⚠️ {_text(words.hazard_text(hazard, unconsented))}"
+        yield f"  - ⚠️ {_text(words.hazard_text(hazard, migration))}"
     yield f"  - {_text(words.reversal_text(change.reversal))}"
     yield from (f"  - {_text(line)}" for line in created_lines(change.change, None))
 

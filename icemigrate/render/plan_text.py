@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icemigrate.changes.base import Hazard, Reversible
+from icemigrate.changes.base import Reversible
 from icemigrate.merge import Conflict
 from icemigrate.plan import Direction, MigrationPlan, PlannedChange, Step, TablePlan
 from icemigrate.render import words
@@ -48,7 +48,7 @@ def _migration(migration: MigrationPlan, style: Style) -> Iterator[str]:
 def _table(table: TablePlan, migration: MigrationPlan, style: Style) -> Iterator[str]:
     yield f"{style.symbol(words.table_symbol(table))} {style.bold(words.one_line(words.table_label(table)))}"
     for step in table.steps:
-        yield from (f"{_INDENT * 2}{line}" for line in _step(step, migration.unconsented, style))
+        yield from (f"{_INDENT * 2}{line}" for line in _step(step, migration, style))
     for note in table.notes:
         yield f"{_INDENT * 2}{style.dim(f'note: {words.one_line(note)}')}"
     for conflict in table.conflicts:
@@ -57,20 +57,20 @@ def _table(table: TablePlan, migration: MigrationPlan, style: Style) -> Iterator
         yield f"{_INDENT * 2}{style.dim('nothing to do')}"
 
 
-def _step(step: Step, unconsented: tuple[Hazard, ...], style: Style) -> Iterator[str]:
+def _step(step: Step, migration: MigrationPlan, style: Style) -> Iterator[str]:
     for change in step.changes:
-        yield from _change(change, unconsented, style)
+        yield from _change(change, migration, style)
         yield from (f"{_INDENT * 2}{style.dim(line)}" for line in created_lines(change.change))
     for statement in step.statements:
         for line in words.visible(words.statement_text(statement)).splitlines():
             yield f"{_INDENT * 2}{style.dim(line)}"
 
 
-def _change(change: PlannedChange, unconsented: tuple[Hazard, ...], style: Style) -> Iterator[str]:
+def _change(change: PlannedChange, migration: MigrationPlan, style: Style) -> Iterator[str]:
     yield f"{style.symbol(change.change.symbol)} {words.change_text(change)}"
     for hazard in change.hazards:
-        paint = style.bad if hazard in unconsented else style.changed
-        yield f"{_INDENT}{paint(words.one_line(words.hazard_text(hazard, unconsented)))}"
+        paint = style.bad if hazard in migration.unconsented else style.changed
+        yield f"{_INDENT}{paint(words.one_line(words.hazard_text(hazard, migration)))}"
     paint = style.dim if change.reversal.answer is Reversible.YES else style.changed
     yield f"{_INDENT}{paint(words.one_line(words.reversal_text(change.reversal)))}"
 

@@ -125,9 +125,11 @@ def reversal_text(reversal: Reversal) -> str:
     return f"{reversal.answer.value}{between}{reversal.reason}"
 
 
-def hazard_text(hazard: Hazard, unconsented: Iterable[Hazard]) -> str:
-    """A hazard, its reason, and whether the file consents to it."""
-    consent = "not allowed by the file" if hazard in unconsented else "allowed"
+def hazard_text(hazard: Hazard, migration: MigrationPlan) -> str:
+    """A hazard, its reason, and whether the file consents to it; no file is asked about an undo."""
+    if migration.direction is Direction.ROLLBACK:
+        return f"{hazard.kind.value}: {hazard.reason}"
+    consent = "not allowed by the file" if hazard in migration.unconsented else "allowed"
     return f"{hazard.kind.value}, {consent}: {hazard.reason}"
 
 

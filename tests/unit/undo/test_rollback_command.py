@@ -77,3 +77,12 @@ def test_nothing_to_roll_back_is_fine(tmp_path: Path, capsys: pytest.CaptureFixt
     made.save()
     assert run(made, "rollback", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["rolled_back"] == []
+
+
+def test_no_file_allows_what_an_undo_destroys(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    project.write("0003_add.yaml", "{tables: [{name: db.t, columns: [{name: b, type: int}]}]}\n")
+    project.apply()
+    assert run(project, "rollback") == 64
+    out, _ = capsys.readouterr()
+    assert "destructive: the values of" in out
+    assert "allowed" not in out
