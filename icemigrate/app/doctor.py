@@ -176,16 +176,14 @@ class _Visit:
             known = "1 namespace" if len(namespaces) == 1 else f"{len(namespaces)} namespaces"
             self.say("catalog", "ok", f"{catalog.identity} answers, and shows {known}")
             with self.trying("storage"):
-                self._storage(chosen, catalog, namespaces)
+                self._storage(catalog, namespaces)
             with self.trying("history"):
                 self._history(chosen, catalog)
         finally:
             catalog.close()
         return capabilities
 
-    def _storage(
-        self, chosen: Environment, catalog: Catalog, namespaces: tuple[tuple[str, ...], ...]
-    ) -> None:
+    def _storage(self, catalog: Catalog, namespaces: tuple[tuple[str, ...], ...]) -> None:
         warehouse = catalog.settings.warehouse
         folder = None if warehouse is None else local_path(warehouse)
         if folder is not None:

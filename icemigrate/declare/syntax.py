@@ -14,7 +14,6 @@ _OPENED = {
     "while parsing a flow mapping": ("{", "}"),
     "while parsing a flow sequence": ("[", "]"),
 }
-_NEEDS_QUOTES = "@`%"
 
 
 @dataclass(frozen=True, slots=True)
