@@ -216,6 +216,7 @@ def spark_conf(settings: SparkSettings, located: jars.Jars) -> dict[str, str]:
         "spark.master": settings.master,
         "spark.sql.extensions": _EXTENSIONS,
         "spark.ui.showConsoleProgress": "false",
+        "spark.sql.variable.substitute": "false",  # else `${…}` in a quoted name is taken for a variable
         "spark.log.level": "WARN" if _debugging() else "ERROR",
         # Spark's own pattern misses Iceberg's `credential`.
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential",

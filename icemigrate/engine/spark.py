@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TRIES = 5
 """How often a commit is tried: with a writer that never stops, one in ten needed a second try."""
 
+_SUBSTITUTION = "spark.sql.variable.substitute"
 _NO_TABLE = "org.apache.iceberg.exceptions.NoSuchTableException"
 _UNSUPPORTED = "java.lang.UnsupportedOperationException"
 _EXISTS = "AlreadyExistsException"
@@ -39,6 +40,10 @@ class SparkEngine:
     def __init__(self, session: SparkSession, catalog_name: str) -> None:
         self._session = session
         self._catalog_name = catalog_name
+        # Spark puts values in for `${…}` anywhere in a statement, in quoted names and strings too: a column
+        # `${HOME}` would lose its name.  The setting is one of this session alone, and the session may be the
+        # user's own: it stays off there, since statements may run at any later moment.
+        session.conf.set(_SUBSTITUTION, "false")
 
     @property
     def session(self) -> SparkSession:

@@ -10,6 +10,8 @@ import pytest
 
 from icemigrate.engine.explain import explain, is_commit_conflict
 from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
+from icemigrate.engine.spark import SparkEngine
+from icemigrate.model.names import TableName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -224,3 +226,20 @@ def test_however_a_session_ended_another_may_follow(tmp_path: Path) -> None:
     assert fault.startswith("fault: Spark did not start: ")
     assert counts == ["0", "0", "0"]
     assert ended == "Spark's JVM has ended"
+
+
+def test_a_name_that_looks_like_a_variable_arrives(
+    spark: SparkSession, warehouse: Warehouse, namespace: str
+) -> None:
+    """Spark would put values in for ``${…}``, in quoted names and in strings too."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.variable.substitute", "true")  # as in a session that the user passes in
+    for key, value in warehouse.settings.catalog_conf.items():
+        session.conf.set(f"spark.sql.catalog.{warehouse.catalog}.{key}", value)
+    session.conf.set(f"spark.sql.catalog.{warehouse.catalog}", "org.apache.iceberg.spark.SparkCatalog")
+    engine = SparkEngine(session, warehouse.catalog)
+    column = "`${HOME}` int COMMENT '${env:HOME}'"
+    engine.sql(f"CREATE TABLE {warehouse.catalog}.{namespace}.t ({column}) USING iceberg")
+    table = engine.table(TableName((namespace,), "t"))
+    assert table is not None
+    assert [(f.name, f.doc) for f in table.schema.fields] == [("${HOME}", "${env:HOME}")]
