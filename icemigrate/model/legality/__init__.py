@@ -23,11 +23,15 @@ from icemigrate.model.legality.identifying import (
     identifiers_exist,
 )
 from icemigrate.model.legality.naming import (
+    names_are_printable,
+    names_have_no_blank_edges,
+    names_of_tables_fit,
     no_ambiguous_paths,
     no_duplicate_names,
     no_empty_structs,
     no_metadata_names,
     no_names_that_differ_in_case,
+    no_names_that_look_the_same,
     some_column,
 )
 from icemigrate.model.legality.ordered import sort_sources_can_be_sorted, sort_sources_exist
@@ -51,6 +55,10 @@ RULES: tuple[Rule, ...] = (
     some_column,
     no_duplicate_names,
     no_names_that_differ_in_case,
+    no_names_that_look_the_same,
+    names_are_printable,
+    names_have_no_blank_edges,
+    names_of_tables_fit,
     no_metadata_names,
     no_ambiguous_paths,
     no_empty_structs,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator
 
 from icemigrate.model.legality.breach import Breach, View, column
@@ -23,6 +25,12 @@ METADATA_COLUMNS = frozenset(
     }
 )
 """Columns that every Iceberg table has beside its own (``MetadataColumns`` of the Java library)."""
+
+
+MAX_BYTES = 255
+"""How long a part of a table's name may be, in UTF-8: it becomes a folder, and file systems end there."""
+
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def no_duplicate_names(view: View) -> Iterator[Breach]:
@@ -58,6 +66,88 @@ def no_names_that_differ_in_case(view: View) -> Iterator[Breach]:
                     "in case, which most engines do not tell apart",
                     "give one of them another name",
                 )
+
+
+def no_names_that_look_the_same(view: View) -> Iterator[Breach]:
+    """Names of one parent differ in more than how Unicode writes their letters (normal form NFC, UAX #15).
+
+    An accented letter is one character or two; nobody sees the difference, and some engines and file systems
+    do not keep it.
+    """
+    for path, fields in _siblings(view.table.schema.root):
+        seen: dict[str, str] = {}
+        for field in fields:
+            other = seen.setdefault(unicodedata.normalize("NFC", field.name), field.name)
+            if other != field.name:
+                yield Breach(
+                    "names-look-the-same",
+                    column((*path, field.name)),
+                    f"`{format_path((*path, field.name))}` is there twice, its letters written in different "
+                    f"ways of Unicode: {ascii(other)} and {ascii(field.name)}",
+                    "give one of them another name",
+                )
+
+
+def names_are_printable(view: View) -> Iterator[Breach]:
+    """No name has control characters, line breaks, or marks that turn the direction of writing.
+
+    Iceberg takes every text for a name.  Nobody can type such a one in a query, and where it is shown it
+    breaks the line or passes itself off as another (Unicode TR 36, "Bidirectional text spoofing").
+    """
+    for subject, name, what in _written(view):
+        if _UNPRINTABLE.search(name):
+            yield Breach(
+                "unprintable-name",
+                subject,
+                f"the name of {what} has characters that cannot be printed: {_escaped(name)}",
+                "write it with letters, digits and underscores",
+            )
+
+
+def names_have_no_blank_edges(view: View) -> Iterator[Breach]:
+    """No name begins or ends with a blank, or is nothing else.
+
+    Iceberg takes it, and nobody sees why a query does not find the column.
+    """
+    for subject, name, what in _written(view):
+        if name != name.strip() and not _UNPRINTABLE.search(name):
+            yield Breach(
+                "blank-edged-name",
+                subject,
+                f"the name of {what} begins or ends with a blank: {_escaped(name)}",
+                "write it without blanks at its edges",
+            )
+
+
+def names_of_tables_fit(view: View) -> Iterator[Breach]:
+    """No part of a table's name has more than 255 bytes: each becomes a folder in the warehouse."""
+    name = view.table.name
+    for part in (*name.namespace, name.name):
+        size = len(part.encode("utf-8", "surrogatepass"))
+        if size > MAX_BYTES:
+            yield Breach(
+                "name-too-long",
+                ("name",),
+                f"`{part[:20]}…` in the table's name has {size} bytes, more than {MAX_BYTES}",
+                "choose a shorter name",
+            )
+
+
+def _written(view: View) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Every name that somebody wrote, with its subject and what it is the name of."""
+    table = view.table.name
+    for part in table.namespace:
+        yield ("name",), part, "a namespace"
+    yield ("name",), table.name, "a table"
+    for path, field in view.walked:
+        yield column(path), field.name, "a column" if len(path) == 1 else "a field"
+    for partition in view.table.spec.live:
+        yield ("partition_by",), partition.name, "a partition field"
+
+
+def _escaped(name: str) -> str:
+    """A name in quotes, with escapes for whatever cannot be seen."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in f'"{name}"')
 
 
 def no_metadata_names(view: View) -> Iterator[Breach]:

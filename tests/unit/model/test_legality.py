@@ -8,6 +8,7 @@ import pytest
 
 from icemigrate.model.legality import RULES, Breach, problems
 from icemigrate.model.legality.defaults import fits
+from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import VOID, PartitionField, PartitionSpec, Transform
 from icemigrate.model.retention import ROW_COLUMN
 from icemigrate.model.sorting import SortField, SortOrder
@@ -79,12 +80,35 @@ def test_rules_are_promises() -> None:
         ("s: struct<Key: int, key: int>", "names-differ-by-case", ("columns", "s.key")),
         ("a: int, _pos: int", "metadata-column-name", ("columns", "_pos")),
         ("a: int, _Row_ID: int", "metadata-column-name", ("columns", "_Row_ID")),
+        ("a: int, `b\u202e`: int", "unprintable-name", ("columns", "`b\u202e`")),
+        ("s: struct<`x\x7f`: int>", "unprintable-name", ("columns", "s.`x\x7f`")),
+        ("a: int, ` b`: int", "blank-edged-name", ("columns", "` b`")),
+        ("s: struct<` `: int>", "blank-edged-name", ("columns", "s.` `")),
+        ("`\u00e9`: int, `e\u0301`: int", "names-look-the-same", ("columns", "`e\u0301`")),
         ("`a.b`: int, a: struct<b: int>", "ambiguous-path", ("columns", "a.b")),
     ],
 )
 def test_names(columns: str, rule: str, subject: tuple[str, ...]) -> None:
     breach = one(table(columns))
     assert (breach.rule, breach.subject, breach.is_warning) == (rule, subject, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        (TableName(("db",), "t" * 256), "name-too-long"),
+        (TableName(("é" * 128,), "t"), "name-too-long"),
+        (TableName(("d\nb",), "t"), "unprintable-name"),
+        (TableName(("db",), " "), "blank-edged-name"),
+    ],
+)
+def test_names_of_tables(name: TableName, rule: str) -> None:
+    breach = one(replace(table("a: int"), name=name))
+    assert (breach.rule, breach.subject) == (rule, ("name",))
+
+
+def test_long_names_of_tables_that_fit() -> None:
+    assert broken(replace(table("a: int"), name=TableName(("d" * 255,), "é" * 127))) == []
 
 
 def test_metadata_names_are_free_inside_structs() -> None:
