@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.engine.port import Engine
 from icemigrate.executor.work import foreseen
@@ -24,7 +25,8 @@ def intended(migration: MigrationPlan, engine: Engine, state: State) -> tuple[Un
     """
     tables, metadata = [], {}
     for plan in migration.tables:
-        found = engine.table(plan.name)
+        # Another table may have the name still, which an earlier plan of the migration takes from it.
+        found = None if _is_made(plan) else engine.table(plan.name)
         tables.append(_table(plan, found, state))
         location = None if found is None else engine.metadata_location(plan.name)
         if location is not None:
@@ -38,19 +40,23 @@ def finished(
     """The undo record with what was read back.
 
     :param undo: as it was written with the intent.
+    :param migration: its tables in the order of the record's.
     :param after: by the declared name in the table's plan.
     :param state: as declared after the migration.
     """
-    plans = {plan.declared: plan for plan in migration.tables}
     tables = (
         replace(
             table,
-            after=state.tables.get(table.declared) if plans[table.declared].wanted is not None else None,
-            actual_after=after[table.declared],
+            after=None if plan.wanted is None else state.tables.get(plan.declared),
+            actual_after=None if plan.wanted is None else after[plan.declared],
         )
-        for table in undo.tables
+        for table, plan in zip(undo.tables, migration.tables, strict=True)
     )
     return replace(undo, tables=tuple(tables))
+
+
+def _is_made(plan: TablePlan) -> bool:
+    return plan.formerly is None and any(isinstance(p.change, CreateTable) for p in plan.changes())
 
 
 def _table(plan: TablePlan, found: Table | None, state: State) -> TableUndo:
@@ -58,7 +64,7 @@ def _table(plan: TablePlan, found: Table | None, state: State) -> TableUndo:
     stays = plan.wanted is not None
     trash = [p.change.trash for p in plan.changes() if isinstance(p.change, DropTable)]
     return TableUndo(
-        declared_before=plan.formerly,
+        declared_before=plan.formerly if stays else plan.formerly or plan.declared,
         declared_after=plan.declared if stays else None,
         before=None if plan.formerly is None else state.tables.get(plan.formerly),
         after=None if plan.wanted is None else settle(plan.wanted, then),

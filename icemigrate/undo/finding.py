@@ -8,6 +8,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo
+from icemigrate.plan_table import CREATED_BY_PROPERTY
 
 Tables = Mapping[TableName, Table | None]
 
@@ -19,11 +20,19 @@ def find(undo: TableUndo, actual: Tables) -> Table | None:
     uuid = uuid_of(undo)
     for name in names:
         there = actual.get(name)
-        if there is not None and (uuid is None or there.uuid in (None, uuid)):
+        if there is not None and (_is_made_by(undo, there) if uuid is None else there.uuid in (None, uuid)):
             return there
     if uuid is None:
         return None
     return next((t for t in actual.values() if t is not None and t.uuid == uuid), None)
+
+
+def _is_made_by(undo: TableUndo, there: Table) -> bool:
+    """Of a migration that was cut short, what it made is told from others of the name by the mark it left."""
+    if undo.actual_before is not None or undo.actual_after is None:
+        return True
+    mark = undo.actual_after.properties.get(CREATED_BY_PROPERTY)
+    return mark is None or there.properties.get(CREATED_BY_PROPERTY) == mark
 
 
 def uuid_of(undo: TableUndo) -> str | None:

@@ -16,7 +16,7 @@ from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, TablePlan
-from icemigrate.plan_table import CREATED_BY_PROPERTY, trash_name
+from icemigrate.plan_table import CREATED_BY_PROPERTY, TRASH_NAMESPACE, trash_name
 from icemigrate.planner import Planned, settle
 from icemigrate.steps import as_steps
 from icemigrate.undo.altered import undo_altered
@@ -99,6 +99,8 @@ class _World:
         )
 
     def _advance(self, done: _Done) -> None:
+        if not done.plan.steps:
+            return  # whatever has that name keeps it
         self.actual[done.plan.name] = None
         if done.after is not None:
             self.actual[done.after.name] = done.after
@@ -114,7 +116,7 @@ class _World:
     def _made(self, table: TableUndo, version: str, there: Table | None) -> _Done:
         """A first mention: a table that the migration made goes into the trash, an adopted one stays."""
         declared = declared_now(table, self.state) or table.declared
-        if there is not None and there.name == trash_name(self.place.physical(declared), version):
+        if there is not None and there.name.namespace == (TRASH_NAMESPACE,):
             there = None  # an undo that was cut short got so far
         name = self.place.physical(declared) if there is None else there.name
         formerly = declared if declared in self.state.tables else None
@@ -126,6 +128,8 @@ class _World:
                 replace(plan, notes=("stays: it was there before the migration adopted it",)), there, None
             )
         trash = trash_name(there.name, version)
+        if self.options.apart and there.uuid is not None:
+            trash = TableName(trash.namespace, f"{trash.name}__{there.uuid[:8]}")
         change = DropTable(there.name, trash)
         found = [Found(change, there)]
         if self.actual.get(trash) is not None:
@@ -134,8 +138,13 @@ class _World:
                 declared,
                 (),
                 f"the trash holds another table as `{trash}`",
-                "empty the trash, or rename that table",
+                "empty the trash, or rename that table; `--partial` undoes the rest",
             )
+            if self.options.partial:
+                current = self.state.tables.get(declared)
+                return _Done(
+                    replace(plan, wanted=current, notes=(_stays(declared, problem),)), there, current
+                )
             return _Done(plan, there, None, (problem,))
         steps = tuple(as_steps(found, self.place.catalog_name))
         return _Done(replace(plan, steps=steps), change.apply(there), None)
@@ -160,17 +169,23 @@ class _World:
                 declared,
                 ("drop",),
                 f"`{declared}` cannot come back: the trash does not hold it any more{where}",
-                "bring its files back from a backup and register them, or leave it dropped",
+                "bring its files back from a backup and register them, or undo the rest: `--partial`",
             )
-            return _Done(plan, None, before, (problem,))
+            return self._stays_dropped(plan, None, before, problem)
         if there.name == name:
             return _Done(replace(plan, notes=("there already",)), there, before)
         if self.actual.get(name) is not None:
-            return _Done(plan, there, before, (_taken(declared, name),))
+            return self._stays_dropped(plan, there, before, _taken(declared, name))
         change = RenameTable(there.name, name)
         steps = tuple(as_steps([Found(change, there)], self.place.catalog_name))
         after = change.apply(there)
         return _Done(replace(plan, steps=steps), after, settle(before, after))
+
+    def _stays_dropped(self, plan: TablePlan, there: Table | None, before: Table, problem: Problem) -> _Done:
+        if not self.options.partial:
+            return _Done(plan, there, before, (problem,))
+        note = _stays(f"{plan.declared} being dropped", problem)
+        return _Done(replace(plan, wanted=None, notes=(note,)), there, None)
 
     def _altered(self, table: TableUndo, undo: Undo, there: Table | None) -> _Done:
         _, after = both_sides(table)
@@ -189,7 +204,12 @@ class _World:
             return _Done(replace(plan, conflicts=(conflict,)), None, self.state.tables.get(now))
         target, notes, conflicts = self._name(declared, there, expected, renamed)
         if target != there.name and self.actual.get(target) is not None:
-            return _Done(plan, there, self.state.tables.get(now), (_taken(declared, target),))
+            taken = _taken(declared, target)
+            if not self.options.partial:
+                return _Done(plan, there, self.state.tables.get(now), (taken,))
+            notes = [*notes, _stays(f"the name {there.name}", taken)]
+            declared, target = now, there.name
+            plan = replace(plan, declared=now)
         done = undo_altered(
             table,
             there,
@@ -241,11 +261,15 @@ class _Done:
     warnings: tuple[Problem, ...] = ()
 
 
+def _stays(what: object, problem: Problem) -> str:
+    return f"stays: {what}; {problem.message}"
+
+
 def _taken(declared: TableName, name: TableName) -> Problem:
     return Problem(
         "table-exists",
         declared,
         ("name",),
         f"`{name}` cannot have its name back: another table is called so now",
-        "move the other table away first",
+        "move the other table away first; `--partial` undoes the rest",
     )

@@ -24,11 +24,14 @@ class Options:
     :param partial: what cannot be undone stays, and the rest is undone.
     :param discard_new_data: rows written since a migration that changed rows are given up.
     :param metadata_only: the rows of a migration that changed rows stay as they are.
+    :param apart: what the migration made goes into the trash under a name that no other try uses, since
+        the file may be tried again under the same version.
     """
 
     partial: bool = False
     discard_new_data: bool = False
     metadata_only: bool = False
+    apart: bool = False
 
 
 PLAIN = Options()

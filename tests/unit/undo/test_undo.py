@@ -11,7 +11,7 @@ from icemigrate.model.schema_edits import remove_by_id
 from icemigrate.model.table import Table
 from icemigrate.model.types import Decimal, Field, Primitive
 from icemigrate.plan import Direction
-from icemigrate.undo import Options
+from icemigrate.undo import Options, Place, Undo, plan_undo
 from tests.undoing import Lake, columns, notes, problems
 
 CREATE = """
@@ -255,6 +255,92 @@ def test_a_renamed_table_that_somebody_renamed_again_is_a_conflict(lake: Lake) -
     lake.apply("0002", "{tables: [{name: db.u, renamed_from: db.t}]}")
     lake.by_hand(lambda t: replace(t, name=TableName.parse("db.w")), "db.u")
     assert problems(lake.undo("0002")) == ["db.u:name"]
+
+
+NEW_UNDER_THE_OLD_NAME = """
+    tables:
+      - {name: db.v, renamed_from: db.t}
+      - {name: db.t, columns: [{name: z, type: int}]}
+"""
+
+
+def test_a_new_table_under_a_name_that_the_same_file_freed_goes_first(lake: Lake) -> None:
+    before = lake.table()
+    lake.apply("0002", NEW_UNDER_THE_OLD_NAME)
+    made = next(t for t in lake.record("0002").tables if t.declared_before is None)
+    assert made.actual_before is None
+    lake.rollback("0002")
+    assert lake.names() == {"db.t", "icemigrate_trash.db__t__0002"}
+    assert lake.table() == before
+    assert set(lake.state.tables) == {TableName.parse("db.t")}
+    assert columns(lake.table("icemigrate_trash.db__t__0002")) == ["z#1"]
+
+
+def test_of_a_file_that_was_cut_short_before_it_made_anything_the_old_table_stays(lake: Lake) -> None:
+    before, state = lake.table(), lake.state
+    lake.apply("0002", NEW_UNDER_THE_OLD_NAME)
+    record, after = lake.record("0002"), lake.state
+    tables = (replace(t, actual_after=replace(t.actual_after, uuid=None)) for t in record.tables)  # type: ignore[type-var]
+    cut = replace(record, tables=tuple(replace(t, after=replace(t.after, uuid=None)) for t in tables))  # type: ignore[type-var]
+    undo = Undo("0002", "", "", cut, {t.declared: Evidence() for t in cut.tables})
+    planned = plan_undo([undo], after, {before.name: before}, Place("market", "local"))
+    assert problems(planned) == []
+    assert not list(planned.migrations[0].changes())
+    assert set(planned.state.tables) == set(state.tables)
+
+
+REST = "- {name: db.r, columns: [{name: y, type: int}]}"
+
+
+def _partial(lake: Lake, rule: str) -> list[str]:
+    """Take version 2 back in part; what is said to stay."""
+    assert problems(lake.undo("0002")) == [rule]
+    planned = lake.rollback("0002", options=Options(partial=True))
+    assert "db.r" not in lake.names()
+    assert {a.version.text: a.standing for a in lake.history.applied}["0002"] == "held"
+    return [note for note in notes(planned) if note.startswith("stays: ")]
+
+
+def test_partial_leaves_a_table_dropped_whose_trash_was_emptied(lake: Lake) -> None:
+    lake.apply("0002", f"{{allow: [destructive], tables: [{{name: db.t, drop: true}}, {REST[2:]}]}}")
+    del lake.engine.tables[TableName.parse("icemigrate_trash.db__t__0002")]
+    (note,) = _partial(lake, "trash-emptied")
+    assert note.startswith("stays: db.t being dropped; ")
+    assert lake.state.tables == {}
+
+
+def test_partial_leaves_a_table_dropped_whose_name_is_taken(lake: Lake) -> None:
+    lake.apply("0002", f"{{allow: [destructive], tables: [{{name: db.t, drop: true}}, {REST[2:]}]}}")
+    trashed = lake.table("icemigrate_trash.db__t__0002")
+    other = replace(trashed, name=TableName.parse("db.t"), uuid="other")
+    lake.engine.tables[other.name] = other
+    (note,) = _partial(lake, "table-exists")
+    assert note.startswith("stays: db.t being dropped; ")
+    assert lake.table() == other
+    assert lake.state.tables == {}
+
+
+def test_partial_leaves_a_name_that_is_taken_and_undoes_the_rest_of_the_table(lake: Lake) -> None:
+    lake.apply(
+        "0002",
+        f"{{tables: [{{name: db.u, renamed_from: db.t, columns: [{{name: d, type: long}}]}}, {REST[2:]}]}}",
+    )
+    other = replace(lake.table("db.u"), name=TableName.parse("db.t"), uuid="other")
+    lake.engine.tables[other.name] = other
+    (note,) = _partial(lake, "table-exists")
+    assert note.startswith("stays: the name db.u; ")
+    assert columns(lake.table("db.u")) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
+    assert set(lake.state.tables) == {TableName.parse("db.u")}
+
+
+def test_partial_leaves_a_table_whose_place_in_the_trash_is_taken(lake: Lake) -> None:
+    lake.apply("0002", f"{{tables: [{{name: db.n, columns: [{{name: y, type: int}}]}}, {REST[2:]}]}}")
+    trash = TableName.parse("icemigrate_trash.db__n__0002")
+    lake.engine.tables[trash] = replace(lake.table(), name=trash, uuid="other")
+    (note,) = _partial(lake, "trash-taken")
+    assert note.startswith("stays: db.n; ")
+    assert "db.n" in lake.names()
+    assert set(lake.state.tables) == {TableName.parse("db.t"), TableName.parse("db.n")}
 
 
 def test_several_versions_go_back_one_after_another(lake: Lake) -> None:
