@@ -47,6 +47,7 @@ class Surroundings:
     :param default_location: where the catalog puts a table of this name.
     :param overwrite: facts (``table:subject``) that are set whatever they are now.
     :param adjust: what the environment adds to a declared table (overrides of properties, location).
+    :param begun: versions that the history knows a run of that has no outcome yet.
     :param partitions_by_first_column: whether the catalog takes that in a ``CREATE TABLE``.
     :param are_statements_read: whether anybody reads the statements; without them nothing can be carried out.
     """
@@ -59,6 +60,7 @@ class Surroundings:
     default_location: Callable[[TableName], str | None] = lambda name: None
     overwrite: frozenset[str] = frozenset()
     adjust: Callable[[Table], Table] = lambda table: table
+    begun: frozenset[str] = frozenset()
     partitions_by_first_column: bool = True
     are_statements_read: bool = True
 
@@ -159,22 +161,37 @@ def _first_mention(
         change = CreateTable(case.name, made, _partition_afterwards(made, case.surroundings))
         after = change.apply(blank)
         return _judge(case, case.plan(case.name, [Found(change, blank)]), [Found(change, blank)], after, None)
-    if there.properties.get(CREATED_BY_PROPERTY) == owner:
+    mark = there.properties.get(CREATED_BY_PROPERTY)
+    if mark == owner and case.version in case.surroundings.begun:
         # Tags and branches that nobody declared, such as the mark of that run, are none of this.
         refs = {name: ref for name, ref in there.refs.items() if name in goal.refs}
         nothing = replace(there, schema=Schema(), properties={}, refs=refs)
         merged = merge(nothing, goal, there, case.wanted.positions, case.surroundings.overwrite)
         return _alter(case, there, merged, there.name, [], ["created by an earlier run that was cut short"])
-    if not case.wanted.adopt:
-        problem = Problem(
-            "table-exists",
+    if case.wanted.adopt:
+        return _adopt(case, goal, there)
+    return Outcome(case.plan(case.name), there, (_in_the_way(case, mark),))
+
+
+def _in_the_way(case: _Case, mark: str | None) -> Problem:
+    """A table that exists, and that nothing in the history accounts for."""
+    if mark is not None and mark.startswith(f"{case.surroundings.project}/"):
+        # To plan it as a run that was cut short would play migrations over rows that have seen them.
+        return Problem(
+            "history-lost",
             case.wanted.name,
             ("name",),
-            f"table `{case.name}` exists already, and no migration made it",
-            "write `adopt: true` to take it in as it is, or choose another name",
+            f"table `{case.name}` was made by `{mark}` of this project, and the history knows nothing of it",
+            "bring the project's history table back (`history:` in the project file names it), or take the "
+            "table in as it is with `adopt: true`",
         )
-        return Outcome(case.plan(case.name), there, (problem,))
-    return _adopt(case, goal, there)
+    return Problem(
+        "table-exists",
+        case.wanted.name,
+        ("name",),
+        f"table `{case.name}` exists already, and no migration made it",
+        "write `adopt: true` to take it in as it is, or choose another name",
+    )
 
 
 def _partition_afterwards(made: Table, surroundings: Surroundings) -> bool:
@@ -223,7 +240,7 @@ def _known(case: _Case, goal: Table, base: Table, actual: Mapping[TableName, Tab
     notes: list[str] = []
     if old_name != case.name:
         target = actual.get(case.name)
-        if there is None and target is not None and _same_table(base, target):
+        if target is not None and _is_renamed(base, there, target):
             there = target
             notes.append(f"renamed already: {old_name} → {case.name}")
             old_name = case.name
@@ -240,6 +257,13 @@ def _known(case: _Case, goal: Table, base: Table, actual: Mapping[TableName, Tab
     base = replace(base, name=case.name)
     merged = merge(base, goal, there, case.wanted.positions, case.surroundings.overwrite)
     return _alter(case, there, merged, old_name, found, notes)
+
+
+def _is_renamed(base: Table, there: Table | None, target: Table) -> bool:
+    """Whether the table has its new name already; another one may stand under the old name by now."""
+    if there is None:
+        return _same_table(base, target)
+    return base.uuid is not None and base.uuid == target.uuid != there.uuid
 
 
 def _same_table(base: Table, there: Table) -> bool:

@@ -22,7 +22,7 @@ from icemigrate.plan_table import Surroundings
 from icemigrate.planner import FoldedMigration, Pending, plan_migrations
 from tests.shared_cases import Case
 
-AROUND = Surroundings("cases", "lake", namespaces=frozenset({("db",)}))
+AROUND = Surroundings("cases", "lake", namespaces=frozenset({("db",)}), begun=frozenset({"0002"}))
 CANNOT_BE_WRITTEN = frozenset({"TY-26"})
 """A changed initial default has no words in a migration; it is put to the planner as a value."""
 _BY_HAND: Mapping[str, Mapping[str, Any]] = {

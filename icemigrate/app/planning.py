@@ -75,8 +75,10 @@ def plan_in(
     as_mistakes(stands.mistakes)
     as_mistakes(tuple(d for found in stands.squashes for d in other_state(history, found)))
     pending, squashes = stands.pending, stands.squashes
+    beyond: tuple[str, ...] = ()
     if to is not None:
         last = known_version(files, to, "--to")
+        beyond = tuple(f.version.text for f in pending if f.version.number > last)
         pending = tuple(f for f in pending if f.version.number <= last)
         squashes = tuple(f for f in squashes if f.file.version.number <= last)
     again = None if redo is None else find_redo(history, files, redo)
@@ -95,7 +97,9 @@ def plan_in(
     result = given.plan(facts)
     if strict:
         _refuse_idle(given, facts)
-    return PlanResult(result.plan, (*result.diagnostics, *notes(history)))
+    held = tuple(m.version for m in stands.migrations if m.state == "held")
+    whole = replace(result.plan, to=to, beyond=beyond, held=held)
+    return PlanResult(whole, (*result.diagnostics, *notes(history)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ class _Given:
                 default_location=world.catalog.default_location,
                 overwrite=overwrite,
                 adjust=world.names.adjust,
+                begun=frozenset(intent.version.text for intent in self.history.intents),
                 partitions_by_first_column=world.catalog.capabilities.partitions_by_first_column,
             ),
         )

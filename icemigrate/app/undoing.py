@@ -95,7 +95,7 @@ def inverse(
     """
 
     def plan(record: UndoRecord) -> MigrationPlan:
-        undoing = Undoing(world, lambda: engine)
+        undoing = Undoing(world, lambda: engine, Options(apart=True))
         version = Version(record.version, "", "", record)
         (migration,) = undoing.plan([version], state_after(record, state())).migrations
         return migration

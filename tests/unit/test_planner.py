@@ -32,6 +32,8 @@ AROUND = Surroundings(
 CREATE = "tables: [{name: db.t, columns: [{name: id, type: long}, {name: v, type: int}]}]"
 TABLE = table("id: long, v: int")
 ADD = "tables: [{name: db.t, columns: [{name: note, type: string}]}]"
+BEGUN = replace(AROUND, begun=frozenset({"0007"}))
+"""The history knows a run of the migration that has no outcome."""
 
 
 def known(*tables: Table, former: frozenset[TableName] = frozenset()) -> State:
@@ -119,8 +121,20 @@ def test_a_table_that_is_there_and_not_adopted_is_refused() -> None:
 
 
 def test_one_that_another_version_made_is_no_rest_of_ours() -> None:
-    there = replace(TABLE, properties={CREATED_BY_PROPERTY: "market/0006"})
-    assert [p.rule for p in plan(CREATE, actual={NAME: there}).problems] == ["table-exists"]
+    there = replace(TABLE, properties={CREATED_BY_PROPERTY: "another/0007"})
+    assert [p.rule for p in plan(CREATE, actual={NAME: there}, around=BEGUN).problems] == ["table-exists"]
+
+
+@pytest.mark.parametrize("version", ["0006", "0007"])
+def test_a_table_of_ours_that_the_history_knows_nothing_of_tells_that_the_history_is_lost(
+    version: str,
+) -> None:
+    there = replace(TABLE, properties={CREATED_BY_PROPERTY: f"market/{version}"})
+    migration = plan(CREATE, actual={NAME: there})
+    (problem,) = migration.problems
+    assert (problem.rule, problem.subject) == ("history-lost", ("name",))
+    assert f"`market/{version}`" in problem.message
+    assert kinds(only(migration)) == []
 
 
 # A creation that was cut short
@@ -161,7 +175,7 @@ def _whole() -> Table:
 def test_a_creation_that_was_cut_short_is_finished(undone: dict[str, object], left: list[str]) -> None:
     whole = _whole()
     half = replace(whole, **undone)  # type: ignore[arg-type]
-    migration = plan(FULL, actual={NAME: half})
+    migration = plan(FULL, actual={NAME: half}, around=BEGUN)
     assert migration.ready
     assert kinds(only(migration)) == left
     assert only(migration).notes[0] == "created by an earlier run that was cut short"
