@@ -163,6 +163,9 @@ class Plan:
     :param base: the declared state that the history held.
     :param overwrite: facts that are set whatever the catalog has.
     :param redo: the held version that it applies again; ``None`` where it applies what is pending.
+    :param to: the last version that was asked for; ``None`` for all.
+    :param beyond: pending versions that were not asked for.
+    :param held: versions that were rolled back and wait for ``redo``.
     """
 
     project: str
@@ -176,6 +179,9 @@ class Plan:
     overwrite: frozenset[str] = frozenset()
     tool_version: str = ""
     redo: str | None = None
+    to: str | None = None
+    beyond: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:

@@ -17,9 +17,11 @@ from icemigrate.plan import PLAN_FORMAT, Plan
 
 # Beside the plan itself; what `plan --format json` adds of these, `apply` passes over.
 _FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics"})
+# What every saved plan has, or else there would be nothing to do where a part of the file is gone.
+_ALWAYS = ("migrations", "base")
 _WIDEST = 100
 """How much of a value is shown of a difference, in characters."""
-_REMAKE = "make it anew and have it reviewed: icemigrate plan --out FILE"
+REMAKE = "make it anew and have it reviewed: icemigrate plan --out FILE"
 
 
 def _dump_change(change: Change) -> dict[str, Any]:
@@ -51,7 +53,8 @@ _CODEC = Codec(
 
 def dump(plan: Plan) -> dict[str, Any]:
     """The plan as JSON (``schemas/plan.schema.json``); :func:`load` gives an equal plan back."""
-    return {"plan_format": PLAN_FORMAT, **_CODEC.encode(plan)}
+    always = {key: _CODEC.encode(getattr(plan, key)) for key in _ALWAYS}
+    return {"plan_format": PLAN_FORMAT, **always, **_CODEC.encode(plan)}
 
 
 def dumps(plan: Plan) -> str:
@@ -67,6 +70,8 @@ def load(saved: Any) -> Plan:
     """
     if not isinstance(saved, Mapping) or "plan_format" not in saved:
         raise BadJson("it has no `plan_format`")
+    if missing := [key for key in _ALWAYS if key not in saved]:
+        raise BadJson(f"it has no `{missing[0]}`")
     if saved["plan_format"] != PLAN_FORMAT:
         raise IcemigrateError(
             f"the plan is of format {saved['plan_format']}, this icemigrate reads format {PLAN_FORMAT}",
@@ -85,7 +90,7 @@ def loads(text: str, source: str) -> Plan:
     try:
         return load(json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise IcemigrateError(f"{source} is not a saved plan: {error}", _REMAKE) from error
+        raise IcemigrateError(f"{source} is not a saved plan: {error}", REMAKE) from error
 
 
 def require_fresh(saved: Plan, now: Plan) -> None:
@@ -101,11 +106,11 @@ def require_fresh(saved: Plan, now: Plan) -> None:
         raise StalePlan(
             f"the plan was made for project `{saved.project}` in environment `{saved.environment}` "
             f"({saved.catalog}), not for `{now.project}` in `{now.environment}` ({now.catalog})",
-            _REMAKE,
+            REMAKE,
         )
     difference = _differences(_comparable(saved), _comparable(now))
     if difference:
-        raise StalePlan(f"the plan is stale; since it was made, this changed:\n{difference}", _REMAKE)
+        raise StalePlan(f"the plan is stale; since it was made, this changed:\n{difference}", REMAKE)
 
 
 def _comparable(plan: Plan) -> dict[str, Any]:

@@ -190,6 +190,7 @@ class ApplyResult:
 
     :param applied: versions in the order in which they were applied; none where there was nothing to do.
     :param elapsed_ms: from the first statement to the last record.
+    :param to: where there was nothing to do, as in :class:`~icemigrate.plan.Plan`; so are the next two.
     """
 
     project: str
@@ -197,6 +198,9 @@ class ApplyResult:
     applied: tuple[str, ...]
     elapsed_ms: int
     notes: tuple[str, ...] = ()
+    to: str | None = None
+    beyond: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,9 @@ def apply(
     :raises EngineError: Java, Spark or a statement failed.
     """
     if plan.is_empty:
-        return ApplyResult(project.name, plan.environment, (), 0)
+        return ApplyResult(
+            project.name, plan.environment, (), 0, to=plan.to, beyond=plan.beyond, held=plan.held
+        )
     with opened(project, plan.environment) as world:
         # Once before Spark's start, for whoever would wait for nothing.
         require_ready(_again(world, plan))
@@ -78,7 +80,8 @@ def _again(world: Opened, plan: Plan) -> PlanResult:
     history = world.history()
     loaded = load_unapplied(world.project, history.applied)
     as_mistakes(loaded.diagnostics)
-    last = plan.migrations[-1].version if plan.migrations else None
+    # Files that came behind its last one make it no other plan; an empty one says that there is nothing.
+    last = plan.migrations[-1].version if plan.migrations else plan.to
     there = {f.version.text for f in loaded.files}
     fresh = plan_in(
         world,
@@ -90,8 +93,6 @@ def _again(world: Opened, plan: Plan) -> PlanResult:
         strict=False,
         redo=plan.redo,
     )
-    if plan.is_empty and not fresh.is_empty:
-        return PlanResult(plan)
     require_fresh(plan, fresh.plan)
     return fresh
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from icemigrate.errors import IcemigrateError
 from icemigrate.plan import Plan
-from icemigrate.plan_file import loads
+from icemigrate.plan_file import REMAKE, loads
 from icemigrate.render.formats import render
 from icemigrate.results import PlanResult
 
@@ -34,9 +34,10 @@ def saved_plan(path: Path) -> Plan:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise IcemigrateError(f"`{path}` cannot be read: {_why(error)}") from error
+        hint = "name a file that was written by: icemigrate plan --out FILE"
+        raise IcemigrateError(f"`{path}` cannot be read: {_why(error)}", hint) from error
     except UnicodeDecodeError as error:
-        raise IcemigrateError(f"`{path}` is not a saved plan: it is no text in UTF-8") from error
+        raise IcemigrateError(f"`{path}` is not a saved plan: it is no text in UTF-8", REMAKE) from error
     return loads(text, f"`{path}`")
 
 

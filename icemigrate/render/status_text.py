@@ -108,7 +108,7 @@ def apply_text(result: ApplyResult, style: Style) -> str:
     """What was applied."""
     lines = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
     if not result.applied:
-        lines.append("Nothing to apply: every migration file is applied.")
+        lines.append(words.nothing_line(result))
     else:
         what = words.count(len(result.applied), "migration")
         lines.append(

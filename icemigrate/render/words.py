@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from icemigrate.changes.base import Hazard, Reversal, Reversible, Sql, Statement
 from icemigrate.merge import Conflict
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, TablePlan
+from icemigrate.results import ApplyResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def listed(parts: Iterable[str]) -> str:
 def summary_line(plan: Plan) -> str:
     """A plan in one line."""
     if plan.is_empty:
-        return "Nothing to apply: every migration file is applied."
+        return nothing_line(plan)
     s = summarise(plan)
     title = "Rollback" if plan.direction is Direction.ROLLBACK else "Plan"
     line = (
@@ -75,6 +76,18 @@ def summary_line(plan: Plan) -> str:
         f"{s.conditional} reversible on a condition" if s.conditional else "",
     ]
     return "; ".join([line, *filter(None, asides)]) + "."
+
+
+def nothing_line(found: Plan | ApplyResult) -> str:
+    """That there is nothing to apply, and what is not applied all the same."""
+    parts = []
+    if found.beyond:
+        verb = "is" if len(found.beyond) == 1 else "are"
+        parts.append(f"{count(len(found.beyond), 'migration')} {verb} pending beyond it")
+    parts += [f"{version} is held: `apply --redo {version}` applies it" for version in found.held]
+    if found.beyond:
+        return f"Nothing to apply up to {found.to}; {'; '.join(parts)}."
+    return f"Nothing to apply: {'; '.join(parts) or 'every migration file is applied'}."
 
 
 def obstacles_line(plan: Plan) -> str | None:

@@ -172,3 +172,17 @@ def test_what_is_there_for_readers_alone_is_passed_over() -> None:
 
 def test_every_kind_has_a_name_of_its_own() -> None:
     assert len({kind.kind for kind in KINDS}) == len(KINDS)
+
+
+@pytest.mark.parametrize("key", ["migrations", "base"])
+def test_a_file_without_a_part_of_the_plan_is_none(key: str) -> None:
+    """Else it would be an empty plan, and nothing would be done without a word."""
+    saved = {k: v for k, v in dump(Plan("p", "e", "c", "n")).items() if k != key}
+    with pytest.raises(IcemigrateError, match=f"it has no `{key}`"):
+        loads(json.dumps(saved), "plan.json")
+
+
+def test_an_empty_plan_is_stale_where_something_is_pending() -> None:
+    empty = replace(plan(), migrations=(), based_on={})
+    with pytest.raises(StalePlan, match="file of 0002, checksum: nothing"):
+        require_fresh(empty, plan())

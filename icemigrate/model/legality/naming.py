@@ -83,7 +83,7 @@ def no_names_that_look_the_same(view: View) -> Iterator[Breach]:
                     "names-look-the-same",
                     column((*path, field.name)),
                     f"`{format_path((*path, field.name))}` is there twice, its letters written in different "
-                    f"ways of Unicode: {ascii(other)} and {ascii(field.name)}",
+                    f"ways of Unicode: {other!a} and {field.name!a}",
                     "give one of them another name",
                 )
 

@@ -117,7 +117,15 @@ def test_colour_is_in_the_text_only_where_it_is_wanted() -> None:
 
 
 def test_an_empty_plan_says_so() -> None:
-    assert summary_line(Plan("p", "e", "c", "n")) == "Nothing to apply: every migration file is applied."
+    nothing = Plan("p", "e", "c", "n")
+    assert summary_line(nothing) == "Nothing to apply: every migration file is applied."
+    assert summary_line(replace(nothing, to="0001", beyond=("0002", "0004"), held=("0003",))) == (
+        "Nothing to apply up to 0001; 2 migrations are pending beyond it; "
+        "0003 is held: `apply --redo 0003` applies it."
+    )
+    assert summary_line(replace(nothing, to="0003", held=("0003",))) == (
+        "Nothing to apply: 0003 is held: `apply --redo 0003` applies it."
+    )
 
 
 def test_json_fits_its_schema_and_is_the_plan() -> None:
