@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,13 +23,16 @@ from icemigrate.sql.names import namespace_sql, table_sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TRIES = 5
-"""How often a commit is tried: with a writer that never stops, one in ten needed a second try."""
+TRIES = 20
+"""How often a commit is tried: two writers that never stop come in between five times running."""
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
+_LONGEST_PAUSE_S = 0.1
+
 _NO_TABLE = "org.apache.iceberg.exceptions.NoSuchTableException"
 _UNSUPPORTED = "java.lang.UnsupportedOperationException"
 _EXISTS = "AlreadyExistsException"
+_MADE_MEANWHILE = ("duplicate column name", "already exists")
 
 
 class SparkEngine:
@@ -84,21 +89,27 @@ class SparkEngine:
         self._refresh(name)
 
     def sql(self, text: str) -> None:
-        """Run one statement."""
+        """Run one statement; again, where another writer's commit came between its reading and its own."""
         with explained():
-            self._session.sql(text)
+            for attempt in range(1, TRIES + 1):
+                try:
+                    self._session.sql(text)
+                    break
+                except Exception as error:  # known by its Java cause alone
+                    # Iceberg tries appends again by itself, but no change of a schema.
+                    if not is_commit_conflict(error) or attempt == TRIES:
+                        raise
 
     def create_namespace(self, namespace: tuple[str, ...]) -> None:
         """Make a namespace, unless it is there."""
+        text = f"CREATE NAMESPACE IF NOT EXISTS {namespace_sql(self._catalog_name, namespace)}"
         with explained():
             try:
-                self._session.sql(
-                    f"CREATE NAMESPACE IF NOT EXISTS {namespace_sql(self._catalog_name, namespace)}"
-                )
+                self._session.sql(text)
             except Exception as error:  # known by its Java cause alone
-                # Catalogs leak this when two make the same namespace at once.
+                # Of several who make it at once, some are told that it exists, or of a database's own key.
                 if not any(_EXISTS in cause.kind for cause in causes(error)):
-                    raise
+                    self._session.sql(text)
 
     def table(self, name: TableName) -> Table | None:
         """The table as it is now; ``None`` where there is none."""
@@ -120,6 +131,7 @@ class SparkEngine:
                 except Exception as error:  # known by its Java cause alone
                     if not is_commit_conflict(error) or attempt == TRIES:
                         raise
+                    time.sleep(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311 (nothing secret)
         raise AssertionError("the last try either commits or raises")
 
     def _try_commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
@@ -230,7 +242,13 @@ class SparkEngine:
         """Iceberg's own catalog below Spark's, of whatever kind it is."""
         self._activate()
         load = self._iceberg.spark.Spark3Util.loadIcebergCatalog
-        return load(self._session._jsparkSession, self._catalog_name)
+        try:
+            return load(self._session._jsparkSession, self._catalog_name)
+        except Exception as error:  # known by its Java cause alone
+            # Of several who open a new SQL catalog at once, all but one find its tables half made.
+            if not any(text in cause.message for cause in causes(error) for text in _MADE_MEANWHILE):
+                raise
+            return load(self._session._jsparkSession, self._catalog_name)
 
     def _activate(self) -> None:
         """Make the session the thread's active one: that one's settings are asked for a catalog, whichever
