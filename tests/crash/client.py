@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 # Whoever is forked from here has imported it all.
-import pyarrow  # noqa: F401
+import pyarrow  # type: ignore[import-untyped]  # noqa: F401
 import pyiceberg.catalog.sql  # noqa: F401
 import pyspark.sql  # noqa: F401
 from py4j.clientserver import JavaClient

@@ -97,7 +97,7 @@ def set_up(world: World) -> Stage:
 
 
 def append(reader: SqlCatalog, table: str, **columns: list[Any]) -> None:
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
 
     loaded = reader.load_table(("shop", table))
     loaded.append(pa.table(columns, schema=loaded.schema().as_arrow()))

@@ -54,8 +54,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
         as_root("umount", "-l", folder)
 
 
-@pytest.mark.parametrize("harm", ["full", "read-only"])
-@pytest.mark.parametrize("changes", [0, 3])
+@pytest.mark.parametrize(("harm", "changes"), [("full", 0), ("full", 3), ("read-only", 3)])
 def test_a_warehouse_that_is_full_or_read_only(
     gateway: Gateway, tmp_path: Path, harm: str, changes: int
 ) -> None:
@@ -235,33 +234,6 @@ def test_a_rest_catalog_that_goes_away_midway_and_a_credential_that_expired(
                 assert "Traceback" not in told.err
                 assert "bug in icemigrate" not in told.err
                 assert SECRET not in told.err + told.out
-        breaks_and_goes_on(lake, cable, capsys, monkeypatch)
-
-
-def test_an_object_store_that_goes_away_midway(
-    store: SeaweedFS,
-    spark_jvm: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from pyarrow.fs import S3FileSystem
-
-    S3FileSystem(
-        access_key=KEY, secret_key=SECRET, endpoint_override=store.s3, allow_bucket_creation=True
-    ).create_dir("plain")
-    with Cable(port_of(store.s3)) as cable:
-        environment = f"""\
-        catalog: {{name: lake_s3, type: sqlite, uri: {tmp_path}/catalog.db, warehouse: "s3://plain/wh"}}
-        storage:
-          endpoint: http://127.0.0.1:{cable.port}
-          path_style: true
-          region: us-east-1
-          access_key: "${{S3_ACCESS_KEY}}"
-          secret_key: "${{S3_SECRET_KEY}}"
-        """
-        kind = Kind("s3", environment, {"S3_ACCESS_KEY": KEY, "S3_SECRET_KEY": SECRET})
-        lake = lake_on(kind, spark_jvm, tmp_path, monkeypatch)
         breaks_and_goes_on(lake, cable, capsys, monkeypatch)
 
 
