@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from icemigrate.merge.facts import Conflict, Fact
+from icemigrate.merge.notes import done_notes
 from icemigrate.merge.rebind import rebind, rebind_by_path
 from icemigrate.merge.tables import Merged, merge, spec_key
 from icemigrate.merge.touched import TouchedFact, shared, touched
@@ -12,6 +13,7 @@ __all__ = [
     "Fact",
     "Merged",
     "TouchedFact",
+    "done_notes",
     "merge",
     "rebind",
     "rebind_by_path",

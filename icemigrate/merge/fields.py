@@ -130,16 +130,14 @@ def _kind(type_: Type) -> str:
     return type(type_).__name__ if is_nested(type_) else primitive_text(type_)
 
 
+ASPECTS = ("name", "type", "required", "description", "initial_default", "default")
+"""The keys of :func:`aspects`."""
+
+
 def aspects(f: Field) -> dict[str, Any]:
     """What can be said of one field, what lies below it left out."""
-    return {
-        "name": f.name,
-        "type": _kind(f.type),
-        "required": f.required,
-        "description": f.doc,
-        "initial_default": f.initial_default,
-        "default": f.write_default,
-    }
+    values = (f.name, _kind(f.type), f.required, f.doc, f.initial_default, f.write_default)
+    return dict(zip(ASPECTS, values, strict=True))
 
 
 def _merge_aspects(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from icemigrate.merge import merge
+from icemigrate.merge import done_notes, merge
 from icemigrate.model.names import passing_name
 from icemigrate.model.sides import Position
 from icemigrate.model.table import Ref, Table
@@ -278,3 +278,22 @@ def test_declared_properties_of_a_renamed_column_are_no_difference() -> None:
     merged = merge(base, wanted, base)
     assert merged.open == ("db.t:columns.title.name",)
     assert merged.done == ()
+
+
+def test_what_is_done_of_a_column_is_one_note() -> None:
+    column = "db.t:columns.s.c3"
+    facts = [f"{column}.required", "db.t:properties.a.name", f"{column}.description", "db.t:columns.v.type"]
+    assert done_notes([*facts, "db.t:columns.name", "db.t:columns.type", f"{column}.default"]) == (
+        f"done already: {column} (required, description, default)",
+        "done already: db.t:properties.a.name",
+        "done already: db.t:columns.v.type",
+        "done already: db.t:columns.name",
+        "done already: db.t:columns.type",
+    )
+
+
+def test_a_new_column_that_is_there_is_one_note() -> None:
+    wanted = with_columns(BASE, "id: required long, name: string, price: int, at: timestamp, n: required int")
+    merged = merge(BASE, wanted, wanted)
+    note = "done already: db.t:columns.n (name, type, required, description, initial_default, default)"
+    assert note in done_notes(merged.done)
