@@ -108,6 +108,12 @@ def require_fresh(saved: Plan, now: Plan) -> None:
             f"({saved.catalog}), not for `{now.project}` in `{now.environment}` ({now.catalog})",
             REMAKE,
         )
+    applied = dict(now.applied)
+    if saved.migrations and all(applied.get(m.version) == m.checksum for m in saved.migrations):
+        raise StalePlan(
+            f"the plan was carried out already: {', '.join(m.version for m in saved.migrations)} applied",
+            "`icemigrate plan` shows what is pending now",
+        )
     difference = _differences(_comparable(saved), _comparable(now))
     if difference:
         raise StalePlan(f"the plan is stale; since it was made, this changed:\n{difference}", REMAKE)
@@ -146,7 +152,8 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
         return ""
     from deepdiff import DeepDiff
 
-    found = DeepDiff(old, new, verbose_level=2, view="tree")
+    # The threshold: two sides that have little in common are still told value by value.
+    found = DeepDiff(old, new, verbose_level=2, view="tree", threshold_to_diff_deeper=0)
     levels = [
         (level.path(output_format="list"), level.t1, level.t2) for kind in found for level in found[kind]
     ]
@@ -166,6 +173,8 @@ _ROOMS: Mapping[str, Callable[[Any], str]] = {
 def _place(path: Sequence[Any]) -> str:
     """Where a difference is: ``table market_data.trades, properties.write.format.default``."""
     room, *keys = path
+    if not keys:
+        return str(room)
     name = _ROOMS[room](keys[0])
     inner = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in keys[1:])
     return f"{name}, {inner.removeprefix('.')}" if inner and room == "tables" else name

@@ -186,3 +186,18 @@ def test_an_empty_plan_is_stale_where_something_is_pending() -> None:
     empty = replace(plan(), migrations=(), based_on={})
     with pytest.raises(StalePlan, match="file of 0002, checksum: nothing"):
         require_fresh(empty, plan())
+
+
+def test_a_plan_that_was_carried_out_is_told_in_one_sentence() -> None:
+    saved = SAVED
+    now = replace(saved, migrations=(), applied=tuple((m.version, m.checksum) for m in saved.migrations))
+    with pytest.raises(StalePlan, match=r"^the plan was carried out already: 0002 applied$"):
+        require_fresh(saved, now)
+
+
+def test_two_plans_with_nothing_in_common_are_told_value_by_value() -> None:
+    saved = SAVED
+    now = replace(saved, migrations=(), based_on={}, applied=(("0009", "x"),))
+    with pytest.raises(StalePlan) as stale:
+        require_fresh(saved, now)
+    assert "history, 0009: nothing → x" in stale.value.message
