@@ -12,7 +12,7 @@ from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Found, difference, unproved
-from icemigrate.merge import Conflict, Merged, merge
+from icemigrate.merge import Conflict, Merged, done_notes, merge
 from icemigrate.model import legality
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
@@ -312,7 +312,7 @@ def _drop(case: _Case, actual: Mapping[TableName, Table | None]) -> Outcome:
 def _alter(
     case: _Case, there: Table, merged: Merged, name: TableName, found: list[Found], notes: list[str]
 ) -> Outcome:
-    notes = [*notes, *(f"done already: {fact}" for fact in merged.done)]
+    notes = [*notes, *done_notes(merged.done)]
     if taken := legality.duplicate_names(merged.target):
         # Somebody else uses a name that the migration gives, so no path means one field any more.
         plan = replace(case.plan(name, (), notes), conflicts=merged.conflicts)

@@ -10,7 +10,7 @@ from icemigrate.changes.base import Change, MetadataCommit, Problem, Subject
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Difference, Found, difference, unproved
-from icemigrate.merge import Conflict, rebind_by_path
+from icemigrate.merge import Conflict, done_notes, rebind_by_path
 from icemigrate.model import legality
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.names import TableName, format_path
@@ -91,7 +91,7 @@ def undo_altered(
         inner.insert(0, Found(ExpectSnapshot(current.name, snapshot), current))
     if inner:
         steps.append(_one_commit(version, inner))
-    notes += [*rows.notes, *(f"done already: {fact}" for fact in merged.done)]
+    notes += [*rows.notes, *done_notes(merged.done)]
     problems, conflicts = [*rows.problems, *taken], merged.conflicts
     if options.partial:
         notes += [f"stays: {r.stays}; {r.message}" for r in refused]

@@ -228,7 +228,7 @@ def test_the_json_of_a_plan_is_a_plan_to_apply(project: Embedded, capsys: pytest
     assert Path("saved.json").read_text(encoding="utf-8") == capsys.readouterr().out
     project.apply()
     assert main(["apply", "saved.json", "--auto-approve"]) == ExitCode.CONFLICT
-    assert "the plan is stale" in capsys.readouterr().err
+    assert "the plan was carried out already" in capsys.readouterr().err
 
 
 def test_detailed_exit_codes(project: Embedded) -> None:
