@@ -108,8 +108,8 @@ def require_fresh(saved: Plan, now: Plan) -> None:
             f"({saved.catalog}), not for `{now.project}` in `{now.environment}` ({now.catalog})",
             REMAKE,
         )
-    applied = dict(now.applied)
-    if saved.migrations and all(applied.get(m.version) == m.checksum for m in saved.migrations):
+    since = {*now.applied} - {*saved.applied}
+    if saved.migrations and since >= {(m.version, m.checksum) for m in saved.migrations}:
         raise StalePlan(
             f"the plan was carried out already: {', '.join(m.version for m in saved.migrations)} applied",
             "`icemigrate plan` shows what is pending now",
