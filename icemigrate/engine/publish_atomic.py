@@ -26,8 +26,8 @@ from icemigrate.events import TableMarked, TablePublished, TablePublishing
 from icemigrate.model.table import Table
 from icemigrate.plan import Step, TablePlan
 
-TRIES = 20
-"""How often the commit of one table is tried; with the pauses between them some six seconds."""
+TRIES = 40
+"""How often the commit of one table is tried; with the pauses between them some fifteen seconds."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _DIRECTLY = (Phase.TABLE, Phase.REMOVE_TABLE)
 """A catalog makes, renames and drops tables by itself; no commit of a table's metadata does."""
@@ -109,10 +109,12 @@ class AtomicPublisher:
         clock, made = time.monotonic(), None
         with explained():
             for attempt in range(1, TRIES + 1):
+                # Told before the table is read: who listens may take his time, and every moment between
+                # reading and landing is one in which another writer can be faster.
+                tell.on_event(TablePublishing(tell.version, foreseen.name, attempt))
                 base = open_base(self._engine, foreseen.name)
                 if made is None or facts(base.table) != facts(made.before):
                     made = self._make(steps, base, foreseen, tell)
-                tell.on_event(TablePublishing(tell.version, foreseen.name, attempt))
                 try:
                     landed = land(
                         self._engine, base, _onto(base.table, made, steps), _dated(marker, plan, base)

@@ -80,6 +80,9 @@ class Writers:
                 self.perhaps.add(at)
             else:
                 self.surely.add(at)
+            # Several commits a second by each is more than any stream makes; without a breath between them
+            # an optimistic commit of anybody else may never come through.
+            self._over.wait(0.15)
 
 
 def test_writers_lose_nothing(staged: Stage, spark_jvm: SparkSession) -> None:

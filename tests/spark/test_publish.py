@@ -434,7 +434,7 @@ def test_nothing_is_lost_with_writers_through_both_clients(lake: Lake) -> None:
             except (CommitFailedException, ValueError):
                 continue  # PyIceberg says `ValueError` of a sequence number that a marker has taken
             counts["pyiceberg"] += 1
-            stop.wait(0.05)
+            stop.wait(0.15)
 
     def by_spark(stop: threading.Event) -> None:
         while not stop.is_set():
@@ -445,7 +445,7 @@ def test_nothing_is_lost_with_writers_through_both_clients(lake: Lake) -> None:
                     raise
                 continue
             counts["spark"] += 1
-            stop.wait(0.05)
+            stop.wait(0.15)
 
     steps = 8
     name = lake.name
