@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from icemigrate.cli.approval import approved, show_plan
 from icemigrate.cli.context import (
     Settings,
     format_option,
@@ -49,7 +50,7 @@ def command(
     """
     project = settings.open_project()
     result = _plan(settings, project, plan_file, to, overwrite, redo)
-    _show(settings, result)
+    show_plan(settings, result)
     if not result.ready:
         return result.obstacle
     if not result.is_empty and not auto_approve and not _approved():
@@ -86,22 +87,8 @@ def _plan(
     return ready_plan(project, saved)
 
 
-def _show(settings: Settings, result: PlanResult) -> None:
-    """The plan, before anybody is asked; beside the answer where that is for a program."""
-    from icemigrate.render.formats import render
-
-    stream = sys.stdout if settings.format == "text" else sys.stderr
-    if not result.is_empty or not result.ready:
-        write(render(result, "text", settings.style(stream)), stream)
-
-
 def _approved() -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "there is no terminal to ask on whether these changes shall be applied",
-            "`--auto-approve` applies them without asking",
-        )
-    return click.confirm("Apply these changes?", default=False, err=True)
+    return approved("Apply these changes?", "these changes shall be applied", "applies them")
 
 
 def _carry_out(

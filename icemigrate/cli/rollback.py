@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from icemigrate.cli.approval import approved, show_plan
 from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
 from icemigrate.errors import ExitCode, UsageError
@@ -60,7 +61,7 @@ def command(
     project = settings.open_project()
     spark = _SparkTold()
     result = _plan(settings, project, to, only, options, spark)
-    _show(settings, result)
+    show_plan(settings, result)
     if not result.ready:
         return result.obstacle
     if not result.is_empty and not auto_approve and not _approved():
@@ -101,22 +102,8 @@ def _plan(
     )
 
 
-def _show(settings: Settings, result: PlanResult) -> None:
-    """The plan, before anybody is asked; beside the answer where that is for a program."""
-    from icemigrate.render.formats import render
-
-    stream = sys.stdout if settings.format == "text" else sys.stderr
-    if not result.is_empty or not result.ready:
-        write(render(result, "text", settings.style(stream)), stream)
-
-
 def _approved() -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "there is no terminal to ask on whether these migrations shall be taken back",
-            "`--auto-approve` takes them back without asking",
-        )
-    return click.confirm("Take these migrations back?", default=False, err=True)
+    return approved("Take these migrations back?", "these migrations shall be taken back", "takes them back")
 
 
 def _carry_out(

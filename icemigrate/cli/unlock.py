@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from icemigrate.cli.approval import approved
 from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
-from icemigrate.errors import ExitCode, UsageError
+from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
     from icemigrate.results import LockStatus
@@ -39,9 +40,4 @@ def command(settings: Settings, auto_approve: bool) -> ExitCode:
 
 
 def _approved() -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "there is no terminal to ask on whether the lock shall be taken away",
-            "`--auto-approve` takes it away without asking",
-        )
-    return click.confirm("Take it away?", default=False, err=True)
+    return approved("Take it away?", "the lock shall be taken away", "takes it away")
