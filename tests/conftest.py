@@ -11,8 +11,7 @@ from hypothesis import settings
 
 from icemigrate.engine import archive
 from icemigrate.engine.jars import JARS_VARIABLE
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
-from tests.one_spark import with_every_driver
+from tests.one_spark import end_jvm, start_jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,8 +44,5 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def spark_jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark of a run, since its start costs more than most tests; ``start`` opens sessions in it."""
-    root = tmp_path_factory.mktemp("spark")
-    conf = sqlite_catalog_conf(root / "catalog.db", root / "warehouse")
-    session = start(with_every_driver(SparkSettings("of_the_jvm", conf)))
-    yield session
-    stop(session)
+    yield start_jvm(tmp_path_factory.mktemp("spark"))
+    end_jvm()

@@ -4,10 +4,37 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icemigrate.engine import jars
-from icemigrate.engine.session import SparkSettings
+from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
 from icemigrate.versions import CURRENT, POSTGRES_JDBC
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Hundreds of sessions live in one JVM, more than any command opens.
+_HEAP = "2g"
+
+
+def start_jvm(root: Path) -> SparkSession:
+    """Start Spark in a JVM of its own; ``start`` opens further sessions in it.
+
+    :param root: the folder of the catalog that it starts with.
+    """
+    conf = sqlite_catalog_conf(root / "catalog.db", root / "warehouse")
+    return start(with_every_driver(SparkSettings("of_the_jvm", conf)))
+
+
+def end_jvm() -> None:
+    """End the Spark that runs in this process, if any does, and its JVM."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    running = SparkContext._active_spark_context
+    if running is not None:
+        stop(SparkSession(running))
 
 
 def with_every_driver(settings: SparkSettings) -> SparkSettings:
@@ -18,5 +45,6 @@ def with_every_driver(settings: SparkSettings) -> SparkSettings:
     """
     located = jars.locate((POSTGRES_JDBC, CURRENT.aws_bundle))
     path = os.pathsep.join(map(str, located.files))
-    conf = {**settings.conf, **({"spark.driver.extraClassPath": path} if path else {})}
+    paths = {"spark.driver.extraClassPath": path} if path else {}
+    conf = {**settings.conf, "spark.driver.memory": _HEAP, **paths}
     return replace(settings, conf=conf, packages=(*settings.packages, *located.packages))

@@ -1,8 +1,8 @@
-"""Clients that die share the one JVM of the run, which outlives them."""
+"""Clients that die share one JVM, which outlives them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from tests.crash.client import Gateway
 from tests.crash.stage import Copies, Stage, set_up
 from tests.crash.walking import At, walk_over
 from tests.crash.world import World
+from tests.one_spark import end_jvm, start_jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,9 +21,20 @@ _AT_ONCE = 3
 
 
 @pytest.fixture(scope="session")
-def gateway(spark_jvm: SparkSession) -> Gateway:
-    """Where the JVM of the run listens."""
-    found = spark_jvm.sparkContext._gateway
+def crash_jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A JVM for these tests alone, in place of the one that ran until here.
+
+    A client that dies gives nothing back of what it held in the JVM, so that a hundred of them fill it.
+    """
+    end_jvm()
+    yield start_jvm(tmp_path_factory.mktemp("crash"))
+    end_jvm()
+
+
+@pytest.fixture(scope="session")
+def gateway(crash_jvm: SparkSession) -> Gateway:
+    """Where the JVM listens."""
+    found = crash_jvm.sparkContext._gateway
     assert found is not None
     return Gateway(found.gateway_parameters.port, found.gateway_parameters.auth_token)
 

@@ -83,10 +83,10 @@ def test_a_warehouse_that_is_full_or_read_only(
         assert stage.is_at_rest
 
 
-def test_a_tag_that_somebody_removed(alone: Stage, spark_jvm: SparkSession) -> None:
+def test_a_tag_that_somebody_removed(alone: Stage, crash_jvm: SparkSession) -> None:
     world = alone.world
     world.restore(alone.applied)
-    session = session_of(world, spark_jvm)
+    session = session_of(world, crash_jvm)
     for tag in ("icemigrate-0002", "icemigrate-0002-before"):
         session.sql(f"ALTER TABLE {world.catalog}.shop.trades DROP TAG `{tag}`")
     world.planned()
@@ -94,9 +94,9 @@ def test_a_tag_that_somebody_removed(alone: Stage, spark_jvm: SparkSession) -> N
     alone.is_undone()
 
 
-def test_a_history_that_somebody_altered(alone: Stage, spark_jvm: SparkSession) -> None:
+def test_a_history_that_somebody_altered(alone: Stage, crash_jvm: SparkSession) -> None:
     world = alone.world
-    session = session_of(world, spark_jvm)
+    session = session_of(world, crash_jvm)
     history = f"{world.catalog}.icemigrate.history"
     session.sql(f"DELETE FROM {history} WHERE outcome = 'applied'")
     facts = world.facts()
@@ -113,7 +113,7 @@ def session_of(world: World, jvm: SparkSession) -> SparkSession:
     return start(SparkSettings(world.catalog, sqlite_catalog_conf(world.database, world.warehouse)))
 
 
-def test_a_clock_that_jumps(alone: Stage, spark_jvm: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_jumps(alone: Stage, crash_jvm: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A day back, a day ahead, with every look at it."""
     looks = count()
 
@@ -125,9 +125,9 @@ def test_a_clock_that_jumps(alone: Stage, spark_jvm: SparkSession, monkeypatch: 
     for module in ("executor.run", "history.journal"):
         monkeypatch.setattr(f"icemigrate.{module}.datetime", Jumping)
     project = icemigrate.Project(alone.world.folder)
-    assert project.apply(spark=spark_jvm).applied == ("0002",)
+    assert project.apply(spark=crash_jvm).applied == ("0002",)
     alone.is_done()
-    assert project.rollback(spark=spark_jvm).rolled_back == ("0002",)
+    assert project.rollback(spark=crash_jvm).rolled_back == ("0002",)
     alone.is_undone()
     assert next(looks) > 4
     assert alone.is_at_rest
@@ -142,7 +142,7 @@ tables:
 """
 
 
-def lake_on(kind: Kind, spark_jvm: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+def lake_on(kind: Kind, crash_jvm: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A project with a row in its table and a migration pending."""
     from icemigrate.app.spark import open_engine
     from icemigrate.project import choose_environment
@@ -153,7 +153,7 @@ def lake_on(kind: Kind, spark_jvm: SparkSession, folder: Path, monkeypatch: pyte
     monkeypatch.setenv("ICEMIGRATE_LOCK_LEASE", "3")
     project = kind.project(folder, "crash", "crash_meta.history")
     environment = choose_environment(project, None, kind.variables)
-    lake = Lake(kind, open_engine(environment, spark_jvm).session, folder, "crash")
+    lake = Lake(kind, open_engine(environment, crash_jvm).session, folder, "crash")
     lake.write("0001_make", MAKE)
     lake.apply()
     lake.sql("INSERT INTO {t} VALUES (1, 10)")
@@ -196,7 +196,7 @@ def breaks_and_goes_on(
 
 
 def test_a_catalog_that_goes_away_midway(
-    spark_jvm: SparkSession,
+    crash_jvm: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -204,7 +204,7 @@ def test_a_catalog_that_goes_away_midway(
     with postgres(SECRET) as server, Cable(server.port) as cable:
         kind = postgres_kind(server, tmp_path)
         through = {**kind.variables, "DATABASE_URL": f"postgresql://127.0.0.1:{cable.port}/{server.database}"}
-        lake = lake_on(Kind(kind.name, kind.environment, through), spark_jvm, tmp_path, monkeypatch)
+        lake = lake_on(Kind(kind.name, kind.environment, through), crash_jvm, tmp_path, monkeypatch)
         breaks_and_goes_on(lake, cable, capsys, monkeypatch)
 
 
@@ -216,7 +216,7 @@ def store() -> Iterator[SeaweedFS]:
 
 def test_a_rest_catalog_that_goes_away_midway_and_a_credential_that_expired(
     store: SeaweedFS,
-    spark_jvm: SparkSession,
+    crash_jvm: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -224,7 +224,7 @@ def test_a_rest_catalog_that_goes_away_midway_and_a_credential_that_expired(
     with Cable(port_of(store.catalog)) as cable:
         kind = rest_kind(store)
         through = {**kind.variables, "CATALOG_URI": f"http://127.0.0.1:{cable.port}"}
-        lake = lake_on(Kind(kind.name, kind.environment, through), spark_jvm, tmp_path, monkeypatch)
+        lake = lake_on(Kind(kind.name, kind.environment, through), crash_jvm, tmp_path, monkeypatch)
         with monkeypatch.context() as patched:
             patched.setenv("CATALOG_CREDENTIAL", f"{KEY}:expired")
             for args in (["plan"], ["apply", "--auto-approve"], ["rollback", "--auto-approve"]):

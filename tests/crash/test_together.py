@@ -85,9 +85,9 @@ class Writers:
             self._over.wait(0.15)
 
 
-def test_writers_lose_nothing(staged: Stage, spark_jvm: SparkSession) -> None:
+def test_writers_lose_nothing(staged: Stage, crash_jvm: SparkSession) -> None:
     world = staged.world
-    assert spark_jvm is not None
+    assert crash_jvm is not None
     conf = sqlite_catalog_conf(world.database, world.warehouse)
     session = start(SparkSettings(world.catalog, conf))
     reader = world.reader()
