@@ -33,15 +33,20 @@ CREATE = """
 
 
 class Shop:
-    """A project on a catalog of its own, in the suite's JVM."""
+    """A project on a catalog of its own, in the suite's JVM.
 
-    def __init__(self, folder: Path, spark: SparkSession, format_version: int = 2) -> None:
+    :param settings: further keys of its environment, as YAML's flow style has them.
+    """
+
+    def __init__(
+        self, folder: Path, spark: SparkSession, format_version: int = 2, settings: str = ""
+    ) -> None:
         self.folder = folder
         self.catalog = f"rollback{next(_numbers)}"
         (folder / "migrations").mkdir()
         (folder / "icemigrate.yaml").write_text(
             "project: shop\nenvironments:\n"
-            f"  local: {{catalog: {{type: sqlite, name: {self.catalog}}}}}\n"
+            f"  local: {{catalog: {{type: sqlite, name: {self.catalog}}}{settings}}}\n"
             "default_environment: local\n",
             encoding="utf-8",
         )
