@@ -52,6 +52,7 @@ class Copies:
         for key, value in {"": _CATALOG, ".catalog-impl": _IN_MEMORY, ".cache-enabled": "false"}.items():
             self._session.conf.set(f"spark.sql.catalog.{self._name}{key}", value)
         self.engine = SparkEngine(self._session, self._name)
+        self._namespaces: set[tuple[str, ...]] = set()
 
     def add(self, name: TableName, metadata: Mapping[str, Any]) -> None:
         """Copy a table.
@@ -62,7 +63,9 @@ class Copies:
         file = f"{location}/metadata/00000.metadata.json"
         iceberg = self.engine.iceberg
         text = json.dumps(structure(metadata, location))
-        self.engine.create_namespace(name.namespace)
+        if name.namespace not in self._namespaces:
+            self.engine.create_namespace(name.namespace)
+            self._namespaces.add(name.namespace)
         copied = iceberg.TableMetadataParser.fromJson(text)
         # The files of all in-memory catalogs of a JVM lie in one place.
         target = iceberg.inmemory.InMemoryFileIO().newOutputFile(file)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from icemigrate.engine import append, markers, metadata_commit
 from icemigrate.engine.explain import causes, explain, is_commit_conflict, is_state_unknown
+from icemigrate.engine.jvm import Names
 from icemigrate.engine.port import Marker
 from icemigrate.errors import EngineError, MetadataError
 from icemigrate.model.json_form import BadMetadata
@@ -45,6 +46,9 @@ class SparkEngine:
     def __init__(self, session: SparkSession, catalog_name: str) -> None:
         self._session = session
         self._catalog_name = catalog_name
+        self._jvm = Names(session._jvm)
+        self._java_catalog: Any | None = None
+        self._identifiers: dict[TableName, Any] = {}
         # Spark puts values in for `${…}` anywhere in a statement, in quoted names and strings too: a column
         # `${HOME}` would lose its name.  The setting is one of this session alone, and the session may be the
         # user's own: it stays off there, since statements may run at any later moment.
@@ -231,15 +235,16 @@ class SparkEngine:
             return None if table is None else str(table.operations().current().metadataFileLocation())
 
     @property
-    def _jvm(self) -> Any:
-        return self._session._jvm
-
-    @property
     def _iceberg(self) -> Any:
         return self._jvm.org.apache.iceberg
 
     def _catalog(self) -> Any:
-        """Iceberg's own catalog below Spark's, of whatever kind it is."""
+        """Iceberg's own catalog below Spark's, of whatever kind; a session keeps the one it has made."""
+        if self._java_catalog is None:
+            self._java_catalog = self._load_catalog()
+        return self._java_catalog
+
+    def _load_catalog(self) -> Any:
         self._activate()
         load = self._iceberg.spark.Spark3Util.loadIcebergCatalog
         try:
@@ -259,6 +264,11 @@ class SparkEngine:
         java.setActiveSession(self._session._jsparkSession)
 
     def _identifier(self, name: TableName) -> Any:
+        if name not in self._identifiers:
+            self._identifiers[name] = self._new_identifier(name)
+        return self._identifiers[name]
+
+    def _new_identifier(self, name: TableName) -> Any:
         parts = (*name.namespace, name.name)
         gateway = self._session.sparkContext._gateway
         assert gateway is not None, "a running session has its gateway"
@@ -293,6 +303,10 @@ class SparkEngine:
         return table_from_json(self._read(self._existing(name).operations().current()), name)
 
     def _refresh(self, name: TableName) -> None:
+        self._catalog().invalidateTable(self._identifier(name))
+        # Only where the user has cached data of some table in the session is there more to forget.
+        if self._session._jsparkSession.sharedState().cacheManager().isEmpty():
+            return
         try:
             self._session.sql(f"REFRESH TABLE {table_sql(self._catalog_name, name)}")
         except Exception as error:  # known by its Java cause alone
