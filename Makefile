@@ -18,8 +18,8 @@ java: .venv/ready
 postgres:
 	@bash scripts/postgres.sh
 
-demo: setup java ## The reference project: planned, applied and queried on real Iceberg tables
-	@$(PYTHON) demo/demo.py
+demo: setup java ## The reference project on real Iceberg tables: applied, queried and taken back
+	@$(PYTHON) -m demo.demo
 
 test: lint java postgres ## Everything that a change must pass
 	@$(PYTHON) -m pytest

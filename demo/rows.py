@@ -14,6 +14,7 @@ _LISTED = (
     ("INIT", 1003, "XLON", "911.00"),
     ("UMBR", 1004, "XETR", "23.88"),
 )
+_CURRENCIES = {"XNYS": "USD", "XNAS": "USD", "XLON": "GBP", "XETR": "EUR"}
 _VENUES = ("LIT", "DARK", "AUCT")
 _TICK = Decimal("0.01")
 
@@ -42,6 +43,7 @@ def trades(day: datetime, count: int) -> Iterator[dict[str, Any]]:
             "ingestion_timestamp": moment + timedelta(milliseconds=chance.randint(2, 90)),
             "sequence_number": number,
             "settlement_venue": chance.choice(("DTCC", "CREST", "CBF")),
+            "currency": _CURRENCIES[exchange],
         }
 
 
