@@ -28,7 +28,7 @@ from icemigrate.engine.session import sqlite_catalog_conf
 from icemigrate.versions import spark_release
 
 _OURS, _THEIRS = "ours", "theirs"
-_APPLY = "import sys; from icemigrate.cli import main; sys.exit(main(['apply', '--auto-approve']))"
+_COMMAND = "import sys; from icemigrate.cli import main; sys.exit(main(sys.argv[1:]))"
 _SCRIPT = """
 import json, sys
 from pyspark.sql import SparkSession
@@ -87,20 +87,11 @@ class Bench:
             for s in step.statements
             if isinstance(s, Sql)
         ]
-        return self.ours(), self._theirs(statements)
+        return self.ours(), script(self._folder, statements)
 
     def ours(self) -> float:
         """``icemigrate apply`` of what is pending."""
-        return _timed([sys.executable, "-c", _APPLY], self._folder)
-
-    def _theirs(self, statements: Sequence[str]) -> float:
-        state = self._folder / ".icemigrate"
-        conf = _session_conf(sqlite_catalog_conf(state / "catalog.db", state / "warehouse"))
-        return _timed(
-            [sys.executable, "-c", _SCRIPT],
-            self._folder,
-            json.dumps({"conf": conf, "statements": statements}),
-        )
+        return icemigrate(self._folder, "apply", "--auto-approve")
 
     def _write(self, entries: Iterator[str]) -> None:
         text = "tables:\n" + "".join(entries)
@@ -127,6 +118,20 @@ class Bench:
         return "".join(lines)
 
 
+def icemigrate(folder: Path, *arguments: str) -> float:
+    """A command in a project's folder, as a process of its own, in seconds."""
+    return timed([sys.executable, "-c", _COMMAND, *arguments], folder)
+
+
+def script(folder: Path, statements: Sequence[str]) -> float:
+    """A PySpark script that runs the statements on the embedded catalog of a project, in seconds."""
+    state = folder / ".icemigrate"
+    conf = _session_conf(sqlite_catalog_conf(state / "catalog.db", state / "warehouse"))
+    return timed(
+        [sys.executable, "-c", _SCRIPT], folder, json.dumps({"conf": conf, "statements": statements})
+    )
+
+
 def _session_conf(catalog: dict[str, str]) -> dict[str, str]:
     located = jars.locate(required=jars.needed(spark_release(pyspark.__version__), catalog))
     prefix = "spark.sql.catalog.local"
@@ -140,7 +145,11 @@ def _session_conf(catalog: dict[str, str]) -> dict[str, str]:
     return conf | {"spark.jars.packages": ",".join(located.packages)}
 
 
-def _timed(command: Sequence[str], folder: Path, text: str = "") -> float:
+def timed(command: Sequence[str], folder: Path, text: str = "") -> float:
+    """A process that must end well, in seconds.
+
+    :param text: what it reads from its standard input.
+    """
     home = java.find(spark_release(pyspark.__version__).java).home
     before = time.perf_counter()
     done = subprocess.run(
