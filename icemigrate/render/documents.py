@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
 from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.plan_file import dump
 from icemigrate.render.words import summarise
-from icemigrate.results import (
-    ApplyResult,
-    CheckResult,
-    DoctorResult,
-    Failure,
-    HistoryResult,
-    LockStatus,
-    PlanResult,
-    RebaseResult,
-    RepairResult,
-    RevertResult,
-    RollbackResult,
-    SquashResult,
-    Status,
-    UnlockResult,
-)
+from icemigrate.results import ApplyResult, CheckResult, DoctorResult, LockStatus, PlanResult
 
 Document: TypeAlias = dict[str, Any]
+
+_FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
+    ApplyResult: ("to", "beyond", "held"),
+    LockStatus: ("words",),
+}
+"""Fields that no document has: texts for people are made of them."""
 
 
 def plan_document(result: PlanResult) -> Document:
@@ -37,186 +28,48 @@ def plan_document(result: PlanResult) -> Document:
         **dump(result.plan),
         "summary": asdict(summarise(result.plan)),
         "ready": result.ready,
-        "diagnostics": _diagnostics(result.diagnostics),
+        "diagnostics": [_diagnostic(d) for d in result.diagnostics],
     }
 
 
-def check_document(result: CheckResult) -> Document:
-    """``schemas/check.schema.json``."""
+def result_document(result: object) -> Document:
+    """A result by the names of its fields, as the schema of its command describes it."""
+    document: Document = _plain(result)
+    if isinstance(result, (CheckResult, DoctorResult)):
+        document["ok"] = result.ok
+    return document
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; what is only for the texts that people read is left out."""
+    if isinstance(value, Diagnostic):
+        return _diagnostic(value)
+    if isinstance(value, datetime):
+        return _moment(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if _is_told(value, f.name)}
+    return value
+
+
+def _is_told(value: object, name: str) -> bool:
+    return all(name not in names for kind, names in _FOR_PEOPLE.items() if isinstance(value, kind))
+
+
+def _diagnostic(diagnostic: Diagnostic) -> Document:
+    place = diagnostic.place
     return {
-        "project": result.project,
-        "ok": result.ok,
-        "migrations": result.migrations,
-        "tables": result.tables,
-        "diagnostics": _diagnostics(result.diagnostics),
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message,
+        "file": place.file if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "hint": diagnostic.hint,
     }
 
 
-def status_document(status: Status) -> Document:
-    """``schemas/status.schema.json``."""
-    return {
-        "project": status.project,
-        "environment": status.environment,
-        "catalog": status.catalog,
-        "version": status.version,
-        "migrations": [
-            {
-                "version": m.version,
-                "description": m.description,
-                "state": m.state,
-                "applied_at": _moment(m.applied_at),
-            }
-            for m in status.migrations
-        ],
-        "tables": [
-            {
-                "table": t.table,
-                "name": t.name,
-                "version": t.version,
-                "exists": t.exists,
-                "pending": list(t.pending),
-                "ours": t.ours,
-            }
-            for t in status.tables
-        ],
-        "lock": _lock(status.lock),
-    }
-
-
-def history_document(history: HistoryResult) -> Document:
-    """``schemas/history.schema.json``."""
-    return {
-        "project": history.project,
-        "environment": history.environment,
-        "entries": [
-            {
-                "version": e.version,
-                "description": e.description,
-                "standing": e.standing,
-                "at": _moment(e.at),
-                "by": e.by,
-                "duration_ms": e.duration_ms,
-                "checksum": e.checksum,
-            }
-            for e in history.entries
-        ],
-    }
-
-
-def apply_document(result: ApplyResult) -> Document:
-    """``schemas/apply.schema.json``."""
-    return {
-        "project": result.project,
-        "environment": result.environment,
-        "applied": list(result.applied),
-        "elapsed_ms": result.elapsed_ms,
-        "notes": list(result.notes),
-    }
-
-
-def doctor_document(result: DoctorResult) -> Document:
-    """``schemas/doctor.schema.json``."""
-    return {
-        "project": result.project,
-        "environment": result.environment,
-        "ok": result.ok,
-        "checkups": [asdict(c) for c in result.checkups],
-        "catalog": result.catalog,
-        "abilities": [asdict(a) for a in result.abilities],
-    }
-
-
-def unlock_document(result: UnlockResult) -> Document:
-    """``schemas/unlock.schema.json``."""
-    return {
-        "project": result.project,
-        "environment": result.environment,
-        "lock": _lock(result.lock),
-        "taken": result.taken,
-    }
-
-
-def _lock(lock: LockStatus | None) -> Document | None:
-    if lock is None:
-        return None
-    return {
-        "user": lock.user,
-        "host": lock.host,
-        "pid": lock.pid,
-        "since": _moment(lock.since),
-        "seen_at": _moment(lock.seen_at),
-        "action": lock.action,
-        "step": lock.step,
-    }
-
-
-def rollback_document(result: RollbackResult) -> Document:
-    """``schemas/rollback.schema.json``."""
-    return {
-        "project": result.project,
-        "environment": result.environment,
-        "rolled_back": list(result.rolled_back),
-        "elapsed_ms": result.elapsed_ms,
-        "notes": list(result.notes),
-    }
-
-
-def revert_document(result: RevertResult) -> Document:
-    """``schemas/revert.schema.json``."""
-    return {"project": result.project, "path": result.path, "notes": list(result.notes)}
-
-
-def repair_document(result: RepairResult) -> Document:
-    """``schemas/repair.schema.json``."""
-    return {
-        "project": result.project,
-        "environment": result.environment,
-        "repaired": [asdict(r) for r in result.repaired],
-    }
-
-
-def rebase_document(result: RebaseResult) -> Document:
-    """``schemas/rebase.schema.json``."""
-    return {
-        "project": result.project,
-        "environment": result.environment,
-        "renamed": [asdict(r) for r in result.renamed],
-    }
-
-
-def squash_document(result: SquashResult) -> Document:
-    """``schemas/squash.schema.json``."""
-    return {"project": result.project, "path": result.path, "removed": list(result.removed)}
-
-
-def failure_document(failure: Failure) -> Document:
-    """``schemas/error.schema.json``."""
-    return {
-        "error": failure.error,
-        "message": failure.message,
-        "hint": failure.hint,
-        "exit_code": failure.exit_code,
-        "diagnostics": _diagnostics(failure.diagnostics),
-    }
-
-
-def _diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Document]:
-    return [
-        {
-            "code": d.code,
-            "severity": d.severity.value,
-            "message": d.message,
-            "file": d.place.file if d.place else None,
-            "line": d.place.line if d.place else None,
-            "column": d.place.column if d.place else None,
-            "hint": d.hint,
-        }
-        for d in diagnostics
-    ]
-
-
-def _moment(at: datetime | None) -> str | None:
+def _moment(at: datetime) -> str:
     """RFC 3339 in UTC, to the millisecond."""
-    if at is None:
-        return None
     return at.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
