@@ -42,13 +42,16 @@ def make_plan(
     base: State = EMPTY_STATE,
     namespaces: Iterable[tuple[str, ...]] = (),
     project: str = "market",
+    overwrite: Iterable[str] = (),
 ) -> Plan:
     """Plan YAML files by version.
 
     :param actual: the catalog's tables.
     :param base: what the history says.
     """
-    around = Surroundings(project, catalog_name, namespaces=frozenset(namespaces))
+    around = Surroundings(
+        project, catalog_name, namespaces=frozenset(namespaces), overwrite=frozenset(overwrite)
+    )
     planned = plan_migrations([pending(v, t) for v, t in files.items()], base, actual, around)
     plan = Plan(project, "local", "sqlite", catalog_name, planned.migrations, base=base)
     assert plan.ready, [(m.problems, m.conflicts, m.unconsented) for m in plan.migrations]

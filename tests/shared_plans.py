@@ -114,9 +114,16 @@ def catalogs(case: Case) -> Table:
 
 
 def plan_text(
-    migration: str, base: State, actual: Mapping[TableName, Table], version: str = "0002"
+    migration: str,
+    base: State,
+    actual: Mapping[TableName, Table],
+    version: str = "0002",
+    overwrite: Iterable[str] = (),
 ) -> Judged:
-    """Read, fold and plan a file about one table."""
+    """Read, fold and plan a file about one table.
+
+    :param overwrite: facts that are set whatever they are now.
+    """
     done = read_migration(Source(f"{version}.yaml", migration), Version.parse(version), "m")
     said = {d.code for d in done.diagnostics if d.severity is Severity.ERROR}
     before = next(iter(actual.values()), Table(TableName(("db",), "t"), Schema()))
@@ -131,7 +138,8 @@ def plan_text(
         return found[-1]
 
     pending = Pending(version, file.description or "", file.checksum, consents, folded)
-    (plan,) = plan_migrations([pending], base, actual, AROUND).migrations
+    around = replace(AROUND, overwrite=frozenset(overwrite))
+    (plan,) = plan_migrations([pending], base, actual, around).migrations
     said |= {d.code for f in found for d in f.diagnostics if d.severity is Severity.ERROR}
     return Judged(frozenset(said), plan, before)
 

@@ -78,10 +78,19 @@ class Lake:
         assert record is not None
         return record
 
-    def apply(self, version: str, text: str) -> None:
-        """Apply a migration."""
+    def apply(self, version: str, text: str, *overwrite: str) -> None:
+        """Apply a migration.
+
+        :param overwrite: facts that are set whatever they are now.
+        """
         self.run(
-            make_plan({version: text}, self.engine.tables, base=self.state, namespaces=self.engine.namespaces)
+            make_plan(
+                {version: text},
+                self.engine.tables,
+                base=self.state,
+                namespaces=self.engine.namespaces,
+                overwrite=overwrite,
+            )
         )
 
     def run(self, plan: Plan) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from icemigrate.merge.facts import Conflict, Fact
-from icemigrate.merge.notes import done_notes
+from icemigrate.merge.notes import done_notes, grouped
 from icemigrate.merge.rebind import rebind, rebind_by_path
 from icemigrate.merge.tables import Merged, merge, spec_key
 from icemigrate.merge.touched import TouchedFact, shared, touched
@@ -14,6 +14,7 @@ __all__ = [
     "Merged",
     "TouchedFact",
     "done_notes",
+    "grouped",
     "merge",
     "rebind",
     "rebind_by_path",

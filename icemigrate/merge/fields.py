@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -156,10 +156,14 @@ def _merge_aspects(
     if not taken:
         return schema
     # By id: halfway through a swap two fields have one name.
-    return edit_by_id(schema, there.field.id, lambda f: _take(f, want.field, taken))
+    return edit_by_id(schema, there.field.id, lambda f: with_aspects(f, want.field, taken))
 
 
-def _take(f: Field, want: Field, taken: set[str]) -> Field:
+def with_aspects(f: Field, want: Field, taken: Collection[str]) -> Field:
+    """The field with some aspects of another one.
+
+    :param taken: of :data:`ASPECTS`.
+    """
     return replace(
         f,
         name=want.name if "name" in taken else f.name,

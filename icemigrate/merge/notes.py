@@ -8,11 +8,18 @@ from icemigrate.merge.fields import ASPECTS
 
 
 def done_notes(facts: Iterable[str]) -> tuple[str, ...]:
-    """One note for each column or other fact, with the aspects of a column together.
+    """One note for each column or other fact, e.g. ``done already: db.t:columns.c3 (type, required)``.
 
     :param facts: as in :attr:`~icemigrate.merge.tables.Merged.done`.
-    :returns: ``done already: db.t:columns.c3 (type, required)``, in the order of first mention; a fact that
-        stands alone is named as it is.
+    """
+    return tuple(f"done already: {fact}" for fact in grouped(facts))
+
+
+def grouped(facts: Iterable[str]) -> tuple[str, ...]:
+    """Facts with the aspects of a column together.
+
+    :returns: ``db.t:columns.c3 (type, required)``, in the order of first mention; a fact that stands alone is
+        named as it is.
     """
     groups: dict[str, list[str]] = {}
     for fact in facts:
@@ -20,7 +27,7 @@ def done_notes(facts: Iterable[str]) -> tuple[str, ...]:
         # `t:columns.name` is a whole column called `name`.
         is_aspect = aspect in ASPECTS and not head.endswith(":columns") and ":columns." in head
         groups.setdefault(head if is_aspect else fact, []).extend([aspect] if is_aspect else [])
-    return tuple(f"done already: {_named(head, found)}" for head, found in groups.items())
+    return tuple(_named(head, found) for head, found in groups.items())
 
 
 def _named(head: str, found: list[str]) -> str:

@@ -21,6 +21,7 @@ from icemigrate.plan import PlannedChange, Step
 from icemigrate.steps import as_steps, planned_change
 from icemigrate.undo.inverse import Sides, inverse
 from icemigrate.undo.keeping import dropped, keep
+from icemigrate.undo.own import own, own_notes
 from icemigrate.undo.refusing import come_back_optional, refusals, relies_on_files
 from icemigrate.undo.rows import rewind
 from icemigrate.undo.values import Key, Options, Refusal, both_sides
@@ -35,7 +36,7 @@ class Altered:
 
     :param name: the table in the catalog when it begins.
     :param after: the table that comes out.
-    :param sides: the migration's difference, without what stays.
+    :param sides: the difference of what is declared, without what stays.
     """
 
     name: TableName
@@ -63,15 +64,16 @@ def undo_altered(
     :param new_name: the name in the catalog that it shall have.
     :param version: of the migration, for the commit's text.
     """
-    undo = _settled(undo, there)
+    recorded = _settled(undo, there)
+    undo = own(recorded)
     before, after = both_sides(undo)
     refused = tuple(refusals(undo, there, evidence))
     optional = tuple(come_back_optional(undo, there, evidence))
     kept: set[Key] = {r.key for r in refused} | {("optional", str(i)) for i in optional}
     kept |= _identifier_kept(before, after, kept)
-    sides = Sides(_with_snapshots(keep(before, after, kept), undo), after)
+    sides = Sides(keep(before, after, kept), after)
     found: list[Found] = []
-    notes = [*_names_back(before, optional), *_shares(before, after, evidence)]
+    notes = [*own_notes(recorded), *_names_back(before, optional), *_shares(before, after, evidence)]
     current = there
     if there.name != new_name:
         rename = RenameTable(there.name, new_name)
@@ -102,8 +104,9 @@ def undo_altered(
     warnings: list[Problem] = []
     problems += _objections(undo, inner, outcome, current, warnings)
     final = outcome.after if rows.change is None else rows.change.apply(outcome.after)
+    declared = _declared(recorded, kept)
     return Altered(
-        there.name, final, sides, tuple(steps), tuple(notes), tuple(problems), conflicts, tuple(warnings)
+        there.name, final, declared, tuple(steps), tuple(notes), tuple(problems), conflicts, tuple(warnings)
     )
 
 
@@ -122,16 +125,9 @@ def _identifier_kept(before: Table, after: Table, kept: Iterable[Key]) -> set[Ke
     return {("identifier",)} if wanted != after.schema.identifier_ids and lost & wanted else set()
 
 
-def _with_snapshots(before: Table, undo: TableUndo) -> Table:
-    """References that come back point at the snapshots that they pointed at."""
-    if undo.actual_before is None:
-        return before
-    known = undo.actual_before.refs
-    refs = {
-        name: replace(ref, snapshot_id=known[name].snapshot_id) if name in known else ref
-        for name, ref in before.refs.items()
-    }
-    return replace(before, refs=refs)
+def _declared(undo: TableUndo, kept: Iterable[Key]) -> Sides:
+    before, after = both_sides(undo)
+    return Sides(keep(before, after, tuple(kept)), after)
 
 
 def _one_commit(version: str, found: list[Found]) -> Step:

@@ -11,6 +11,8 @@ from icemigrate.model.types import is_nested, walk
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.undo.finding import find
 from icemigrate.undo.keeping import dropped, made_optional, narrowed
+from icemigrate.undo.own import own
+from icemigrate.undo.values import both_sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,9 @@ def questions(record: UndoRecord, actual: dict[TableName, Table | None]) -> tupl
 
 def questions_about(undo: TableUndo, there: Table) -> Questions | None:
     """What must be known of a table that was altered; ``None`` where nothing must."""
-    before, after = undo.before, undo.after
-    if before is None or after is None:
+    if undo.before is None or undo.after is None:
         return None
+    before, after = both_sides(own(undo))
     narrower = any(True for _ in narrowed(before, after))
     nulls = frozenset(made_optional(before, after))
     held = {i: _leaves(before, i) for i in dropped(before, after) if there.schema.by_id(i) is None}

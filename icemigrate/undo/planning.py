@@ -22,6 +22,7 @@ from icemigrate.steps import as_steps
 from icemigrate.undo.altered import undo_altered
 from icemigrate.undo.finding import declared_now, find
 from icemigrate.undo.inverse import declared_again
+from icemigrate.undo.own import is_moved
 from icemigrate.undo.values import PLAIN, Options, both_sides
 
 
@@ -162,6 +163,8 @@ class _World:
         assert before is not None, "what was dropped was declared"
         name = table.actual_before.name if table.actual_before is not None else self.place.physical(declared)
         plan = TablePlan(there.name if there is not None else name, declared, before, None)
+        if there is None and table.actual_before is None:
+            return _Done(replace(plan, notes=("was gone before the migration already",)), None, before)
         if there is None:
             where = f" as `{table.trash}`" if table.trash is not None else ""
             problem = Problem(
@@ -202,7 +205,9 @@ class _World:
                 f"{expected}:name", f"table {expected}", "as before", "no such table in the catalog"
             )
             return _Done(replace(plan, conflicts=(conflict,)), None, self.state.tables.get(now))
-        target, notes, conflicts = self._name(declared, there, expected, renamed)
+        target, notes, conflicts = self._name(declared, there, expected, renamed and is_moved(table))
+        if renamed and not is_moved(table):
+            notes = [*notes, f"stays: the name {there.name}; it was called so before the migration"]
         if target != there.name and self.actual.get(target) is not None:
             taken = _taken(declared, target)
             if not self.options.partial:

@@ -41,17 +41,20 @@ def facts(table: Table) -> dict[Any, Any]:
 
 
 def applied(evolution: Evolution) -> tuple[Table, UndoRecord, State]:
-    """The migration carried out on a table that nobody else changed."""
-    before = evolution.before
+    """The migration carried out, over whatever somebody else did to the table before it."""
+    before, actual = evolution.before, evolution.actual
     state = State({before.name: before}, frozenset({before.name.namespace}))
     text = dump([entry_between(before, evolution.wanted)], allow=ALL)
-    judged = plan_text(text, state, {NAME: before})
+    judged = plan_text(text, state, {NAME: actual})
+    if judged.plan is not None and judged.table.conflicts:
+        overwritten = [c.fact for c in judged.table.conflicts]
+        judged = plan_text(text, state, {NAME: actual}, overwrite=overwritten)
     assume(judged.ready)
     table = judged.table
-    after = fold(table, before)
+    after = fold(table, actual)
     assert table.wanted is not None
     declared = settle(table.wanted, after)
-    undo = TableUndo(NAME, NAME, before, declared, before, after)
+    undo = TableUndo(NAME, NAME, before, declared, actual, after)
     return after, UndoRecord("0002", (undo,)), state.after(NAME, NAME, declared)
 
 
@@ -88,6 +91,20 @@ def test_a_migration_taken_back_leaves_the_table_as_it_was(evolution: Evolution)
     assert facts(declared) == facts(evolution.before)
     again = take_back(record, back, state)
     assert [list(t.changes()) for t in again.migrations[0].tables] == [[]]
+
+
+@given(evolutions())
+def test_a_migration_over_others_changes_goes_back_to_what_they_had_made(evolution: Evolution) -> None:
+    actual = evolution.actual
+    after, record, state = applied(evolution)
+    planned = take_back(record, after, state)
+    (migration,) = planned.migrations
+    assume(not stuck(migration))
+    assert migration.problems == ()
+    said = [note for note in migration.tables[0].notes if "before the migration" in note]
+    event("others had changed its facts" if said else "its facts were as declared")
+    assert facts(fold(migration.tables[0], after)) == facts(actual)
+    assert facts(planned.state.tables[NAME]) == facts(evolution.before)
 
 
 @given(evolutions(by_hand=False), st.integers(0, 3))

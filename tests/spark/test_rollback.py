@@ -291,3 +291,31 @@ def test_a_migration_that_fails_on_its_way_is_undone(shop: Shop) -> None:
         shop.project.apply(spark=shop.spark)
     assert shop.columns() == ["id#1", "symbol#2", "price#3", "venue#4", "at#5"]
     assert shop.standing() == {"0001": "applied"}
+
+
+def test_what_was_there_before_the_migration_is_there_again(shop: Shop) -> None:
+    shop.sql("ALTER TABLE @.trades ADD COLUMN note STRING")
+    shop.sql("ALTER TABLE @.trades ALTER COLUMN id TYPE BIGINT")
+    shop.sql("ALTER TABLE @.trades SET TBLPROPERTIES ('k' = 'theirs')")
+    shop.insert("(3000000000, 'AA', 'kept', 'X')", "id, symbol, note, venue")
+    shop.file(
+        "0002",
+        """
+        allow: [destructive]
+        tables:
+          - name: db.trades
+            columns: [{name: note, type: string}, {name: size, type: long}]
+            properties: {k: ours}
+            drop_columns: [symbol]
+        """,
+    )
+    plan = shop.project.plan(overwrite=["db.trades:properties.k"])
+    shop.project.apply(plan, spark=shop.spark)
+    shop.insert("(4000000000, 'new', 'Y', 7)", "id, note, venue, size")
+    assert shop.rollback() == ("0002",)
+    assert shop.columns() == ["id#1", "symbol#2", "price#3", "venue#4", "at#5", "note#6"]
+    assert shop.sql("SELECT id, symbol, note FROM @.trades ORDER BY id") == [
+        (3000000000, "AA", "kept"),
+        (4000000000, None, "new"),
+    ]
+    assert ("k", "theirs") in shop.sql("SHOW TBLPROPERTIES @.trades")

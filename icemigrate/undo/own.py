@@ -1,0 +1,148 @@
+"""What a migration itself made of a table: its difference, from the table as it really was before it.
+
+What the files declare may not be what was there.  A fact that was set over somebody else's change goes back
+to what that was; one that was found done already was not the migration's doing, so it stays; a dropped column
+comes back as it was, not as it was declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from icemigrate.merge import grouped, merge, spec_key
+from icemigrate.merge.fields import ASPECTS, aspects, with_aspects
+from icemigrate.model.column_properties import after_drop
+from icemigrate.model.schema import Entry, Schema, index
+from icemigrate.model.table import Table
+from icemigrate.model.types import Field, children, is_nested, with_children
+from icemigrate.model.undo_record import TableUndo
+from icemigrate.undo.values import both_sides
+
+_V = TypeVar("_V")
+
+
+def own(undo: TableUndo) -> TableUndo:
+    """The record with the migration's own difference as its two sides, restricted to what is declared."""
+    before, after = both_sides(undo)
+    was, now = undo.actual_before, undo.actual_after
+    if was is None:
+        return undo
+    old, there = index(before.schema), index(was.schema)
+    fields = _Fields(old, there, index(after.schema)).of(after.schema.fields, None)
+    ids = (was if _identifier_differs(before, after) else after).schema.identifier_ids
+    own_before = replace(
+        after,
+        schema=Schema(fields, ids & set(index(Schema(fields)))),
+        spec=was.spec if spec_key(before.spec) != spec_key(after.spec) else after.spec,
+        sort_order=was.sort_order
+        if before.sort_order.fields != after.sort_order.fields
+        else after.sort_order,
+        properties=_properties(before, after, was),
+        format_version=was.format_version
+        if before.format_version != after.format_version
+        else after.format_version,
+        refs=_changed(before.refs, after.refs, was.refs),
+    )
+    return replace(undo, before=own_before, after=after if now is None else _ordered(after, now))
+
+
+def own_notes(undo: TableUndo) -> Iterator[str]:
+    """Where the table was not as declared before the migration, so that going back does not lead there."""
+    before, after = both_sides(undo)
+    if undo.actual_before is None:
+        return
+    merged = merge(before, after, replace(undo.actual_before, name=undo.declared))
+    for fact in grouped(merged.done):
+        yield f"stays: {fact}; it was so before the migration"
+    for c in merged.conflicts:
+        yield f"{c.fact} goes back to {c.actual}, as it was before the migration, and not to {c.base}"
+
+
+def is_moved(undo: TableUndo) -> bool:
+    """Whether the migration itself gave the table another name."""
+    if undo.actual_before is None or undo.actual_after is None:
+        return undo.declared_before != undo.declared_after
+    return undo.actual_before.name != undo.actual_after.name
+
+
+def _identifier_differs(before: Table, after: Table) -> bool:
+    return before.schema.identifier_ids != after.schema.identifier_ids
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The fields before the migration.
+
+    :param old: as declared before it.
+    :param there: as they really were before it.
+    :param new: as declared after it.
+    """
+
+    old: Mapping[int, Entry]
+    there: Mapping[int, Entry]
+    new: Mapping[int, Entry]
+
+    def of(self, fields: tuple[Field, ...], parent: int | None) -> tuple[Field, ...]:
+        """The fields right below a field, or the columns; in the order in which they stood.
+
+        :param fields: those that are declared after the migration.
+        """
+        stayed = [self._field(f) for f in fields if f.id in self.old or f.id in self.there]
+        dropped = [
+            self.there[i].field
+            for i, entry in self.old.items()
+            if entry.parent == parent and i not in self.new and i in self.there
+        ]
+        return _in_order(self.there, (*stayed, *dropped))
+
+    def _field(self, now: Field) -> Field:
+        there, was = self.there.get(now.id), self.old.get(now.id)
+        if there is None:
+            return now  # somebody had dropped it, so nothing of it was changed
+        since = aspects(now)
+        then = {} if was is None else aspects(was.field)
+        changed = {a for a in ASPECTS if a not in then or then[a] != since[a]}
+        field = with_aspects(now, there.field, changed)
+        if is_nested(now.type) and type(now.type) is type(there.field.type):
+            below = self.of(children(now.type), now.id)
+            return replace(field, type=with_children(now.type, below))
+        return field
+
+
+def _in_order(entries: Mapping[int, Entry], fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    rank = {field_id: at for at, field_id in enumerate(entries)}
+    return tuple(sorted(fields, key=lambda f: rank.get(f.id, len(rank))))
+
+
+def _ordered(table: Table, actual: Table) -> Table:
+    """The declared table with its fields in the order that they have in the catalog."""
+    entries = index(actual.schema)
+
+    def ordered(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+        return _in_order(
+            entries,
+            tuple(
+                replace(f, type=with_children(f.type, ordered(children(f.type)))) if is_nested(f.type) else f
+                for f in fields
+            ),
+        )
+
+    return replace(table, schema=replace(table.schema, fields=ordered(table.schema.fields)))
+
+
+def _properties(before: Table, after: Table, was: Table) -> dict[str, str]:
+    """With those that Iceberg removes of itself together with a column that is dropped."""
+    properties = _changed(before.properties, after.properties, was.properties)
+    old, new, there = index(before.schema), index(after.schema), index(was.schema)
+    dropped = [there[i].path for i in old if i not in new and i in there]
+    left = after_drop(was.properties, dropped)
+    return properties | {key: value for key, value in was.properties.items() if key not in left}
+
+
+def _changed(before: Mapping[str, _V], after: Mapping[str, _V], was: Mapping[str, _V]) -> dict[str, _V]:
+    """What is declared after the migration, but what it changed as it really was before."""
+    changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+    kept = {key: value for key, value in after.items() if key not in changed}
+    return kept | {key: was[key] for key in changed if key in was}
