@@ -66,9 +66,7 @@ class _Look:
         specs = self.table.specs()
         reader = self.iceberg.ManifestFiles.read(manifest, self.table.io(), specs)
         try:
-            files = reader.iterator()
-            while files.hasNext():
-                file = files.next()
+            for file in _each(reader):
                 text = self.iceberg.ContentFileParser.toJson(file, specs.get(file.specId()))
                 yield _file(json.loads(text), file.fileSequenceNumber())
         finally:
@@ -78,12 +76,12 @@ class _Look:
         """The data manifests of a snapshot by path."""
         if snapshot is None:
             return {}
-        return {m.path(): m for m in snapshot.dataManifests(self.table.io())}
+        return {m.path(): m for m in _each(snapshot.dataManifests(self.table.io()))}
 
     def heads(self) -> Iterator[Any]:
         """The current snapshots of all branches."""
         refs = self.table.refs()
-        for name in refs.keySet():
+        for name in _each(refs.keySet()):
             ref = refs.get(name)
             if ref.isBranch():
                 yield self.table.snapshot(ref.snapshotId())
@@ -125,6 +123,16 @@ class _Look:
                 return count if since is None else None
             snapshot = self.table.snapshot(parent)
         return 0 if since is None and count == 0 else None
+
+
+def _each(found: Any) -> Iterator[Any]:
+    """The elements of a Java collection.
+
+    Py4J's own way ends with an exception in Java, and PySpark takes 10 ms to find out what it means.
+    """
+    elements = found.iterator()
+    while elements.hasNext():
+        yield elements.next()
 
 
 def _never(_file: _File) -> bool:
