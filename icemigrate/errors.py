@@ -92,6 +92,10 @@ class MetadataError(CatalogError):
     """A table's metadata file is missing, not readable, or not what the specification says."""
 
 
+class GitError(IcemigrateError):
+    """Git cannot say what was asked: there is none, no repository, no such commit, or too little history."""
+
+
 class HistoryError(IcemigrateError):
     """The project's history cannot be read, or is not this project's."""
 

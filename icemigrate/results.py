@@ -22,12 +22,14 @@ class CheckResult:
     :param migrations: number of migration files.
     :param tables: number of tables that are declared after the last of them.
     :param diagnostics: in the order of showing.
+    :param base: what the change under review was compared with; ``None`` where it was with nothing.
     """
 
     project: str
     migrations: int
     tables: int
     diagnostics: tuple[Diagnostic, ...] = ()
+    base: str | None = None
 
     @property
     def ok(self) -> bool:

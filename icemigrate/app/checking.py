@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icemigrate.app.folding import Folding
+from icemigrate.app.git_base import GitBase
+from icemigrate.app.lock_file import fix_lock, lock_findings
 from icemigrate.app.opening import load_files
-from icemigrate.declare.files import collector_at_rest
+from icemigrate.declare.files import Loaded, collector_at_rest
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import replaced_by, squash_mistakes
-from icemigrate.diagnostics import Diagnostic, sort_key
+from icemigrate.diagnostics import Diagnostic, Severity, sort_key
+from icemigrate.errors import GitError
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.plan import MigrationPlan
 from icemigrate.plan_table import Surroundings
@@ -31,25 +34,55 @@ class Rehearsed:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def check(project: Project) -> CheckResult:
+def check(project: Project, base: GitBase | None = None, *, fix: bool = False) -> CheckResult:
     """Check every file and every step between versions; reads the files alone.
 
     Steps are checked up to the first file that has a mistake of its own.
 
-    :raises IcemigrateError: the folder cannot be read.
+    :param base: what the change under review is compared with, so that only what it adds is told.
+    :param fix: write the lock file as the files are now.
+    :raises GitError: Git cannot tell what the base is that the user named.
+    :raises IcemigrateError: the folder cannot be read, or the lock file not be written.
     """
     loaded = load_files(project)
+    judged = _judge(project, loaded)
+    of_lock = fix_lock(project, loaded) if fix else None
+    told = [*judged.diagnostics, *lock_findings(project, loaded), *((of_lock,) if of_lock else ())]
+    compared = None if base is None else _compared(project, base, loaded, told)
+    if compared is not None:
+        told = list(compared)
+    return CheckResult(
+        project=project.name,
+        migrations=len(loaded.migrations) + len(loaded.broken),
+        tables=len(judged.state.tables),
+        diagnostics=tuple(sorted(dict.fromkeys(told), key=sort_key)),
+        base=None if base is None else base.ref,
+    )
+
+
+def _compared(
+    project: Project, base: GitBase, loaded: Loaded, found: Sequence[Diagnostic]
+) -> tuple[Diagnostic, ...]:
+    """What a change adds; all that was found where CI speaks of a commit that its clone does not have."""
+    from icemigrate.app.reviewing import reviewed
+
+    try:
+        return reviewed(project, base, loaded, found, lambda *given: _judge(*given).diagnostics)
+    except GitError as error:
+        if base.is_named:
+            raise
+        message = f"all files are told of, not only those of this change: {error.message}"
+        return (*found, Diagnostic("no-git-base", message, None, error.hint, Severity.WARNING))
+
+
+def _judge(project: Project, loaded: Loaded) -> Rehearsed:
+    """All files planned, with everything that is found in them and in their steps."""
     # What comes after a file that cannot be read would be blamed for what is missing.
     telling = [f for f in loaded.migrations if not loaded.broken or f.version < loaded.broken[0]]
     squashed = replaced_by(loaded.migrations)
     rehearsed = rehearse(project, [f for f in telling if f.version.number not in squashed])
-    found = dict.fromkeys((*loaded.diagnostics, *squash_mistakes(loaded.migrations), *rehearsed.diagnostics))
-    return CheckResult(
-        project=project.name,
-        migrations=len(loaded.migrations) + len(loaded.broken),
-        tables=len(rehearsed.state.tables),
-        diagnostics=tuple(sorted(found, key=sort_key)),
-    )
+    found = (*loaded.diagnostics, *squash_mistakes(loaded.migrations), *rehearsed.diagnostics)
+    return replace(rehearsed, diagnostics=tuple(dict.fromkeys(found)))
 
 
 def rehearse(

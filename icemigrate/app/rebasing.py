@@ -9,6 +9,7 @@ from pathlib import Path
 
 from icemigrate.app.checking import rehearse
 from icemigrate.app.lateness import Latecomers
+from icemigrate.app.lock_file import keep_lock
 from icemigrate.app.opening import as_mistakes, load_files
 from icemigrate.app.standing import standing
 from icemigrate.app.world import opened
@@ -129,6 +130,9 @@ class _Work:
         self._refuse_unfit(moves)
         for old, new in moves:
             _move(self.project.migrations_dir, Path(old.path).name, Path(new.path).name)
+        if moves:
+            names = [[Path(file.path).name for file in side] for side in zip(*moves, strict=True)]
+            keep_lock(self.project, written=names[1], removed=names[0])
         return tuple(Renamed(old.path, new.path) for old, new in moves)
 
     def _refuse_unfit(self, moves: Sequence[tuple[MigrationFile, MigrationFile]]) -> None:

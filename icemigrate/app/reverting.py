@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from icemigrate.app.checking import rehearse
+from icemigrate.app.lock_file import keep_lock
 from icemigrate.app.opening import as_mistakes, known_version, sound_files
 from icemigrate.declare.author import dump, entry_between
 from icemigrate.declare.migration import MigrationFile
@@ -52,6 +53,7 @@ def revert(project: Project, version: str) -> RevertResult:
     text = _Text(entries, title, f"yaml-language-server: $schema={schema}")
     allow = _consents(project, files, name, text)
     (path,) = write_new(folder, {name: text.written(allow)})
+    keep_lock(project, [name])
     return RevertResult(project.name, shown_path(path), tuple(writer.notes))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from icemigrate.app.checking import Rehearsed, rehearse
+from icemigrate.app.lock_file import keep_lock
 from icemigrate.app.opening import as_mistakes, known_version, sound_files
 from icemigrate.declare.author import document, dump
 from icemigrate.declare.differences import differences
@@ -49,6 +50,7 @@ def squash(project: Project, through: str) -> SquashResult:
     (path,) = write_new(folder, {name: text})
     for file in chosen:
         _remove(folder / Path(file.path).name)
+    keep_lock(project, [name], [Path(file.path).name for file in chosen])
     return SquashResult(project.name, shown_path(path), tuple(f.path for f in chosen))
 
 

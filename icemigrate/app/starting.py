@@ -6,6 +6,7 @@ import os
 from datetime import datetime, timezone
 from pathlib import Path
 
+from icemigrate.app.lock_file import keep_lock
 from icemigrate.declare.files import list_migrations
 from icemigrate.declare.scaffold import init_files, new_file_name, new_text, write_new
 from icemigrate.declare.source import shown_path
@@ -33,7 +34,7 @@ def init(folder: Path) -> tuple[tuple[str, bool], ...]:
 
 
 def new(project: Project, description: str) -> str:
-    """Write the next numbered migration file.
+    """Write the next numbered migration file, and note it in the lock file.
 
     :returns: its path, as the user would type it.
     :raises UsageError: the description gives no name for a file.
@@ -44,4 +45,5 @@ def new(project: Project, description: str) -> str:
     name = new_file_name(description, versions, datetime.now(timezone.utc))
     schema = os.path.relpath(project.root / "schemas" / "migration.schema.json", folder)
     (path,) = write_new(folder, {name: new_text(description, schema)})
+    keep_lock(project, [name], begins=True)
     return shown_path(path)

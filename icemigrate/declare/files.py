@@ -119,6 +119,15 @@ def _load(file: FoundFile, lists: Lists, known: Known | None) -> Read | UnreadFi
     print_ = fingerprint(content, lists)
     if known is not None and known.fingerprint == print_:
         return UnreadFile(file.version, file.shown, file.name, known.checksum, known.description)
+    return _read(file, content, lists, print_)
+
+
+def read_content(file: FoundFile, content: bytes, lists: Lists) -> Read:
+    """Read a file whose bytes are known, such as those of another commit."""
+    return _read(file, content, lists, fingerprint(content, lists))
+
+
+def _read(file: FoundFile, content: bytes, lists: Lists, print_: str) -> Read:
     source = decode(content, file.shown)
     if isinstance(source, Diagnostic):
         return Read(None, (source,))
@@ -174,6 +183,15 @@ def list_migrations(folder: Path) -> Listing:
     return Listing(kept, tuple(diagnostics), doubles)
 
 
+def named_as_migration(folder: Path, name: str) -> FoundFile | None:
+    """What a file of this name in the folder is; ``None`` where it is no migration by its name."""
+    found = _NAME.fullmatch(name)
+    if found is None or not found.group(2).strip() or len(found.group(1)) > MAX_DIGITS:
+        return None
+    path = folder / name
+    return FoundFile(Version.parse(found.group(1)), found.group(2), path, shown_path(path))
+
+
 def _without_doubles(files: list[FoundFile], diagnostics: list[Diagnostic]) -> tuple[FoundFile, ...]:
     kept: dict[Version, FoundFile] = {}
     for file in files:
@@ -189,12 +207,12 @@ def _classify(path: Path, shown: str) -> FoundFile | Diagnostic | None:
     """A migration, a file that was meant to be one, or nothing of ours."""
     if path.is_dir():
         return _folder(path, shown)
+    if (migration := named_as_migration(path.parent, path.name)) is not None:
+        return migration
     found = _NAME.fullmatch(path.name)
     if found is not None and found.group(2).strip():
-        digits = found.group(1)
-        if len(digits) > MAX_DIGITS:
-            return _misnamed(shown, f"the version has {len(digits)} digits, more than {MAX_DIGITS}", None)
-        return FoundFile(Version.parse(digits), found.group(2), path, shown)
+        digits = len(found.group(1))
+        return _misnamed(shown, f"the version has {digits} digits, more than {MAX_DIGITS}", None)
     suffix = path.suffix.lower()
     near = _NEAR.fullmatch(path.stem)
     if suffix in _EXTENSIONS:

@@ -1,0 +1,118 @@
+"""The lock file beside the migrations: read by ``check``, kept by the commands that write migrations.
+
+A project without one is fine, and nothing is said about it: the first ``new`` or ``check --fix`` begins it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from icemigrate.declare.files import Listing, Loaded, list_migrations, load_one
+from icemigrate.declare.lock_file import (
+    FILE_NAME,
+    LockedFile,
+    LockLine,
+    lock_text,
+    read_lock,
+    stale_lines,
+)
+from icemigrate.declare.source import read_source, shown_path
+from icemigrate.declare.version import Version
+from icemigrate.diagnostics import Diagnostic, Place, Severity
+from icemigrate.errors import IcemigrateError
+from icemigrate.project.values import Project
+
+
+def lock_findings(project: Project, loaded: Loaded) -> Iterator[Diagnostic]:
+    """What is wrong with the lock file; nothing where there is none."""
+    path = project.migrations_dir / FILE_NAME
+    if not path.exists() and not path.is_symlink():
+        return
+    found = _read(path)
+    if isinstance(found, Diagnostic):
+        yield found
+        return
+    files = [LockedFile(f.version, f.checksum, f.path) for f in loaded.files]
+    doubles = (f.version for f in list_migrations(project.migrations_dir).doubles)
+    yield from stale_lines(found, files, (*loaded.broken, *doubles))
+
+
+def fix_lock(project: Project, loaded: Loaded) -> Diagnostic | None:
+    """Write the lock file as the files are now.
+
+    :returns: a note of what was done, or why nothing was; ``None`` where the lock file is right already.
+    :raises IcemigrateError: it cannot be written.
+    """
+    path = project.migrations_dir / FILE_NAME
+    shown = shown_path(path)
+    if loaded.broken or list_migrations(project.migrations_dir).doubles:
+        message = "the lock file was not written: files have mistakes of their own"
+        return Diagnostic("lock-kept", message, Place(shown), "mend them first", Severity.NOTE)
+    if not _write(path, [(f.version, f.checksum) for f in loaded.files]):
+        return None
+    message = f"the lock file is written: {len(loaded.files)} migrations"
+    return Diagnostic("lock-written", message, Place(shown), "commit it with the migrations", Severity.NOTE)
+
+
+def keep_lock(
+    project: Project, written: Iterable[str], removed: Iterable[str] = (), *, begins: bool = False
+) -> None:
+    """Let the lock file know what a command has done to files, and nothing else of them.
+
+    What other files say now is not taken over: that one of them was edited is for ``check`` to tell.  A lock
+    file that cannot be read is left for ``check`` too.
+
+    :param written: names of files that are new.
+    :param removed: names of files that are gone.
+    :param begins: whether to write a lock file where there is none.
+    :raises IcemigrateError: it cannot be written, or the folder cannot be read.
+    """
+    listing = list_migrations(project.migrations_dir)
+    path = project.migrations_dir / FILE_NAME
+    if not path.exists():
+        if not begins:
+            return
+        checksums = _checksums(project, listing, {file.path.name for file in listing.files})
+        if not listing.doubles and len(checksums) == len(listing.files):
+            _write(path, sorted(checksums.items()))
+        return
+    lines = _read(path)
+    if isinstance(lines, Diagnostic):
+        return
+    there = {file.version for file in listing.files}
+    gone = {Version.parse(name.partition("_")[0]) for name in removed} - there
+    checksums = {line.version: line.checksum for line in lines if line.version not in gone}
+    fresh = _checksums(project, listing, set(written))
+    # A version that is written anew, with other digits perhaps, stands as the file's name has it.
+    kept = {version: checksum for version, checksum in checksums.items() if version not in fresh}
+    _write(path, sorted((kept | fresh).items()))
+
+
+def _checksums(project: Project, listing: Listing, names: set[str]) -> dict[Version, str]:
+    files = (load_one(file, project.lists).migration for file in listing.files if file.path.name in names)
+    return {file.version: file.checksum for file in files if file is not None}
+
+
+def _read(path: Path) -> tuple[LockLine, ...] | Diagnostic:
+    source = read_source(path)
+    return source if isinstance(source, Diagnostic) else read_lock(source)
+
+
+def _write(path: Path, lines: Sequence[tuple[Version, str]]) -> bool:
+    """Write the file as a whole or not at all.
+
+    :returns: whether it says something else now.
+    :raises IcemigrateError: it cannot be written.
+    """
+    content = lock_text(lines).encode()
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        if path.exists() and path.read_bytes().replace(b"\r\n", b"\n") == content:
+            return False
+        beside.write_bytes(content)
+        beside.replace(path)
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        raise IcemigrateError(f"`{shown_path(path)}` cannot be written: {why}") from error
+    return True
