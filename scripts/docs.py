@@ -14,6 +14,7 @@ import click
 
 from icemigrate.cli.context import global_options
 from icemigrate.cli.group import COMMANDS
+from icemigrate.cli.outputs import OutputType
 from icemigrate.errors import ExitCode
 from scripts.docs_kinds import kinds_page
 from scripts.docs_rules import rules_page
@@ -146,6 +147,8 @@ def _option_table(options: list[click.Option]) -> str:
 def _names(option: click.Option) -> str:
     if isinstance(option.type, click.Choice):
         value = " " + "\\|".join(map(str, option.type.choices))
+    elif isinstance(option.type, OutputType):
+        value = " " + "\\|".join(option.type.names) + "[=FILE]"
     else:
         value = "" if option.is_flag else f" {option.metavar}"
     return f"`{', '.join(option.opts)}{value}`"
@@ -155,6 +158,8 @@ def _help(option: click.Option) -> str:
     text = markdown(option.help or "")
     if isinstance(option.type, click.Choice) and option.default is not None:
         text += f" Without it `{option.default}`."
+    elif isinstance(option.type, OutputType):
+        text += f" Without it `{option.type.names[0]}`."
     return text
 
 

@@ -17,12 +17,28 @@ def save_plan(result: PlanResult, path: Path) -> None:
 
     :raises IcemigrateError: the file cannot be written.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    write_whole(path, render(result, "json"))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, in UTF-8, that nobody ever sees half of.
+
+    What is no file (``/dev/stderr``, a named pipe) is written to as it is; a link stays one.
+
+    :raises IcemigrateError: the file cannot be written.
+    """
+    beside = None
     try:
-        beside.write_text(render(result, "json"), encoding="utf-8")
-        beside.replace(path)
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.replace(target)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        if beside is not None:
+            beside.unlink(missing_ok=True)
         raise IcemigrateError(f"`{path}` cannot be written: {_why(error)}") from error
 
 

@@ -11,13 +11,13 @@ import click
 from icemigrate.cli.approval import approved, show_plan
 from icemigrate.cli.context import (
     Settings,
-    format_option,
     global_options,
     pass_settings,
     tell_of_spark,
     write,
 )
 from icemigrate.cli.options import lock_timeout_option, overwrite_option, to_option
+from icemigrate.cli.outputs import format_option
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, format_option, global_options, pass_settings
+from icemigrate.cli.context import Settings, global_options, pass_settings
+from icemigrate.cli.outputs import format_option
 from icemigrate.errors import ExitCode
 
 
 @click.command("check")
-@format_option("text", "json", "markdown")
+@format_option("text", "json", "markdown", "github", "gitlab", "junit", "sarif")
 @global_options
 @pass_settings
 def command(settings: Settings) -> int:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from icemigrate.cli.outputs import Output, text_of, write_files
+
 if TYPE_CHECKING:
     from icemigrate.project import Project
     from icemigrate.render.style import Style
@@ -22,13 +24,13 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 class Settings:
     """The global options; a command's own ones win over those before its name.
 
-    :param format: the output format that was asked for.
+    :param outputs: what was asked for, in which format.
     """
 
     project: Path | None = None
     environment: str | None = None
     color: bool = True
-    format: str = "text"
+    outputs: tuple[Output, ...] = (Output("text"),)
 
     def open_project(self) -> Project:
         """The project that the options name, or the one that the current folder belongs to."""
@@ -42,11 +44,21 @@ class Settings:
 
         return style_for(stream, self.color)
 
-    def answer(self, result: object) -> None:
-        """Write a result to standard output in the format that was asked for."""
-        from icemigrate.render.formats import render
+    @property
+    def format(self) -> str | None:
+        """What standard output holds; ``None`` where all goes to files."""
+        return next((output.format for output in self.outputs if output.file is None), None)
 
-        write(render(result, self.format, self.style(sys.stdout)))
+    def answer(self, result: object) -> None:
+        """Write a result to the outputs that were asked for.
+
+        :raises IcemigrateError: a file cannot be written; standard output holds nothing then.
+        """
+        texts = [(output, text_of(result, output, self.style(sys.stdout))) for output in self.outputs]
+        write_files(texts)
+        for output, text in texts:
+            if output.file is None:
+                write(text)
 
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
@@ -133,17 +145,3 @@ def global_options(command: _Command) -> _Command:
     ):
         command = option(command)
     return command
-
-
-def format_option(*names: str) -> Callable[[_Command], _Command]:
-    """``--format`` with these formats, the first one the default."""
-    return click.option(
-        "--format",
-        type=click.Choice(names),
-        default=names[0],
-        show_default=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_remember("format"),
-        help="How to write the answer; with `json` standard output holds nothing else.",
-    )

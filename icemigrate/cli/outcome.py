@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from icemigrate.cli.context import Settings, write
+from icemigrate.cli.outputs import write_failure
 from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, Terminated
 
 if TYPE_CHECKING:
@@ -87,12 +88,7 @@ def _usage_text(error: click.ClickException) -> str:
 
 
 def _tell(fault: IcemigrateError, settings: Settings) -> None:
-    from icemigrate.render.formats import format_named, render
-
-    failure = _failure(fault)
-    if format_named(settings.format).for_programs:
-        write(render(failure, settings.format))
-    write(render(failure, "text", settings.style(sys.stderr)), sys.stderr)
+    write_failure(_failure(fault), settings.outputs, settings.style(sys.stderr))
     if _debugging():
         import traceback
 

@@ -10,13 +10,13 @@ import click
 
 from icemigrate.cli.context import (
     Settings,
-    format_option,
     global_options,
     pass_settings,
     tell_of_spark,
     write,
 )
 from icemigrate.cli.options import overwrite_option, to_option
+from icemigrate.cli.outputs import format_option
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:

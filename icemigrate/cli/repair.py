@@ -6,8 +6,9 @@ import sys
 
 import click
 
-from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.cli.context import Settings, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
+from icemigrate.cli.outputs import format_option
 
 
 @click.command("repair")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, format_option, global_options, pass_settings
+from icemigrate.cli.context import Settings, global_options, pass_settings
+from icemigrate.cli.outputs import format_option
 
 
 @click.command("revert")

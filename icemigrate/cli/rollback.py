@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from icemigrate.cli.approval import approved, show_plan
-from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.cli.context import Settings, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
+from icemigrate.cli.outputs import format_option
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:

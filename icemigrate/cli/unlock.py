@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from icemigrate.cli.approval import approved
-from icemigrate.cli.context import Settings, format_option, global_options, pass_settings, write
+from icemigrate.cli.context import Settings, global_options, pass_settings, write
+from icemigrate.cli.outputs import format_option
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:

@@ -9,8 +9,13 @@ from typing import Any, TypeAlias
 
 from icemigrate.render import documents as doc
 from icemigrate.render.doctor_text import doctor_text
+from icemigrate.render.findings_github import github_text
+from icemigrate.render.findings_gitlab import gitlab_text
+from icemigrate.render.findings_junit import junit_text
+from icemigrate.render.findings_markdown import check_markdown, failure_markdown
+from icemigrate.render.findings_sarif import sarif_text
 from icemigrate.render.findings_text import check_text, failure_text
-from icemigrate.render.plan_markdown import check_markdown, plan_markdown
+from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
 from icemigrate.render.status_text import (
     apply_text,
@@ -50,11 +55,13 @@ class Format:
     :param name: as ``--format`` takes it.
     :param renderers: type of a result → its text.  A type that is missing has no such output.
     :param for_programs: standard output holds nothing else, and failures go there in this format too.
+    :param for_repository: read by whoever knows the repository alone, so paths begin at its top.
     """
 
     name: str
     renderers: Mapping[type, Renderer]
     for_programs: bool = False
+    for_repository: bool = False
 
 
 def _json(document: Callable[[Any], doc.Document]) -> Renderer:
@@ -63,6 +70,12 @@ def _json(document: Callable[[Any], doc.Document]) -> Renderer:
 
 def _plain(render: Callable[[Any], str]) -> Renderer:
     return lambda value, _style: render(value)
+
+
+def _of_findings(name: str, render: Callable[[Any], str]) -> Format:
+    """A format in which other programs read findings."""
+    renderer = _plain(render)
+    return Format(name, {CheckResult: renderer, Failure: renderer}, for_programs=True, for_repository=True)
 
 
 FORMATS: tuple[Format, ...] = (
@@ -103,7 +116,19 @@ FORMATS: tuple[Format, ...] = (
         },
         for_programs=True,
     ),
-    Format("markdown", {PlanResult: _plain(plan_markdown), CheckResult: _plain(check_markdown)}),
+    Format(
+        "markdown",
+        {
+            PlanResult: _plain(plan_markdown),
+            CheckResult: _plain(check_markdown),
+            Failure: _plain(failure_markdown),
+        },
+        for_repository=True,
+    ),
+    _of_findings("github", github_text),
+    _of_findings("gitlab", gitlab_text),
+    _of_findings("junit", junit_text),
+    _of_findings("sarif", sarif_text),
 )
 
 

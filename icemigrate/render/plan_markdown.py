@@ -1,4 +1,4 @@
-"""A plan and findings as markdown for a pull request's comment: one line first, details folded away.
+"""A plan as markdown for a pull request's comment: one line first, details folded away.
 
 GitHub refuses a comment of more than 65,536 characters, so what is too long loses its statements
 first and then its last tables, and says so.
@@ -6,49 +6,28 @@ first and then its last tables, and says so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from html import escape
 
 from icemigrate.changes.base import Reversible
-from icemigrate.diagnostics import Diagnostic, Severity
+from icemigrate.diagnostics import Diagnostic
 from icemigrate.merge import Conflict
 from icemigrate.plan import MigrationPlan, PlannedChange, TablePlan
 from icemigrate.render import words
 from icemigrate.render.created import created_lines
-from icemigrate.render.findings_text import tally
-from icemigrate.results import CheckResult, PlanResult
-
-LIMIT = 65_000
-_MARKS = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.NOTE: "ℹ️"}
+from icemigrate.render.markdown import LIMIT, code, cut, diagnostic_line, fenced, size, text
+from icemigrate.render.places import by_weight
+from icemigrate.results import PlanResult
 
 
 def plan_markdown(result: PlanResult) -> str:
     """The whole plan, as much of it as a comment can hold."""
     full = _plan(result, with_statements=True)
-    return full if len(full) <= LIMIT else _cut(_plan(result, with_statements=False))
-
-
-def check_markdown(result: CheckResult) -> str:
-    """All findings, as many of them as a comment can hold."""
-    head = f"### icemigrate check: {_code(result.project)}: {tally(result.diagnostics)}\n"
-    seen = f"{words.count(result.migrations, 'migration')}, {words.count(result.tables, 'table')}."
-    return _cut("\n".join([head, seen, "", *_diagnostics(result.diagnostics)]).rstrip() + "\n")
-
-
-def _cut(text: str) -> str:
-    """The text up to the last whole line that fits."""
-    if len(text) <= LIMIT:
-        return text
-    kept = text[: text.rfind("\n", 0, LIMIT)]
-    unfinished = kept.count("<details>") - kept.count("</details>")
-    note = "The rest does not fit into a comment; the command prints all of it."
-    return kept + "\n\n</details>" * unfinished + f"\n\n_{note}_\n"
+    return full if size(full) <= LIMIT else cut(_plan(result, with_statements=False))
 
 
 def _plan(result: PlanResult, *, with_statements: bool) -> str:
     plan = result.plan
-    lines = [f"### icemigrate plan: {_code(plan.project)} → {_code(plan.environment)}", ""]
+    lines = [f"### icemigrate plan: {code(plan.project)} → {code(plan.environment)}", ""]
     lines += [f"**{words.summary_line(plan)}**", ""]
     obstacles = words.obstacles_line(plan)
     if obstacles:
@@ -60,21 +39,16 @@ def _plan(result: PlanResult, *, with_statements: bool) -> str:
 
 
 def _diagnostics(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
-    any_shown = False
-    for d in diagnostics:
-        where = f"{_code(str(d.place))}: " if d.place else ""
-        hint = f" <br>{_text(d.hint)}" if d.hint else ""
-        yield f"- {_MARKS[d.severity]} {where}{_text(d.message)} <sub>{d.code}</sub>{hint}"
-        any_shown = True
-    if any_shown:
-        yield ""
+    lines = [diagnostic_line(d) for d in by_weight(diagnostics)]
+    if lines:
+        yield from (*lines, "")
 
 
 def _migration(migration: MigrationPlan, with_statements: bool) -> Iterator[str]:
-    yield f"#### {_code(migration.version)} {_text(migration.description)}"
+    yield f"#### {code(migration.version)} {text(migration.description)}"
     yield ""
     for namespace in migration.create_namespaces:
-        yield f"- **+** create namespace {_code('.'.join(namespace))}"
+        yield f"- **+** create namespace {code('.'.join(namespace))}"
     recorded = words.recorded_text(migration)
     if recorded is not None:
         yield recorded
@@ -90,18 +64,18 @@ def _table(table: TablePlan, migration: MigrationPlan, with_statements: bool) ->
     about += _worst(changes)
     if table.conflicts:
         about.append(words.count(len(table.conflicts), "conflict"))
-    label = _code(words.table_label(table))
+    label = code(words.table_label(table))
     yield f"<details><summary>{words.table_symbol(table)} {label}: {', '.join(about)}</summary>"
     yield ""
     for change in changes:
         yield from _change(change, migration)
-    yield from (f"- note: {_text(note)}" for note in table.notes)
+    yield from (f"- note: {text(note)}" for note in table.notes)
     for conflict in table.conflicts:
         yield from _conflict(conflict)
     if with_statements:
         statements = [words.visible(words.statement_text(s)) for step in table.steps for s in step.statements]
         if statements:
-            yield from ("", *_fenced("\n".join(statements)))
+            yield from ("", *fenced("\n".join(statements)))
     yield ""
     yield "</details>"
     yield ""
@@ -115,42 +89,16 @@ def _worst(changes: Iterable[PlannedChange]) -> Iterator[str]:
 
 
 def _change(change: PlannedChange, migration: MigrationPlan) -> Iterator[str]:
-    yield f"- **{_text(change.change.symbol)}** {_text(change.text)}"
+    yield f"- **{text(change.change.symbol)}** {text(change.text)}"
     for hazard in change.hazards:
-        yield f"  - ⚠️ {_text(words.hazard_text(hazard, migration))}"
-    yield f"  - {_text(words.reversal_text(change.reversal))}"
-    yield from (f"  - {_text(line)}" for line in created_lines(change.change, None))
+        yield f"  - ⚠️ {text(words.hazard_text(hazard, migration))}"
+    yield f"  - {text(words.reversal_text(change.reversal))}"
+    yield from (f"  - {text(line)}" for line in created_lines(change.change, None))
 
 
 def _conflict(conflict: Conflict) -> Iterator[str]:
-    yield f"- ❌ conflict: {_code(conflict.fact)}"
+    yield f"- ❌ conflict: {code(conflict.fact)}"
     for label, value in (("base", conflict.base), ("wanted", conflict.wanted), ("actual", conflict.actual)):
-        yield f"  - {label}: {_code(value)}"
+        yield f"  - {label}: {code(value)}"
     for way in words.ways_out(conflict):
-        yield f"  - {_text(way)}"
-
-
-def _fenced(text: str) -> tuple[str, str, str]:
-    """A code block whose fence is longer than any run of backticks inside."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return (f"{fence}sql", text, fence)
-
-
-def _code(text: str) -> str:
-    """Code that may hold backticks; HTML, since it also stands in a summary."""
-    return f"<code>{_harmless(words.one_line(text))}</code>"
-
-
-def _text(text: str) -> str:
-    """Running text: `code` stays code, all else that markdown or HTML would act on is made harmless."""
-    parts = re.split(r"(`[^`]+`)", words.one_line(text))
-    return "".join(_code(p[1:-1]) if i % 2 else _harmless(p) for i, p in enumerate(parts))
-
-
-def _harmless(text: str) -> str:
-    # Entities rather than backslashes: they work inside HTML tags too.  `@` would call people.
-    harmless = escape(text, quote=False)
-    for character in "\\`*_[]@|~":
-        harmless = harmless.replace(character, f"&#{ord(character)};")
-    return harmless
+        yield f"  - {text(way)}"

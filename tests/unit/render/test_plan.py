@@ -17,7 +17,7 @@ from icemigrate.model.names import TableName
 from icemigrate.plan import MigrationPlan, Plan, PlannedChange, Step, TablePlan
 from icemigrate.plan_file import load
 from icemigrate.render.formats import FORMATS, names_for, render
-from icemigrate.render.plan_markdown import LIMIT
+from icemigrate.render.markdown import LIMIT
 from icemigrate.render.style import PLAIN, Style
 from icemigrate.render.words import summary_line
 from icemigrate.results import (
@@ -184,4 +184,5 @@ def test_markdown_stays_within_what_a_comment_may_hold(count: int, has_all: bool
 def test_every_result_has_text_and_json() -> None:
     for kind in (PlanResult, CheckResult, Status, HistoryResult, ApplyResult, Failure):
         assert names_for(kind)[:2] == ("text", "json")
-    assert [f.name for f in FORMATS if f.for_programs] == ["json"]
+    assert names_for(PlanResult) == ("text", "json", "markdown")
+    assert [f.name for f in FORMATS if f.for_programs] == ["json", "github", "gitlab", "junit", "sarif"]

@@ -30,6 +30,7 @@ from icemigrate.results import (
     CheckResult,
     Failure,
     HistoryEntry,
+    HistoryEvent,
     HistoryResult,
     MigrationStatus,
     RebaseResult,
@@ -60,7 +61,12 @@ STATUS = Status(
         TableStatus("data.e", "data.e", None, True, ("0002",), ours=True),
     ),
 )
-HISTORY = HistoryResult("market", "prod", (HistoryEntry("0001", "one", "applied", AT, "ada", 65_400, "c0"),))
+HISTORY = HistoryResult(
+    "market",
+    "prod",
+    (HistoryEntry("0001", "one", "applied", AT, "ada", 65_400, "c0"),),
+    (HistoryEvent("applied", "0001", "one", AT, "ada", "ci", 65_400, "f00d"),),
+)
 APPLIED = ApplyResult("market", "prod", ("0001", "0002"), 1234, ("0001: a note",))
 FAILURE = Failure("Mistakes", "1 mistake", "mend it", 3, (ERROR,))
 DOCUMENTS = {
@@ -122,9 +128,13 @@ def test_findings_as_markdown() -> None:
 
 
 def test_many_findings_fit_into_a_comment() -> None:
-    text = render(CheckResult("market", 1, 1, (ERROR,) * 2000), "markdown")
-    assert 1000 < len(text) < 65_536
-    assert "does not fit into a comment" in text
+    text = render(CheckResult("market", 1, 1, (WARNING,) * 2000 + (ERROR,) * 300), "markdown")
+    assert 60_000 < len(text) < 65_536
+    assert text.count("- ❌ <code>") == 300, "the weightiest come first"
+    assert text.count("<details>") == text.count("</details>") == 1
+    left = 2000 - text.count("- ⚠️ near")
+    assert 0 < left < 2000
+    assert f"does not fit into a comment: {left} warnings more" in text
 
 
 def test_status_of_tables() -> None:

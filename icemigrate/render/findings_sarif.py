@@ -1,0 +1,106 @@
+"""Findings as SARIF 2.1.0, the standard that code hosts and editors take findings in.
+
+(https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html; what GitHub wants of it beyond the
+standard: https://docs.github.com/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning)
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePosixPath
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from icemigrate.diagnostics import Severity
+from icemigrate.render import words
+from icemigrate.render.places import Finding, findings_of, rule_names
+from icemigrate.results import CheckResult, Failure
+from icemigrate.versions import ICEMIGRATE
+
+_Object: TypeAlias = dict[str, Any]
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_ROOT = "%SRCROOT%"
+"""How SARIF calls the top of the repository, which whoever reads the log knows (section 3.14.14)."""
+
+
+def sarif_text(result: CheckResult | Failure) -> str:
+    """A log with one run."""
+    findings = findings_of(result)
+    codes = rule_names(findings)
+    run: _Object = {
+        "tool": {
+            "driver": {
+                "name": "icemigrate",
+                "version": ICEMIGRATE,
+                "semanticVersion": ICEMIGRATE,
+                "rules": [_rule(code, severity) for code, severity in codes.items()],
+            }
+        },
+        # Columns count characters here; without this a reader counts as UTF-16 does.
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The top of the repository."}}},
+        "invocations": [_invocation(result)],
+        "results": [_result(finding, list(codes)) for finding in findings],
+    }
+    if isinstance(result, CheckResult):
+        run["automationDetails"] = {"id": f"icemigrate/{result.project}/"}
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rule(code: str, severity: Severity) -> _Object:
+    title = code.replace("-", " ").capitalize() + "."
+    help_text = "What is wrong, where, and what to write instead stands in each finding of it."
+    return {
+        "id": code,
+        "name": "".join(word[:1].upper() + word[1:] for word in code.split("-")),
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": title},
+        "help": {"text": help_text, "markdown": help_text},
+        "defaultConfiguration": {"level": severity.value},
+        "properties": {"tags": ["iceberg", "migrations"], "problem.severity": _problem(severity)},
+    }
+
+
+def _problem(severity: Severity) -> str:
+    """GitHub's word for a severity."""
+    return "recommendation" if severity is Severity.NOTE else severity.value
+
+
+def _invocation(result: CheckResult | Failure) -> _Object:
+    """Whether the check could be made at all; findings do not count against it (section 3.20.14)."""
+    if isinstance(result, CheckResult) or result.diagnostics:
+        return {"executionSuccessful": True}
+    notification = {"level": "error", "message": {"text": words.visible(result.message)}}
+    return {
+        "executionSuccessful": False,
+        "exitCode": result.exit_code,
+        "toolExecutionNotifications": [notification],
+    }
+
+
+def _result(finding: Finding, codes: list[str]) -> _Object:
+    place = finding.place
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": codes.index(finding.code),
+        "level": finding.severity.value,
+        "message": {"text": finding.text},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": _location(place.file),
+                    "region": {"startLine": place.line, "startColumn": place.column},
+                }
+            }
+        ],
+        "partialFingerprints": {"icemigrate/v1": finding.fingerprint},
+    }
+
+
+def _location(file: str) -> _Object:
+    """A relative path below the repository's top, or the whole path of a file beyond it, as a URI."""
+    if PurePosixPath(file).is_absolute():
+        return {"uri": f"file://{quote(file)}"}
+    # A colon in the first part would read as a scheme (RFC 3986, section 4.2), so it is quoted too.
+    return {"uri": quote(file), "uriBaseId": _ROOT}

@@ -1,0 +1,166 @@
+"""``--format`` several times: what goes to which file, and what standard output holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from icemigrate.cli import main
+from icemigrate.cli.check import command as check_command
+from icemigrate.cli.outputs import OutputType
+from icemigrate.cli.plan import command as plan_command
+from icemigrate.errors import ExitCode
+from icemigrate.render.formats import names_for
+from icemigrate.results import CheckResult, PlanResult
+from tests.embedded import Embedded
+
+FIRST = "tables: [{name: shop.orders, columns: [{name: id, type: long}]}]\n"
+SECOND = "tables: [{name: shop.orders, drop_columns: [id], columns: [{name: key, type: long}]}]\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Embedded:
+    """A project in a folder of a repository, whose second file lacks a consent."""
+    for variable in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = tmp_path / "repository" / "lake"
+    folder.mkdir(parents=True)
+    (tmp_path / "repository" / ".git").mkdir()
+    monkeypatch.chdir(folder)
+    made = Embedded(folder)
+    made.write("0001_create.yaml", FIRST)
+    made.write("0002_change.yaml", SECOND)
+    return made
+
+
+@pytest.mark.parametrize(("command", "kind"), [(check_command, CheckResult), (plan_command, PlanResult)])
+def test_a_command_offers_every_format_that_shows_its_result(command: object, kind: type) -> None:
+    (option,) = [p for p in command.params if p.name == "format"]  # type: ignore[attr-defined]
+    assert isinstance(option.type, OutputType)
+    assert option.type.names == names_for(kind)
+
+
+def test_several_outputs_at_once(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    formats = ["text", "sarif=check.sarif", "json=check.json", "gitlab=quality.json", "markdown=check.md"]
+    assert main(["check", *(word for name in formats for word in ("--format", name))]) == ExitCode.FINDINGS
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.splitlines()[0].startswith("migrations/0002_change.yaml:1:1: error: ")
+    assert json.loads((project.folder / "check.json").read_text())["ok"] is False
+    # For whoever knows the repository alone, paths begin at its top.
+    (issue,) = json.loads((project.folder / "quality.json").read_text())
+    assert issue["location"]["path"] == "lake/migrations/0002_change.yaml"
+    (run,) = json.loads((project.folder / "check.sarif").read_text())["runs"]
+    uri = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == "lake/migrations/0002_change.yaml"
+    assert "lake/migrations/0002" in (project.folder / "check.md").read_text(encoding="utf-8")
+    assert sorted(p.name for p in project.folder.iterdir()) == [
+        *("check.json", "check.md", "check.sarif", "migrations", "quality.json")
+    ]
+
+
+def test_with_files_alone_standard_output_is_empty(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "--format", "junit=junit.xml"]) == ExitCode.FINDINGS
+    assert capsys.readouterr() == ("", "")
+    assert "<failure" in (project.folder / "junit.xml").read_text()
+
+
+def test_the_host_says_where_the_repository_is(
+    project: Embedded, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for variable in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        monkeypatch.setenv(variable, str(project.folder.parent.parent))
+        main(["check", "--format", "github"])
+        assert "file=repository/lake/migrations/" in capsys.readouterr().out
+        monkeypatch.setenv(variable, "/somewhere/else")
+        main(["check", "--format", "github"])
+        assert "file=lake/migrations/" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("formats", "said"),
+    [
+        (["text", "json"], "several outputs go to standard output (`NAME=FILE` writes to a file)"),
+        (["json=a", "text=a"], "several outputs go to `a`"),
+        (["sarff=x"], "there is no format `sarff`: did you mean `sarif`?"),
+        (["yaml"], "there is no format `yaml`: one of `text`, `json`, `markdown`"),
+        (["json="], "`json=` names no file"),
+    ],
+)
+def test_wrong_usage(
+    project: Embedded, formats: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", *(word for name in formats for word in ("--format", name))]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert [p.name for p in project.folder.iterdir()] == ["migrations"]
+
+
+def test_a_file_that_cannot_be_written_is_one_error(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["check", "--format", "json", "--format", "sarif=no/such/folder/check.sarif"])
+    assert code == ExitCode.ERROR
+    out, err = capsys.readouterr()
+    # What stands there for a program is the fault alone.
+    assert json.loads(out)["error"] == "IcemigrateError"
+    assert err == "error: `no/such/folder/check.sarif` cannot be written: no such file or directory\n"
+
+
+def test_a_folder_is_no_file(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--format", "sarif=migrations"]) == ExitCode.ERROR
+    assert capsys.readouterr().err == "error: `migrations` cannot be written: is a directory\n"
+
+
+def test_a_file_that_is_there_is_replaced_as_a_whole_and_a_link_stays(project: Embedded) -> None:
+    real = project.folder / "real.json"
+    real.write_text("old" * 10_000)
+    link = project.folder / "link.json"
+    link.symlink_to(real)
+    main(["check", "--format", "json=link.json"])
+    assert link.is_symlink()
+    assert json.loads(real.read_text())["ok"] is False
+
+
+def test_what_is_no_file_is_written_to_as_it_is(project: Embedded) -> None:
+    pipe = project.folder / "pipe"
+    os.mkfifo(pipe)
+    code = "import sys; from icemigrate.cli import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen([sys.executable, "-c", code, "check", "--format", "json=pipe"]) as ran:
+        assert json.loads(pipe.read_text(encoding="utf-8"))["ok"] is False
+    assert ran.returncode == ExitCode.FINDINGS
+    assert pipe.is_fifo()
+
+
+def test_mistakes_of_the_project_file_reach_every_output(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project.folder / "icemigrate.yaml").write_text("projcet: market\n")
+    formats = ["github", "sarif=check.sarif", "json=check.json", "text=check.txt", "markdown=check.md"]
+    assert main(["check", *(word for name in formats for word in ("--format", name))]) == ExitCode.FINDINGS
+    out, err = capsys.readouterr()
+    assert re.fullmatch(
+        r"::error file=lake/icemigrate\.yaml,line=1,col=1,title=icemigrate unknown-key::.*\n", out
+    )
+    assert "[unknown-key]" in err
+    (run,) = json.loads((project.folder / "check.sarif").read_text())["runs"]
+    assert [r["ruleId"] for r in run["results"]] == ["unknown-key"]
+    assert json.loads((project.folder / "check.json").read_text())["exit_code"] == ExitCode.FINDINGS
+    assert "[unknown-key]" in (project.folder / "check.txt").read_text()
+    assert "unknown-key" in (project.folder / "check.md").read_text(encoding="utf-8")
+
+
+def test_a_plan_too_has_several_outputs(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
+    (project.folder / "migrations" / "0002_change.yaml").unlink()
+    assert main(["plan", "--format", "text", "--format", "markdown=plan.md"]) == ExitCode.OK
+    assert "Plan: 1 migration" in capsys.readouterr().out
+    assert "### icemigrate plan" in (project.folder / "plan.md").read_text(encoding="utf-8")
