@@ -13,7 +13,7 @@ from icemigrate.model import legality
 from icemigrate.model.table import Table
 from icemigrate.plan import Step
 
-_PLAN_AGAIN = "`icemigrate plan` shows what is left to do"
+PLAN_AGAIN = "`icemigrate plan` shows what is left to do"
 
 
 def facts(table: Table) -> Table:
@@ -34,23 +34,23 @@ def require_untouched(planned: Table, steps: Sequence[Step], now: Table) -> None
     :raises StalePlan: a part of it is done already.
     """
     if planned.uuid is not None and now.uuid is not None and planned.uuid != now.uuid:
-        raise ConflictError(f"table `{now.name}` is another table now, under the same name", _PLAN_AGAIN)
+        raise ConflictError(f"table `{now.name}` is another table now, under the same name", PLAN_AGAIN)
     goal = _all(steps, planned)
     new = {f.id: -f.id for _, f in goal.schema.walk() if f.id > planned.last_column_id}
     merged = merge(planned, rebind(goal, new), now)
     if merged.conflicts:
         shown = "; ".join(f"{c.fact} is {c.actual} instead of {c.base}" for c in merged.conflicts)
-        raise ConflictError(f"somebody else changed what this migration changes: {shown}", _PLAN_AGAIN)
+        raise ConflictError(f"somebody else changed what this migration changes: {shown}", PLAN_AGAIN)
     if merged.done:
-        raise StalePlan(f"somebody else has done a part of it: {', '.join(merged.done)}", _PLAN_AGAIN)
+        raise StalePlan(f"somebody else has done a part of it: {', '.join(merged.done)}", PLAN_AGAIN)
     try:
         after = _all(steps, now)
     except (LookupError, AssertionError, StopIteration, ValueError) as error:
         # Steps were planned for what is not there any more, such as the column behind which one was to stand.
-        raise ConflictError(f"the plan does not fit table `{now.name}` any more", _PLAN_AGAIN) from error
+        raise ConflictError(f"the plan does not fit table `{now.name}` any more", PLAN_AGAIN) from error
     breaches = [b.message for b in legality.problems(after, now) if not b.is_warning]
     if breaches:
-        raise ConflictError(f"on table `{now.name}` as it is now: {'; '.join(breaches)}", _PLAN_AGAIN)
+        raise ConflictError(f"on table `{now.name}` as it is now: {'; '.join(breaches)}", PLAN_AGAIN)
 
 
 def _all(steps: Sequence[Step], table: Table) -> Table:

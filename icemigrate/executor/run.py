@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from itertools import compress
 from typing import TypeAlias
 
 from icemigrate import versions
@@ -32,6 +33,7 @@ from icemigrate.history.record import Outcome, Record
 from icemigrate.history.superseding import squashed
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
+from icemigrate.model.table import Table
 from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 
 Listener: TypeAlias = Callable[[Event], None]
@@ -122,7 +124,19 @@ def apply(
             if plan.is_empty:  # somebody else did all of it, while this process waited
                 return ()
         assert plan.ready, "a plan with problems, conflicts or missing consents is not carried out"
-        run = _Run(plan, engine, held, on_event, by, keep, ways or directly(engine), inverse, stop, plan.base)
+        run = _Run(
+            plan,
+            engine,
+            held,
+            on_event,
+            by,
+            keep,
+            ways or directly(engine),
+            inverse,
+            stop,
+            plan.base,
+            dict(plan.based_on),
+        )
         return tuple(run.migrate(i, m) for i, m in enumerate(plan.migrations, start=1))
 
 
@@ -131,6 +145,7 @@ class _Run:
     """One call of :func:`apply`, under the lock.
 
     :param state: as declared by what is applied so far, with the catalog's own ids.
+    :param known: the tables as the plan, or the migration before, left them.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
     """
 
@@ -144,6 +159,7 @@ class _Run:
     inverse: Inverse
     stop: Stop
     state: State
+    known: dict[TableName, Table | None]
     renumbered: set[TableName] = field(default_factory=set)
 
     def migrate(self, number: int, migration: MigrationPlan) -> Record:
@@ -183,14 +199,17 @@ class _Run:
             raise Interrupted(work.report(), Stopped("you asked to stop at once")) from error
         except IcemigrateError as cause:
             recovery = Recovery(self.engine, self.ways.unmarked, self.held, self.inverse, self.on_event)
+            begun = [p.declared in work.begun for p in migration.tables]
             raise recovery.recover(
-                migration,
-                undo,
+                replace(migration, tables=tuple(compress(migration.tables, begun))),
+                replace(undo, tables=tuple(compress(undo.tables, begun))),
                 work.report(),
                 cause,
                 lambda o, s, m: self._record(migration, o, started_at, s, m),
             ) from cause
         self.state = state
+        self.known |= dict.fromkeys(p.name for p in migration.tables)
+        self.known |= {table.name: table for table in work.after.values() if table is not None}
         self.renumbered |= work.renumbered
         self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return record
@@ -242,6 +261,7 @@ class _Run:
             ),
             on_event=self.on_event,
             before_each=before_each,
+            known=self.known,
         )
 
     def _record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -20,6 +20,7 @@ from icemigrate.events import (
     TableVerified,
 )
 from icemigrate.executor.faults import Report
+from icemigrate.executor.ground import changed_beside
 from icemigrate.executor.verify import verify
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State
@@ -35,6 +36,8 @@ class Work:
     :param marker: what is left on its tables.
     :param on_event: told of every step.
     :param before_each: called before every statement and commit with what it is in words; may raise.
+    :param known: the tables as the plan found them, by name in the catalog; ``None`` where there was none.
+    :param begun: declared names of tables on which anything may have been done.
     :param after: the tables as they were read back, by the declared name in their plan; ``None`` where gone.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
     """
@@ -45,6 +48,8 @@ class Work:
     marker: Marker
     on_event: Callable[[Event], None]
     before_each: Callable[[str], None] = lambda text: None
+    known: Mapping[TableName, Table | None] = field(default_factory=dict)
+    begun: set[TableName] = field(default_factory=set)
     after: dict[TableName, Table | None] = field(default_factory=dict)
     renumbered: set[TableName] = field(default_factory=set)
     _done: list[str] = field(default_factory=list)
@@ -105,11 +110,14 @@ class Work:
             self._note(plan.name, note)
         self._next(f"reading table `{plan.name}`")
         before = self.engine.table(plan.name)
+        for fact in changed_beside(plan, self.known, before):
+            self._note(plan.name, f"changed by somebody else meanwhile: {fact}")
         expected = foreseen(plan, before)
         rows = before.snapshot if plan.steps and before is not None and before.has_rows else None
         if plan.wanted is not None:
             self._next(f"marking table `{plan.name}`")
         marker = replace(self.marker, before=rows.id if rows else None)
+        self.begun.add(plan.declared)
         actual = self.publisher.publish(plan, before, marker, self._hear)
         self._copied.clear()
         if expected is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,20 +14,29 @@ from icemigrate.app.locking import journal, unlock
 from icemigrate.app.opening import open_project
 from icemigrate.app.planning import plan
 from icemigrate.app.reporting import status
+from icemigrate.app.rolling_back import plan_rollback, rollback
 from icemigrate.app.spark import open_engine
 from icemigrate.app.world import opened
-from icemigrate.errors import EngineError, LockHeld
-from icemigrate.events import Event, StatementStarted, UndoFinished
-from icemigrate.executor import Undone
+from icemigrate.errors import EngineError, ExitCode, LockHeld
+from icemigrate.events import Event, Noted, StatementStarted, TableVerified, UndoFinished
+from icemigrate.executor import Interrupted, Undone
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
+from icemigrate.model.type_text import format_type
 from icemigrate.project import Project
 from icemigrate.results import LockStatus
+from icemigrate.undo import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TABLES = [TableName(("shop",), name) for name in "abc"]
+    from icemigrate.engine.spark import SparkEngine
+
+TABLES = [TableName(("shop",), name) for name in "abcde"]
+THIRD = TABLES[2]
+CHANGE = "drop_columns: [old], columns: [{name: id, type: long}], properties: {k: v}"
+# Iceberg reads this number when it commits, and takes any text for it before.
+FAILING = CHANGE.replace("{k: v}", "{k: v, write.metadata.previous-versions-max: many}")
 
 
 @pytest.fixture(params=["atomic", "direct"])
@@ -40,8 +50,13 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     return open_project(tmp_path)
 
 
-def write(folder: Path, name: str, entry: str) -> None:
-    tables = "".join(f"  - {{name: {table}, {entry}}}\n" for table in TABLES)
+def write(folder: Path, name: str, entry: str, third: str | None = None) -> None:
+    """A migration of all tables.
+
+    :param third: what it says of the third one, where that is something else.
+    """
+    entries = [third if third is not None and table == THIRD else entry for table in TABLES]
+    tables = "".join(f"  - {{name: {t}, {e}}}\n" for t, e in zip(TABLES, entries, strict=True))
     (folder / "migrations").mkdir(exist_ok=True)
     path = folder / "migrations" / f"{name}.yaml"
     path.write_text(f"allow: [destructive]\ntables:\n{tables}", encoding="utf-8")
@@ -65,14 +80,12 @@ def test_what_was_done_is_undone_on_every_table(
 ) -> None:
     run(project, spark)
     before = tables(project)
-    write(
-        tmp_path, "0002_change", "drop_columns: [old], columns: [{name: id, type: long}], properties: {k: v}"
-    )
+    write(tmp_path, "0002_change", CHANGE)
     seen: list[Event] = []
 
     def fail(event: Event) -> None:
         seen.append(event)
-        if isinstance(event, StatementStarted) and event.table == TABLES[2] and "TBLPROPERTIES" in event.text:
+        if isinstance(event, StatementStarted) and event.table == THIRD and "TBLPROPERTIES" in event.text:
             raise EngineError("no space left on device")
 
     with pytest.raises(Undone, match="no space left on device") as failed:
@@ -89,6 +102,186 @@ def test_what_was_done_is_undone_on_every_table(
     run(project, spark)
     assert states(project) == ["applied", "applied"]
     assert all(t.schema.find(("old",)) is None for t in tables(project).values())
+
+
+def when_verified(table: TableName, act: Callable[[], object]) -> Callable[[Event], None]:
+    """Does something once a table is done, before the next one is read."""
+    is_done = False
+
+    def listen(event: Event) -> None:
+        nonlocal is_done
+        if isinstance(event, TableVerified) and event.table == table and not is_done:
+            is_done = True
+            act()
+
+    return listen
+
+
+def engine_of(project: Project, spark: SparkSession) -> SparkEngine:
+    """Somebody else's, in a session of his own."""
+    with opened(project, None) as world:
+        return open_engine(world.environment, spark)
+
+
+def parts(project: Project, but: TableName | None = None) -> list[tuple[Any, ...]]:
+    """What a migration changes, of all tables but one."""
+    found = tables(project)
+    return [(n, t.schema.fields, dict(t.properties)) for n, t in sorted(found.items()) if n != but]
+
+
+def is_undone_on_the_first_two(failed: Undone) -> None:
+    assert len(failed.undid) == 2, failed.undid
+    assert failed.message.endswith("every table is as it was before the migration")
+
+
+def test_what_spark_refuses_in_the_third_of_five_tables_is_undone_in_all(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    run(project, spark)
+    before = parts(project)
+    write(tmp_path, "0002_change", CHANGE, third=FAILING)
+    with pytest.raises(Undone, match='because For input string: "many"') as failed:
+        run(project, spark)
+    assert failed.value.exit_code == ExitCode.ERROR
+    assert "c SET TBLPROPERTIES" in failed.value.failed
+    assert [text for text in failed.value.left if "shop.a" in text or "shop.b" in text] == []
+    assert parts(project) == before
+    assert status(project).lock is None
+    assert states(project) == ["applied", "pending"]
+    write(tmp_path, "0002_change", CHANGE)
+    run(project, spark)
+    assert states(project) == ["applied", "applied"]
+    assert {dict(t.properties)["k"] for t in tables(project).values()} == {"v"}
+
+
+def wide_row(engine: SparkEngine) -> None:
+    """Somebody writes what only the new type of the first table holds: its old one cannot come back."""
+    engine.sql(f"INSERT INTO {engine.catalog_name}.shop.a VALUES (3000000000)")
+
+
+def is_interrupted(project: Project, failed: Interrupted) -> None:
+    (why,) = failed.why
+    assert "`id` cannot be `int` again: 1 data file was added since" in why
+    assert "`icemigrate apply` goes on from what is done" in (failed.hint or "")
+    assert states(project) == ["applied", "interrupted"]
+    assert status(project).lock is None
+
+
+def test_where_rows_came_meanwhile_it_is_interrupted_and_apply_goes_on(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    run(project, spark)
+    engine = engine_of(project, spark)
+    folder = metadata_folder(engine)
+    away = folder.with_name("away")
+    write(tmp_path, "0002_change", CHANGE)
+
+    def act() -> None:
+        wide_row(engine)
+        folder.rename(away)
+
+    with pytest.raises(Interrupted, match=r"reading table `shop\.c`") as failed:
+        run(project, spark, when_verified(TABLES[1], act))
+    away.rename(folder)
+    is_interrupted(project, failed.value)
+    run(project, spark)
+    assert states(project) == ["applied", "applied"]
+    assert all(t.schema.find(("old",)) is None for t in tables(project).values())
+    assert engine.session.table(f"{engine.catalog_name}.shop.a").collect() == [(3000000000,)]
+
+
+def test_where_rows_came_meanwhile_it_is_interrupted_and_rollback_undoes_the_rest(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    run(project, spark)
+    engine = engine_of(project, spark)
+    write(tmp_path, "0002_change", CHANGE, third=FAILING)
+    with pytest.raises(Interrupted, match="many") as failed:
+        run(project, spark, when_verified(TABLES[0], lambda: wide_row(engine)))
+    is_interrupted(project, failed.value)
+    options = Options(partial=True)
+    rollback(project, plan_rollback(project, options=options, spark=spark).plan, options=options, spark=spark)
+    assert states(project) == ["applied", "held"]
+    assert all(t.schema.find(("old",)) is not None for t in tables(project).values())
+    kept = [format_type(t.schema.fields[0].type) for _, t in sorted(tables(project).items())]
+    assert kept == ["long", "int", "int", "int", "int"]
+    assert engine.session.table(f"{engine.catalog_name}.shop.a").collect() == [(3000000000, None)]
+
+
+def metadata_folder(engine: SparkEngine) -> Path:
+    """Where the third table's metadata files are."""
+    location = engine.metadata_location(THIRD)
+    assert location is not None
+    return Path(location.removeprefix("file:")).parent
+
+
+def test_a_third_table_whose_files_are_gone_keeps_nobody_from_undoing_the_others(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    run(project, spark)
+    before = parts(project)
+    folder = metadata_folder(engine_of(project, spark))
+    away = folder.with_name("away")
+    write(tmp_path, "0002_change", CHANGE)
+    with pytest.raises(Undone, match=r"reading table `shop.c`\nbecause File .* does not exist") as failed:
+        run(project, spark, when_verified(TABLES[1], lambda: folder.rename(away)))
+    is_undone_on_the_first_two(failed.value)
+    away.rename(folder)
+    assert parts(project) == before
+    assert status(project).lock is None
+    run(project, spark)
+    assert states(project) == ["applied", "applied"]
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        ("DROP TABLE {t}", "somebody else dropped or renamed table `shop.c` meanwhile"),
+        ("DROP TABLE {t}; CREATE TABLE {t} (id int, old string)", "table `shop.c` is another table now"),
+        (
+            "ALTER TABLE {t} SET TBLPROPERTIES (k = 'theirs')",
+            "shop.c:properties.k is theirs instead of (absent)",
+        ),
+        ("ALTER TABLE {t} DROP COLUMN old", "somebody else has done a part of it: shop.c:columns.old"),
+    ],
+)
+def test_what_somebody_did_to_the_third_table_meanwhile_is_left_alone(
+    spark: SparkSession, project: Project, tmp_path: Path, does: str, told: str
+) -> None:
+    run(project, spark)
+    engine = engine_of(project, spark)
+    before = parts(project, but=THIRD)
+    write(tmp_path, "0002_change", CHANGE)
+    theirs: list[Table | None] = []
+
+    def act() -> None:
+        for text in does.split("; "):
+            engine.sql(text.format(t=f"{engine.catalog_name}.{THIRD}"))
+        theirs.append(engine.table(THIRD))
+
+    with pytest.raises(Undone, match=re.escape(told)) as failed:
+        run(project, spark, when_verified(TABLES[1], act))
+    assert failed.value.exit_code == ExitCode.CONFLICT
+    is_undone_on_the_first_two(failed.value)
+    assert [engine.table(THIRD)] == theirs
+    assert parts(project, but=THIRD) == before
+    assert status(project).lock is None
+
+
+def test_what_somebody_did_beside_the_plan_is_noted_and_stays(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    run(project, spark)
+    engine = engine_of(project, spark)
+    write(tmp_path, "0002_change", CHANGE)
+    seen: list[Event] = []
+    added = f"ALTER TABLE {engine.catalog_name}.{THIRD} ADD COLUMN theirs int"
+    add = when_verified(TABLES[1], lambda: engine.sql(added))
+    run(project, spark, lambda event: (seen.append(event), add(event))[1])
+    notes = [event.text for event in seen if isinstance(event, Noted)]
+    assert notes == ["changed by somebody else meanwhile: shop.c:columns.theirs"]
+    assert [f.name for f in tables(project)[THIRD].schema.fields] == ["id", "theirs"]
+    assert states(project) == ["applied", "applied"]
 
 
 def test_the_lock_is_shown_and_taken_away(spark: SparkSession, project: Project) -> None:

@@ -21,6 +21,9 @@ from icemigrate.history.properties import History
 from icemigrate.history.record import Record
 from icemigrate.history.write import HistoryWriter
 from icemigrate.model.names import TableName
+from icemigrate.model.schema import Field, Schema
+from icemigrate.model.table import Table
+from icemigrate.model.types import Primitive
 from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, Plan
 from icemigrate.plan_file import structure
@@ -151,6 +154,20 @@ def test_a_statement_that_fails_in_the_third_of_five_tables_is_undone_in_all(mad
     (record,) = made.run(made.plan(v0002=CHANGE))
     assert len(record.statements) == 10
     assert made.standings["0002"] == "applied"
+
+
+def test_a_table_that_somebody_made_under_a_planned_name_is_left_alone() -> None:
+    world = World()
+    theirs = Table(NAMES[2], Schema((Field(1, "theirs", Primitive("long")),)), uuid="theirs")
+
+    def make() -> None:
+        world.engine.tables[theirs.name] = theirs
+
+    with pytest.raises(Undone, match=r"somebody else made table `db\.t2` meanwhile") as failed:
+        world.run(world.plan(v0001=MAKE), at("db.t1", make))
+    assert failed.value.exit_code == ExitCode.CONFLICT
+    assert world.engine.tables[theirs.name] == theirs
+    assert not {NAMES[0], NAMES[1]} & set(world.engine.tables), "they are in the trash"
 
 
 def test_what_cannot_be_undone_stays_and_is_said(made: World) -> None:
