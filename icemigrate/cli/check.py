@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from icemigrate.cli.context import Settings, global_options, pass_settings
@@ -11,15 +13,24 @@ from icemigrate.errors import ExitCode
 
 @click.command("check")
 @format_option("text", "json", "markdown", "github", "gitlab", "junit", "sarif")
+@click.option(
+    "--git-base",
+    metavar="REF",
+    help="Tell only what is new or changed since this branch or commit; `none` compares with nothing. "
+    "Without it the target of the pull or merge request, in GitHub Actions and GitLab CI.",
+)
+@click.option("--fix", is_flag=True, help="Write the lock file as the files are now.")
 @global_options
 @pass_settings
-def command(settings: Settings) -> int:
+def command(settings: Settings, git_base: str | None, fix: bool) -> int:
     """Check every file and every step between versions, without a catalog.
 
     Ends with 0 when nothing stands in the way, with 3 when there are mistakes or a consent is missing.
     """
     from icemigrate.app.checking import check
+    from icemigrate.app.git_base import chosen_base
 
-    result = check(settings.open_project())
+    project = settings.open_project()
+    result = check(project, chosen_base(git_base, os.environ, project.root), fix=fix)
     settings.answer(result)
     return ExitCode.OK if result.ok else ExitCode.FINDINGS
