@@ -178,12 +178,44 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryEvent:
+    """One thing that happened.
+
+    :param event: ``applied``; ``redone`` (applied again after it was rolled back); ``rolled_back``; ``failed``
+        (all that was done was undone again); ``interrupted`` (neither done nor undone); ``running`` (going on
+        just now); ``repaired``; ``squashed``; ``unlocked``.
+    :param version: ``None`` where it is about no single one.
+    :param at: when it ended, in UTC; when it began, where it has no end.
+    :param duration_ms: ``None`` where it has no end, or took no time.
+    :param run: the same for all that one call of icemigrate did; as in the rows of the history.
+    :param message: why it failed, or what else is to be said.
+    """
+
+    event: str
+    version: str | None
+    description: str
+    at: datetime
+    by: str
+    host: str
+    duration_ms: int | None = None
+    run: str = ""
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryResult:
-    """Who applied what, when, and how long it took; by version."""
+    """Who did what, when, and how long it took.
+
+    :param entries: where each version stands; by version.
+    :param events: what happened, the first first.
+    :param earlier: how many events came before these; only the rows of the history tell of them.
+    """
 
     project: str
     environment: str
     entries: tuple[HistoryEntry, ...] = ()
+    events: tuple[HistoryEvent, ...] = ()
+    earlier: int = 0
 
 
 @dataclass(frozen=True, slots=True)

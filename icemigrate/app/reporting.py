@@ -11,21 +11,25 @@ from icemigrate.app.locking import lock_status
 from icemigrate.app.opening import sound_files
 from icemigrate.app.standing import Standing, standing
 from icemigrate.app.world import Opened, opened
+from icemigrate.history.intent import Intent
+from icemigrate.history.log import Entry, Log, broken_off, unpack
+from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.plan import MigrationPlan
 from icemigrate.plan_table import CREATED_BY_PROPERTY
 from icemigrate.project import Project
-from icemigrate.results import HistoryEntry, HistoryResult, Status, TableStatus
+from icemigrate.results import HistoryEntry, HistoryEvent, HistoryResult, Status, TableStatus
 
 
 def history(project: Project, environment: str | None = None) -> HistoryResult:
-    """Who applied what, when, and how long it took.
+    """Who did what, when, and how long it took.
 
     :raises UsageError: there is no such environment.
     :raises CatalogError: the catalog cannot be read.
     :raises HistoryError: the history cannot be used.
     """
     with opened(project, environment) as world:
+        known = world.history()
         entries = tuple(
             HistoryEntry(
                 version=a.version.text,
@@ -36,9 +40,59 @@ def history(project: Project, environment: str | None = None) -> HistoryResult:
                 duration_ms=a.duration_ms,
                 checksum=a.checksum,
             )
-            for a in world.history().applied
+            for a in known.applied
         )
-        return HistoryResult(project.name, world.environment.name, entries)
+        log = unpack(known.log)
+        return HistoryResult(project.name, world.environment.name, entries, events(known, log), log.earlier)
+
+
+def events(known: History, log: Log) -> tuple[HistoryEvent, ...]:
+    """What happened, and what goes on or was broken off since.
+
+    :param log: the history's, unpacked.
+    """
+    in_log = {e.version for e in log.entries}
+    before = [a for a in known.applied if a.version not in in_log and a.standing != "interrupted"]
+    told = [
+        # Of what an earlier icemigrate applied, or what is too long ago for the log, this is what is known.
+        HistoryEvent(
+            "applied", a.version.text, a.description, a.applied_at, a.applied_by, "", a.duration_ms or None
+        )
+        for a in sorted(before, key=lambda a: a.applied_at)
+    ]
+    told += [_event(e) for e in log.entries]
+    told += [_unended(i, known) for i in broken_off(log, known.intents)]
+    return tuple(told)
+
+
+def _event(entry: Entry) -> HistoryEvent:
+    return HistoryEvent(
+        event=entry.event,
+        version=None if entry.version is None else entry.version.text,
+        description=entry.description,
+        at=entry.at,
+        by=entry.user,
+        host=entry.host,
+        duration_ms=entry.duration_ms or None,
+        run=entry.run,
+        message=entry.message,
+    )
+
+
+def _unended(intent: Intent, known: History) -> HistoryEvent:
+    applied = known.of(intent.version)
+    is_on = known.lock is not None and known.lock.run == intent.run
+    what = intent.direction.value
+    return HistoryEvent(
+        event="running" if is_on else "interrupted",
+        version=intent.version.text,
+        description="" if applied is None else applied.description,
+        at=intent.started_at,
+        by=intent.user,
+        host=intent.host,
+        run=intent.run,
+        message=what if is_on else f"{what} was broken off",
+    )
 
 
 def status(project: Project, environment: str | None = None) -> Status:

@@ -13,7 +13,7 @@ from icemigrate.cli.outputs import format_option
 @global_options
 @pass_settings
 def command(settings: Settings) -> None:
-    """Show who applied what, when, and how long it took."""
+    """Show all that happened: who did what, when, and how long it took."""
     from icemigrate.app.reporting import history
 
     settings.answer(history(settings.open_project(), settings.environment))

@@ -23,6 +23,7 @@ from icemigrate.history.head import LockInfo
 from icemigrate.history.heartbeat import Heartbeat
 from icemigrate.history.intent import Intent
 from icemigrate.history.lock import LEASE_S, Lock, boot_clock
+from icemigrate.history.log import logged, pack, unpack
 from icemigrate.history.properties import History, changes, encode
 from icemigrate.history.read import history_of
 from icemigrate.history.record import Record
@@ -92,8 +93,11 @@ class Journal:
         :param record: the row that says who did it.
         :raises LockHeld: the head moved since, so the holder is alive.
         """
+        table = self.writer.table()
+        history = history_of(table, self.writer.name, self.writer.project)
+        to_set, to_remove = changes(table.properties, encode(_logged(history, history, record)))
         try:
-            self.writer.swap(head, "unlocked", None, [record.row()])
+            self.writer.swap(head, "unlocked", None, [record.row()], to_set, to_remove)
         except HeadMoved as error:
             raise LockHeld(
                 "the lock was renewed meanwhile: its holder is alive", "stop that process first"
@@ -248,7 +252,8 @@ class Held:
     ) -> None:
         table = self.writer.table()
         history = history_of(table, self.writer.name, self.writer.project)
-        to_set, to_remove = changes(table.properties, encode(change(history)))
+        after = _logged(change(history), history, record)
+        to_set, to_remove = changes(table.properties, encode(after))
         self.lock.write(event, [record.row()], to_set, to_remove, step)
 
 
@@ -269,6 +274,11 @@ def with_first_states(first: UndoRecord, now: UndoRecord) -> UndoRecord:
             )
         tables.append(table)
     return replace(now, tables=tuple(tables))
+
+
+def _logged(history: History, before: History, record: Record) -> History:
+    begun = next((i for i in before.intents if i.version == record.version), None)
+    return replace(history, log=pack(logged(unpack(before.log), record, begun)))
 
 
 def _others(history: History, version: Version) -> tuple[Intent, ...]:

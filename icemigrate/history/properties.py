@@ -27,7 +27,7 @@ from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
 from icemigrate.model.table_json import table_from_json_form, table_to_json
 
-FORMAT = 1
+FORMAT = 2
 """Number of the form below; a change that an older icemigrate would misread counts it up."""
 
 __all__ = ["Applied", "History", "Standing", "changes", "decode", "encode"]
@@ -38,6 +38,7 @@ PROJECT_KEY = PREFIX + "project"
 APPLIED_KEY = PREFIX + "applied"
 STATE_KEY = PREFIX + "state"
 DIGEST_KEY = PREFIX + "digest"
+LOG_KEY = PREFIX + "log"
 TABLE_PREFIX = PREFIX + "table."
 INTENT_PREFIX = PREFIX + "intent."
 UNDO_PREFIX = PREFIX + "undo."
@@ -52,6 +53,7 @@ class History:
     :param state: the tables as declared by what is applied, with the field ids that the catalog gave.
     :param intents: migrations that were begun and are neither done nor wholly undone, by version.
     :param undo: undo records by version's text, packed; see :meth:`undo_record`.
+    :param log: what happened, packed; see :mod:`icemigrate.history.log`.
     :param head: id of the history table's current snapshot; ``None`` where it has none.
     :param lock: who may change tables now; ``None`` where nobody does.
     """
@@ -61,6 +63,7 @@ class History:
     state: State = EMPTY_STATE
     intents: tuple[Intent, ...] = ()
     undo: Mapping[str, str] = field(default_factory=dict)
+    log: str = ""
     head: int | None = None
     lock: LockInfo | None = None
 
@@ -98,6 +101,7 @@ def encode(history: History) -> dict[str, str]:
         **{TABLE_PREFIX + str(name): _pack(table) for name, table in state.tables.items()},
         **{INTENT_PREFIX + i.version.text: _compact(intent_to_json(i)) for i in history.intents},
         **{UNDO_PREFIX + version: packed for version, packed in history.undo.items()},
+        **({LOG_KEY: history.log} if history.log else {}),
     }
     return properties | {DIGEST_KEY: _digest(properties)}
 
@@ -135,6 +139,7 @@ def decode(properties: Mapping[str, str]) -> History:
                 )
             ),
             undo={k.removeprefix(UNDO_PREFIX): v for k, v in ours.items() if k.startswith(UNDO_PREFIX)},
+            log=ours.get(LOG_KEY, ""),
         )
     except KeyError as error:
         raise _altered(f"`{error.args[0]}` is missing") from error
@@ -166,7 +171,7 @@ def _altered(reason: str) -> HistoryError:
 
 
 def _is_ours(key: str) -> bool:
-    whole = (FORMAT_KEY, PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY)
+    whole = (FORMAT_KEY, PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY, LOG_KEY)
     return key in whole or key.startswith(_PREFIXES)
 
 

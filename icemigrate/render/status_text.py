@@ -22,6 +22,8 @@ from icemigrate.results import (
 )
 
 _GAP = "  "
+_WIDEST = 80
+"""Characters of a text in a line of the history."""
 
 
 def status_text(status: Status, style: Style) -> str:
@@ -86,22 +88,41 @@ def _status_line(status: Status) -> str:
 
 
 def history_text(history: HistoryResult, style: Style) -> str:
-    """One line for each version."""
-    if not history.entries:
+    """One line for each thing that happened."""
+    if not history.events:
         return f"{history.project} in {history.environment}: nothing was applied yet.\n"
     rows = [
         (
-            e.version,
-            _state(e.standing, style),
             words.moment(e.at),
-            words.duration(e.duration_ms),
+            _event(e.event, style),
+            e.version or "–",
+            "–" if e.duration_ms is None else words.duration(e.duration_ms),
             words.one_line(e.by),
-            words.one_line(e.description),
+            " – ".join(_short(text) for text in (e.description, e.message) if text),
         )
-        for e in history.entries
+        for e in history.events
     ]
-    heads = ("version", "standing", "applied at", "took", "by", "description")
-    return "\n".join(_columns(rows, heads, style)) + "\n"
+    lines = _columns(rows, ("at", "event", "version", "took", "by", "description"), style)
+    if history.earlier:
+        earlier = words.count(history.earlier, "earlier event")
+        lines.append(style.dim(f"{earlier}: only the rows of the history tell of them."))
+    return "\n".join(lines) + "\n"
+
+
+def _short(text: str) -> str:
+    line = words.one_line(text)
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1].rstrip()}…"
+
+
+def _event(event: str, style: Style) -> str:
+    paint = (
+        style.good
+        if event in ("applied", "redone")
+        else style.bad
+        if event in ("failed", "interrupted")
+        else style.changed
+    )
+    return paint(event.replace("_", " "))
 
 
 def apply_text(result: ApplyResult, style: Style) -> str:

@@ -125,6 +125,7 @@ def test_repair_accepts_what_declares_the_same(shop: Embedded) -> None:
     assert [(e.version, e.at, e.by, e.standing) for e in after] == [
         (e.version, e.at, e.by, e.standing) for e in before
     ]
+    assert [e.event for e in history(open_project(shop.folder)).events] == ["applied", "applied", "repaired"]
     assert repair(open_project(shop.folder)).repaired == ()
 
 

@@ -216,6 +216,14 @@ def test_where_all_were_applied_a_squash_is_only_recorded(shop: Embedded) -> Non
     assert (row["version"], row["action"], row["outcome"]) == (4, "squash", "squashed")
     assert row["message"] == "for 0001, 0002, 0004"
     assert applied(shop) == ["0004 applied", "0005 applied"]
+    told = valid(history(open_project(shop.folder)), "history")["events"]
+    assert [f"{e['event']} {e['version']}" for e in told] == [
+        "applied 0001",
+        "applied 0002",
+        "applied 0004",
+        "applied 0005",
+        "squashed 0004",
+    ]
     assert states(shop) == {"0004": "applied", "0005": "applied"}
     assert plan(open_project(shop.folder)).is_empty
 

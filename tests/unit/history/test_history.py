@@ -165,7 +165,7 @@ def test_what_cannot_be_read_is_said(change: Mapping[str, str], reason: str) -> 
 
 def test_a_newer_form_is_refused_before_anything_else_is_read() -> None:
     with pytest.raises(HistoryError, match="written by a newer icemigrate") as raised:
-        decode({FORMAT_KEY: "2"})
+        decode({FORMAT_KEY: "3"})
     assert raised.value.hint == "pip install --upgrade icemigrate"
 
 

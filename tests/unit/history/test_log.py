@@ -1,0 +1,212 @@
+"""What happened to the versions: told in order, kept short, and read with a plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from icemigrate import executor
+from icemigrate.app.opening import open_project
+from icemigrate.app.planning import plan
+from icemigrate.app.reporting import events, history
+from icemigrate.declare.version import Version
+from icemigrate.errors import HistoryError
+from icemigrate.events import Event, StatementStarted
+from icemigrate.executor import Interrupted, Operator, Undone
+from icemigrate.history.journal import Journal
+from icemigrate.history.log import KEPT, Entry, Log, pack, unpack
+from icemigrate.history.properties import LOG_KEY
+from icemigrate.history.record import Record
+from icemigrate.history.write import HistoryWriter
+from icemigrate.render.formats import render
+from icemigrate.results import HistoryEvent, HistoryResult
+from tests.embedded import HISTORY, Embedded
+from tests.undoing import Lake
+
+SCHEMA = json.loads((Path(__file__).parents[3] / "schemas" / "history.schema.json").read_text("utf-8"))
+NOON = datetime(2026, 11, 27, 12, 0, 0, 123_000, tzinfo=timezone.utc)
+CREATE = "{description: Make, tables: [{name: db.t, columns: [{name: a, type: int}]}]}\n"
+ADD = "{description: Add b, tables: [{name: db.t, columns: [{name: b, type: int}], properties: {k: v}}]}\n"
+
+
+class Killed(BaseException):
+    """What a process feels of SIGKILL: nothing more is said."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Embedded:
+    (tmp_path / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
+    made = Embedded(tmp_path)
+    made.write("0001_make.yaml", CREATE)
+    made.apply()
+    made.write("0002_add.yaml", ADD)
+    return made
+
+
+def run(shop: Embedded, *, dies: bool = False) -> None:
+    """Apply as ana does it, with nothing that could undo a failure."""
+    todo = plan(open_project(shop.folder)).plan
+    shop.engine.expect(todo)
+
+    def listen(event: Event) -> None:
+        if dies and isinstance(event, StatementStarted):
+            shop.engine.fails.add("append")  # a dead process writes nothing any more
+            raise Killed
+
+    journal = Journal(HistoryWriter(shop.engine, HISTORY, "market"), lease_s=0.2)
+    try:
+        executor.apply(todo, shop.engine, journal, listen, Operator("ana", "ci"), inverse=lambda _: None)
+    finally:
+        shop.engine.fails.clear()
+        shop.save()
+
+
+def told(shop: Embedded) -> list[str]:
+    """What ``history`` tells, as JSON that fits its schema."""
+    document = json.loads(render(history(open_project(shop.folder)), "json"))
+    jsonschema.validate(document, SCHEMA, format_checker=jsonschema.FormatChecker())
+    return [f"{e['event']} {e['version']}" for e in document["events"]]
+
+
+def turns(lake: Lake) -> list[str]:
+    return [f"{e.event} {e.version}" for e in unpack(lake.history.log).entries]
+
+
+def test_every_turn_of_a_version_is_told_in_order() -> None:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    lake.apply("0002", ADD)
+    lake.rollback("0002")
+    lake.apply("0003", ADD.replace("name: b", "name: c"))
+    lake.apply("0002", ADD)
+    assert turns(lake) == ["applied 0001", "applied 0002", "rolled_back 0002", "applied 0003", "redone 0002"]
+    lake.rollback("0002")
+    lake.apply("0002", ADD)
+    assert turns(lake)[-2:] == ["rolled_back 0002", "redone 0002"]
+    entry = unpack(lake.history.log).entries[1]
+    assert (entry.description, entry.message) == ("Add b", None)
+    assert {entry.user, entry.host} == {lake.engine.rows[_history(lake)][0][key] for key in ("user", "host")}
+    assert entry.run == lake.engine.rows[_history(lake)][3]["run"]
+
+
+def _history(lake: Lake):  # type: ignore[no-untyped-def]
+    return next(name for name in lake.engine.tables if name.name == "history")
+
+
+def test_failures_are_told_with_their_reason_and_who_finished_it(shop: Embedded) -> None:
+    shop.engine.fails.add("ADD COLUMN")
+    with pytest.raises(Undone):
+        run(shop)
+    shop.engine.fails.add("SET TBLPROPERTIES")
+    with pytest.raises(Interrupted):
+        run(shop)
+    assert told(shop) == ["applied 0001", "failed 0002", "interrupted 0002"]
+    last = history(open_project(shop.folder)).events[-1]
+    assert (last.by, last.host, last.description) == ("ana", "ci", "Add b")
+    assert last.message is not None
+    assert last.message.startswith("migration 0002 stopped at: ALTER TABLE")
+    run(shop)
+    assert told(shop) == ["applied 0001", "failed 0002", "interrupted 0002", "applied 0002"]
+
+
+def test_a_process_that_died_is_told_of_before_and_after_somebody_follows_it(shop: Embedded) -> None:
+    with pytest.raises(Killed):
+        run(shop, dies=True)
+    assert told(shop) == ["applied 0001", "interrupted 0002"]
+    left = HistoryWriter(shop.engine, HISTORY, "market").read()
+    going = events(left, unpack(left.log))[-1]
+    # Its lock is there still, so for all that the history says it is at work.
+    assert (going.event, going.by, going.description, going.duration_ms) == ("running", "ana", "Add b", None)
+    run(shop)
+    assert told(shop) == ["applied 0001", "interrupted 0002", "applied 0002"]
+    broken = history(open_project(shop.folder)).events[1]
+    assert (broken.at, broken.run, broken.message) == (
+        going.at.replace(microsecond=going.at.microsecond // 1000 * 1000),
+        going.run,
+        "apply was broken off",
+    )
+
+
+def test_taking_a_lock_away_is_told(shop: Embedded) -> None:
+    with pytest.raises(Killed):
+        run(shop, dies=True)
+    writer = HistoryWriter(shop.engine, HISTORY, "market")
+    record = Record(
+        None, "", "", "market", "local", "unlocked", NOON, NOON, "bob", "desk", "1", message="from ana"
+    )
+    Journal(writer).unlock(writer.read().head, record)
+    shop.save()
+    assert told(shop) == ["applied 0001", "unlocked None", "interrupted 0002"]
+
+
+def test_what_an_older_history_knows_is_told_though_it_kept_no_log(shop: Embedded) -> None:
+    name = HISTORY
+    writer = HistoryWriter(shop.engine, name, "market")
+    from icemigrate.history.properties import encode
+
+    older = encode(replace(writer.read(), log=""))
+    assert LOG_KEY not in older
+    shop.engine.tables[name] = replace(shop.engine.tables[name], properties=older)
+    shop.save()
+    assert told(shop) == ["applied 0001"]
+    run(shop)
+    assert told(shop) == ["applied 0001", "applied 0002"]
+
+
+def _entries(number: int) -> list[Entry]:
+    words = "Add the venue of each trade and what the exchange calls it"
+    return [
+        Entry(
+            "applied",
+            Version.parse(f"{i:04}"),
+            f"{words} {i * 7919 % 1000}",
+            NOON + timedelta(seconds=i * 7919),
+            "deployer",
+            "ci-runner-7",
+            i * 31 % 4000,
+            f"{i * 0x9E3779B97F4A7C15 % 2**64:016x}",
+        )
+        for i in range(1, number + 1)
+    ]
+
+
+def test_the_log_comes_back_as_it_was() -> None:
+    log = Log((*_entries(3), Entry("unlocked", None, "", NOON, "ö", "", 0, "", "from “ana”")), 5)
+    assert unpack(pack(log)) == log
+    assert unpack("") == Log()
+
+
+@pytest.mark.parametrize(
+    "text", ["%%%", "AAAA", "eJyLBQAA+wD7", "eJyrVkpNLMpJLVKyMtRRSs0rKcpMLVayio6tBQBqnQhT"]
+)
+def test_a_damaged_log_is_said_to_be_damaged(text: str) -> None:
+    with pytest.raises(HistoryError, match="log is damaged"):
+        unpack(text)
+
+
+def test_the_log_stays_small_and_says_how_much_it_left_out() -> None:
+    log = Log().with_entries(_entries(KEPT + 20))
+    assert (len(log.entries), log.earlier) == (KEPT, 20)
+    assert log.entries[0].version == Version.parse("0021")
+    assert len(pack(log)) < 50_000
+    result = HistoryResult("p", "e", (), (HistoryEvent("applied", "1", "x", NOON, "ana", "ci", 1200),), 20)
+    assert render(result).splitlines()[-1] == "20 earlier events: only the rows of the history tell of them."
+
+
+def test_the_log_for_people() -> None:
+    happened = (
+        HistoryEvent("applied", "0001", "Make", NOON, "ana", "ci", 1200),
+        HistoryEvent("rolled_back", "0001", "Make", NOON + timedelta(minutes=1), "bob", "desk", 300),
+        HistoryEvent("unlocked", None, "", NOON + timedelta(minutes=2), "bob", "desk", None, "", "from ana"),
+    )
+    assert render(HistoryResult("p", "e", (), happened)).splitlines() == [
+        "at                       event        version  took   by   description",
+        "2026-11-27 12:00:00 UTC  applied      0001     1.2 s  ana  Make",
+        "2026-11-27 12:01:00 UTC  rolled back  0001     0.3 s  bob  Make",
+        "2026-11-27 12:02:00 UTC  unlocked     –        –      bob  from ana",
+    ]
