@@ -96,6 +96,17 @@ class GitError(IcemigrateError):
     """Git cannot say what was asked: there is none, no repository, no such commit, or too little history."""
 
 
+class CodeHostError(IcemigrateError):
+    """The code host could not be asked, or refused.
+
+    :param status: of its answer in HTTP; ``None`` where there was none.
+    """
+
+    def __init__(self, message: str, hint: str | None = None, status: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
 class HistoryError(IcemigrateError):
     """The project's history cannot be read, or is not this project's."""
 

@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "history": "Show who applied what, when, and how long it took.",
     "show": "Print the declared tables as YAML that is itself a valid declaration.",
     "doctor": "Say what works here: Java, Spark, jars, catalog, storage, rights.",
+    "comment": "Put markdown into one comment of a pull request, updated in place.",
     "completion": "Print the completion script for a shell.",
 }
 

@@ -1,0 +1,31 @@
+"""``icemigrate comment``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from icemigrate.cli.context import global_options, write
+
+
+@click.command("comment")
+@click.argument("files", metavar="FILE...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--key",
+    default="check",
+    show_default=True,
+    metavar="NAME",
+    help="Which comment: a pull request has one for each name.",
+)
+@global_options
+def command(files: tuple[Path, ...], key: str) -> None:
+    """Put markdown into one comment of a pull request, in GitHub Actions.
+
+    The comment is found again by a mark that nobody sees, and written anew. The token is taken from
+    `GITHUB_TOKEN`; the job needs `permissions: {pull-requests: write}`.
+    """
+    from icemigrate.app.commenting import comment
+
+    write(f"{comment(files, key, os.environ)}\n")
