@@ -14,6 +14,7 @@ from icemigrate.engine import append, markers, metadata_commit
 from icemigrate.engine.explain import causes, explain, is_commit_conflict, is_state_unknown
 from icemigrate.engine.jvm import Names
 from icemigrate.engine.port import Marker
+from icemigrate.engine.reach import Reach
 from icemigrate.errors import EngineError, MetadataError
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata import table_from_json
@@ -49,6 +50,7 @@ class SparkEngine:
         self._jvm = Names(session._jvm)
         self._java_catalog: Any | None = None
         self._identifiers: dict[TableName, Any] = {}
+        self._reach = Reach()
         # Spark puts values in for `${…}` anywhere in a statement, in quoted names and strings too: a column
         # `${HOME}` would lose its name.  The setting is one of this session alone, and the session may be the
         # user's own: it stays off there, since statements may run at any later moment.
@@ -280,12 +282,15 @@ class SparkEngine:
     def _load(self, name: TableName) -> Any | None:
         catalog, identifier = self._catalog(), self._identifier(name)
         catalog.invalidateTable(identifier)  # a session that the user passed in may cache tables
+        self._reach.require()
         try:
-            return catalog.loadTable(identifier)
+            table = catalog.loadTable(identifier)
         except Exception as error:  # as above
             if causes(error)[0].kind == _NO_TABLE:
                 return None
             raise
+        self._reach.learn(catalog, table)
+        return table
 
     def _existing(self, name: TableName) -> Any:
         table = self._load(name)

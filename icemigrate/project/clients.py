@@ -11,6 +11,17 @@ _BUSY_SECONDS = 60
 """How long either client waits for a SQLite file that another one has locked."""
 
 
+_S3_PATIENCE = {
+    "s3.retry.num-retries": "3",
+    "s3.retry.min-wait-ms": "500",
+    "s3.retry.max-wait-ms": "4000",
+    "http-client.apache.connection-timeout-ms": "3000",
+    "http-client.apache.socket-timeout-ms": "10000",
+}
+"""How Spark's S3 client puts up with an S3 that is slow or gone: Iceberg's own five tries wait for longer than
+a minute, in which the lock of a migration ends."""
+
+
 def spark_conf(environment: Environment) -> dict[str, str]:
     """Spark settings for the environment's catalog and storage, then what ``spark.conf`` says.
 
@@ -108,6 +119,7 @@ def _spark_storage(storage: StorageSettings, warehouse: str | None) -> dict[str,
     path_style = None if storage.path_style is None else str(storage.path_style).lower()
     return _given(
         {
+            **(_S3_PATIENCE if on_s3 else {}),
             "io-impl": "org.apache.iceberg.aws.s3.S3FileIO" if on_s3 else None,
             "s3.endpoint": storage.endpoint,
             "s3.path-style-access": path_style,

@@ -237,5 +237,47 @@ def test_a_rest_catalog_that_goes_away_midway_and_a_credential_that_expired(
         breaks_and_goes_on(lake, cable, capsys, monkeypatch)
 
 
+def test_an_s3_that_goes_away_midway(
+    store: SeaweedFS,
+    crash_jvm: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Cable(port_of(store.s3)) as cable:
+        lake = lake_on(s3_kind(store, cable.port, tmp_path), crash_jvm, tmp_path, monkeypatch)
+        breaks_and_goes_on(lake, cable, capsys, monkeypatch)
+
+
+def s3_kind(store: SeaweedFS, port: int, folder: Path) -> Kind:
+    """A SQL catalog with its files on S3.
+
+    :param port: where S3 is reached.
+    """
+    from pyarrow.fs import S3FileSystem  # type: ignore[import-untyped]
+
+    endpoint = f"http://127.0.0.1:{port}"
+    S3FileSystem(
+        access_key=store.access_key,
+        secret_key=store.secret_key,
+        endpoint_override=endpoint,
+        region="us-east-1",
+        allow_bucket_creation=True,
+    ).create_dir("files")
+    return Kind(
+        "s3",
+        f"""\
+        catalog: {{name: lake_s3, type: sqlite, uri: {folder}/catalog.db, warehouse: "s3://files/wh"}}
+        storage:
+          endpoint: {endpoint}
+          path_style: true
+          region: us-east-1
+          access_key: "${{S3_ACCESS_KEY}}"
+          secret_key: "${{S3_SECRET_KEY}}"
+        """,
+        {"S3_ACCESS_KEY": store.access_key, "S3_SECRET_KEY": store.secret_key},
+    )
+
+
 def port_of(address: str) -> int:
     return int(address.rpartition(":")[2])

@@ -325,6 +325,15 @@ def test_a_database_driver_is_for_python_alone() -> None:
     )
 
 
+PATIENCE = {
+    "s3.retry.num-retries": "3",
+    "s3.retry.min-wait-ms": "500",
+    "s3.retry.max-wait-ms": "4000",
+    "http-client.apache.connection-timeout-ms": "3000",
+    "http-client.apache.socket-timeout-ms": "10000",
+}
+
+
 def test_settings_of_a_rest_catalog() -> None:
     environment = chosen(PROJECT, "prod")
     lake = {
@@ -334,6 +343,7 @@ def test_settings_of_a_rest_catalog() -> None:
         "credential": "id:hunter2",
         "token": "t0ken",
         "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        **PATIENCE,
         "s3.endpoint": "https://s3",
         "s3.path-style-access": "true",
         "client.region": "us-east-1",
@@ -349,7 +359,7 @@ def test_settings_of_a_rest_catalog() -> None:
         **{f"spark.sql.catalog.lake.{key}": value for key, value in lake.items()},
         "spark.executor.instances": "4",
     }
-    spark_only = {"io-impl", "s3.path-style-access", "client.region"}
+    spark_only = {"io-impl", "s3.path-style-access", "client.region", *PATIENCE}
     assert pyiceberg_properties(environment) == {
         **{key: value for key, value in lake.items() if key not in spark_only},
         "s3.region": "us-east-1",
@@ -371,6 +381,17 @@ def test_settings_of_hive_and_glue() -> None:
         "glue.region": "eu-west-1",
     }
     assert spark_conf(glue)["spark.sql.catalog.prod.io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
+
+
+def test_how_long_s3_is_waited_for_can_be_said_otherwise() -> None:
+    chosen_properties = "{s3.retry.num-retries: '9'}"
+    text = (
+        "environments: {prod: {catalog: {type: glue, warehouse: 's3://x'}, "
+        f"storage: {{properties: {chosen_properties}}}}}}}"
+    )
+    conf = spark_conf(chosen(text))
+    assert conf["spark.sql.catalog.prod.s3.retry.num-retries"] == "9"
+    assert conf["spark.sql.catalog.prod.s3.retry.max-wait-ms"] == "4000"
 
 
 def test_what_is_written_for_spark_wins() -> None:
