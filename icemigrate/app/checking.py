@@ -47,32 +47,33 @@ def check(project: Project, base: GitBase | None = None, *, fix: bool = False) -
     loaded = load_files(project)
     judged = _judge(project, loaded)
     of_lock = fix_lock(project, loaded) if fix else None
-    told = [*judged.diagnostics, *lock_findings(project, loaded), *((of_lock,) if of_lock else ())]
-    compared = None if base is None else _compared(project, base, loaded, told)
-    if compared is not None:
-        told = list(compared)
+    told: Sequence[Diagnostic]
+    told = (*judged.diagnostics, *lock_findings(project, loaded), *((of_lock,) if of_lock else ()))
+    ref = None
+    if base is not None:
+        told, ref = _compared(project, base, loaded, told)
     return CheckResult(
         project=project.name,
         migrations=len(loaded.migrations) + len(loaded.broken),
         tables=len(judged.state.tables),
         diagnostics=tuple(sorted(dict.fromkeys(told), key=sort_key)),
-        base=None if base is None else base.ref,
+        base=ref,
     )
 
 
 def _compared(
     project: Project, base: GitBase, loaded: Loaded, found: Sequence[Diagnostic]
-) -> tuple[Diagnostic, ...]:
-    """What a change adds; all that was found where CI speaks of a commit that its clone does not have."""
+) -> tuple[tuple[Diagnostic, ...], str | None]:
+    """What a change adds, and to what; all that was found where CI speaks of what its clone does not have."""
     from icemigrate.app.reviewing import reviewed
 
     try:
-        return reviewed(project, base, loaded, found, lambda *given: _judge(*given).diagnostics)
+        return reviewed(project, base, loaded, found, lambda *given: _judge(*given).diagnostics), base.ref
     except GitError as error:
         if base.is_named:
             raise
         message = f"all files are told of, not only those of this change: {error.message}"
-        return (*found, Diagnostic("no-git-base", message, None, error.hint, Severity.WARNING))
+        return (*found, Diagnostic("no-git-base", message, None, error.hint, Severity.WARNING)), None
 
 
 def _judge(project: Project, loaded: Loaded) -> Rehearsed:

@@ -1,0 +1,250 @@
+"""The lock file: written by commands, read by ``check``, and in conflict where branches meet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from icemigrate.app.checking import check
+from icemigrate.app.opening import open_project
+from icemigrate.app.rebasing import rebase
+from icemigrate.app.reverting import revert
+from icemigrate.app.squashing import squash
+from icemigrate.app.starting import new
+from icemigrate.declare.lock_file import FILE_NAME
+from icemigrate.diagnostics import Severity
+from icemigrate.errors import IcemigrateError
+from tests.git_projects import QUOTES, TRADES, GitProject, column, is_of_rule
+
+FOUR = "tables: [{name: db.trades, columns: [{name: venue, type: string}, {name: side, type: string}]}]\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> GitProject:
+    """Two migrations, a lock file, all committed."""
+    shop = GitProject.make(tmp_path / "shop")
+    shop.write("0001_trades.yaml", TRADES)
+    shop.write("0002_quotes.yaml", QUOTES)
+    fix(shop)
+    shop.commit()
+    return shop
+
+
+def fix(shop: GitProject) -> list[str]:
+    return shop.findings(None, fix=True)
+
+
+def lock(shop: GitProject) -> list[str]:
+    """The lock file's lines, without the remark at its top."""
+    return [line for line in shop.path(FILE_NAME).read_text().splitlines() if not line.startswith("#")]
+
+
+def locked(shop: GitProject) -> list[str]:
+    return [line.partition(" ")[0] for line in lock(shop)]
+
+
+def merge(shop: GitProject, branch: str, *, conflicts: bool) -> str:
+    return shop.git("merge", "--quiet", "--no-edit", branch, fails=conflicts)
+
+
+def test_a_project_without_a_lock_file_is_fine(tmp_path: Path) -> None:
+    shop = GitProject.make(tmp_path)
+    shop.write("0001_trades.yaml", TRADES)
+    assert shop.findings(None) == []
+    assert not shop.path(FILE_NAME).exists()
+
+
+def test_fix_writes_it_and_says_so_once(tmp_path: Path) -> None:
+    shop = GitProject.make(tmp_path)
+    shop.write("0001_trades.yaml", TRADES)
+    assert fix(shop) == ["icemigrate.lock:1 lock-written"]
+    assert locked(shop) == ["0001"]
+    assert fix(shop) == []
+    assert shop.findings(None) == []
+
+
+def test_each_line_depends_on_the_line_before(shop: GitProject) -> None:
+    before = [line.split() for line in lock(shop)]
+    shop.write("0001_trades.yaml", TRADES.replace("double", "float"))
+    fix(shop)
+    after = [line.split() for line in lock(shop)]
+    assert before[1][:2] == after[1][:2]
+    assert before[1][2] != after[1][2]
+
+
+def test_a_stale_lock_file_fails_and_names_every_file(shop: GitProject) -> None:
+    shop.write("0001_trades.yaml", TRADES.replace("double", "float"))
+    shop.path("0002_quotes.yaml").unlink()
+    shop.write("0003_venue.yaml", column("venue"))
+    result = check(open_project(shop.folder))
+    assert not result.ok
+    found = [d for d in result.diagnostics if not is_of_rule(d)]
+    told = [(d.code, Path(d.place.file).name if d.place else "", d.hint or "") for d in found]
+    assert [one[:2] for one in told] == [
+        ("lock-stale", "0001_trades.yaml"),
+        ("lock-stale", "0003_venue.yaml"),
+        ("lock-stale", FILE_NAME),
+    ]
+    assert all("check --fix" in hint for _, _, hint in told)
+    fix(shop)
+    assert shop.findings(None) == []
+
+
+def test_comments_and_layout_make_nothing_stale(shop: GitProject) -> None:
+    shop.write("0001_trades.yaml", f"# Trades.\r\ndescription: Of trades\r\n{TRADES}")
+    assert shop.findings(None) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("\x00\x01", "icemigrate.lock:1 control-character"),
+        ("hello\n", "icemigrate.lock:1 lock-unreadable"),
+        ("# ok\n0001 abc def\n", "icemigrate.lock:2 lock-unreadable"),
+        (
+            f"<<<<<<< HEAD\n0003 {'a' * 64} {'b' * 16}\n=======\n>>>>>>> other\n",
+            "icemigrate.lock:1 lock-conflict",
+        ),
+        (f"0001 {'a' * 64} {'b' * 16}\n", "icemigrate.lock:1 lock-chain"),
+    ],
+)
+def test_what_is_no_lock_file_is_one_finding(shop: GitProject, text: str, found: str) -> None:
+    shop.path(FILE_NAME).write_text(text)
+    assert shop.findings(None) == [found]
+    assert fix(shop) == ["icemigrate.lock:1 lock-written"]
+
+
+def test_a_lock_file_that_is_a_folder_is_a_finding_and_a_fault(shop: GitProject) -> None:
+    shop.path(FILE_NAME).unlink()
+    shop.path(FILE_NAME).mkdir()
+    assert shop.findings(None) == ["icemigrate.lock:1 unreadable-file"]
+    with pytest.raises(IcemigrateError, match="cannot be written"):
+        fix(shop)
+
+
+def test_windows_line_breaks_are_read(shop: GitProject) -> None:
+    path = shop.path(FILE_NAME)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert shop.findings(None) == []
+    assert fix(shop) == []
+
+
+def test_two_branches_that_add_a_migration_conflict(shop: GitProject) -> None:
+    shop.branch("venue")
+    shop.write("0003_venue.yaml", column("venue"))
+    fix(shop)
+    shop.commit()
+    shop.switch("main")
+    shop.branch("side")
+    shop.write("0004_side.yaml", column("side"))
+    fix(shop)
+    shop.commit()
+    merge(shop, "venue", conflicts=True)
+    assert shop.git("diff", "--name-only", "--diff-filter=U").split() == [f"migrations/{FILE_NAME}"]
+    assert [f.split()[1] for f in shop.findings(None)] == ["lock-conflict"]
+    fix(shop)
+    assert locked(shop) == ["0001", "0002", "0003", "0004"]
+    assert shop.findings(None) == []
+
+
+def test_a_branch_that_adds_at_the_end_conflicts_with_one_that_adds_in_between(shop: GitProject) -> None:
+    shop.write("0010_ten.yaml", column("ten"))
+    fix(shop)
+    shop.commit()
+    for name, file in (("between", "0005_five"), ("end", "0011_eleven")):
+        shop.switch("main")
+        shop.branch(name)
+        shop.write(f"{file}.yaml", column(name))
+        fix(shop)
+        shop.commit()
+    merge(shop, "between", conflicts=True)
+
+
+def test_one_branch_after_the_other_does_not_conflict(shop: GitProject) -> None:
+    shop.branch("venue")
+    shop.write("0003_venue.yaml", column("venue"))
+    fix(shop)
+    shop.commit()
+    shop.switch("main")
+    (shop.top / "README").write_text("Something else goes on here.\n")
+    shop.commit()
+    merge(shop, "venue", conflicts=False)
+    shop.branch("side")
+    shop.write("0004_side.yaml", column("side"))
+    fix(shop)
+    shop.commit()
+    shop.switch("main")
+    merge(shop, "side", conflicts=False)
+    assert shop.findings(None) == []
+
+
+def test_lines_that_a_merge_driver_joined_are_seen(shop: GitProject) -> None:
+    (shop.top / ".gitattributes").write_text("*.lock merge=union\n")
+    shop.commit()
+    for name, version in (("venue", "0003"), ("side", "0004")):
+        shop.switch("main")
+        shop.branch(name)
+        shop.write(f"{version}_{name}.yaml", column(name))
+        fix(shop)
+        shop.commit()
+    merge(shop, "venue", conflicts=False)
+    assert [f.split()[1] for f in shop.findings(None)] == ["lock-chain"]
+
+
+def test_new_begins_it_and_adds_to_it(tmp_path: Path) -> None:
+    shop = GitProject.make(tmp_path)
+    new(open_project(shop.folder), "first")
+    assert locked(shop) == ["0001"]
+    new(open_project(shop.folder), "second")
+    assert locked(shop) == ["0001", "0002"]
+    assert "lock-stale" not in str(shop.findings(None))
+
+
+def test_a_command_takes_over_nothing_but_what_it_wrote(shop: GitProject) -> None:
+    shop.write("0001_trades.yaml", TRADES.replace("double", "float"))
+    new(open_project(shop.folder), "third")
+    assert locked(shop) == ["0001", "0002", "0003"]
+    assert shop.findings(None) == ["0001_trades.yaml:1 lock-stale"]
+
+
+def test_a_command_leaves_what_it_cannot_read(shop: GitProject) -> None:
+    shop.path(FILE_NAME).write_text("<<<<<<< HEAD\n")
+    new(open_project(shop.folder), "third")
+    assert shop.path(FILE_NAME).read_text() == "<<<<<<< HEAD\n"
+
+
+def test_revert_rebase_and_squash_keep_it(shop: GitProject) -> None:
+    shop.write("0003_venue.yaml", column("venue"))
+    fix(shop)
+    project = open_project(shop.folder)
+    revert(project, "0003")
+    assert locked(shop) == ["0001", "0002", "0003", "0004"]
+    shop.write("0004_b.yaml", column("side"))
+    rebase(project, ["0004_b.yaml"])
+    assert locked(shop) == ["0001", "0002", "0003", "0004", "0005"]
+    assert shop.findings(None) == []
+    squash(project, "0003")
+    assert locked(shop) == ["0003", "0004", "0005"]
+    assert shop.findings(None) == []
+
+
+def test_rebase_squash_and_revert_begin_none(shop: GitProject) -> None:
+    shop.path(FILE_NAME).unlink()
+    squash(open_project(shop.folder), "0002")
+    assert not shop.path(FILE_NAME).exists()
+
+
+def test_fix_waits_for_files_that_can_be_read(shop: GitProject) -> None:
+    before = lock(shop)
+    shop.write("0002_quotes.yaml", "tables: [")
+    result = check(open_project(shop.folder), fix=True)
+    assert "lock-kept" in [d.code for d in result.diagnostics if d.severity is Severity.NOTE]
+    assert lock(shop) == before
+    assert "lock-stale" not in [d.code for d in result.diagnostics]
+
+
+def test_the_reference_project_has_one_that_is_fresh() -> None:
+    root = Path(__file__).resolve().parents[2]
+    assert (root / "migrations" / FILE_NAME).is_file()
+    assert [d for d in check(open_project(root)).diagnostics if d.code.startswith("lock")] == []
