@@ -25,7 +25,7 @@ COMMANDS: dict[str, str] = {
     "squash": "Write one file for all files up to a version.",
     "unlock": "Take the lock away from a process that hangs.",
     "status": "Show where each migration and each table stands.",
-    "history": "Show who applied what, when, and how long it took.",
+    "history": "Show all that happened: who did what, when, and how long it took.",
     "show": "Print the declared tables as YAML that is itself a valid declaration.",
     "doctor": "Say what works here: Java, Spark, jars, catalog, storage, rights.",
     "comment": "Put markdown into one comment of a pull request, updated in place.",
