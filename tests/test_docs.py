@@ -32,7 +32,7 @@ def play_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     shown = difflib.unified_diff(text.splitlines(), play(text, folder).splitlines(), page.name, "now", n=1)
     assert "\n".join(shown) == "", "if the page is to say so: `make docs`"
     if (folder / "migrations").exists():
-        assert check(open_project(folder)).diagnostics == ()
+        assert check(open_project(folder)).ok
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

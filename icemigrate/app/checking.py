@@ -9,6 +9,7 @@ from icemigrate.app.folding import Folding
 from icemigrate.app.git_base import GitBase
 from icemigrate.app.lock_file import fix_lock, lock_findings
 from icemigrate.app.opening import load_files
+from icemigrate.app.ruling import rule_findings
 from icemigrate.declare.files import Loaded, collector_at_rest
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import replaced_by, squash_mistakes
@@ -32,6 +33,7 @@ class Rehearsed:
     plans: tuple[MigrationPlan, ...]
     state: State
     diagnostics: tuple[Diagnostic, ...]
+    folding: Folding
 
 
 def check(project: Project, base: GitBase | None = None, *, fix: bool = False) -> CheckResult:
@@ -83,7 +85,8 @@ def _judge(project: Project, loaded: Loaded) -> Rehearsed:
     squashed = replaced_by(loaded.migrations)
     rehearsed = rehearse(project, [f for f in telling if f.version.number not in squashed])
     found = (*loaded.diagnostics, *squash_mistakes(loaded.migrations), *rehearsed.diagnostics)
-    return replace(rehearsed, diagnostics=tuple(dict.fromkeys(found)))
+    of_rules = rule_findings(project.rules, rehearsed.folding, rehearsed.plans, found)
+    return replace(rehearsed, diagnostics=tuple(dict.fromkeys((*found, *of_rules))))
 
 
 def rehearse(
@@ -101,4 +104,5 @@ def rehearse(
             {},
             Surroundings(project.name, CATALOG_NAME, are_statements_read=are_statements_read),
         )
-    return Rehearsed(planned.migrations, planned.state, folding.diagnostics(planned.migrations))
+    told = folding.diagnostics(planned.migrations)
+    return Rehearsed(planned.migrations, planned.state, told, folding)

@@ -11,6 +11,7 @@ from icemigrate.declare.migration import AnyFile, MigrationFile, TableEntry
 from icemigrate.diagnostics import Diagnostic, sort_key
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State
+from icemigrate.model.table import Table
 from icemigrate.plan import Consent, MigrationPlan
 from icemigrate.planner import Pending
 
@@ -26,6 +27,7 @@ class Folding:
     broken: frozenset[TableName] = frozenset()
     _files: dict[str, MigrationFile] = field(default_factory=dict)
     _entries: dict[str, Mapping[TableName, TableEntry]] = field(default_factory=dict)
+    _before: dict[str, Mapping[TableName, Table]] = field(default_factory=dict)
 
     def pending(self, files: Iterable[MigrationFile]) -> tuple[Pending, ...]:
         """The files as the planner takes them."""
@@ -48,7 +50,21 @@ class Folding:
         self.said.extend(folded.diagnostics)
         self.said.extend(_purges(folded))
         self._entries[file.version.text] = folded.entries
+        known = ((w.name, state.tables.get(w.formerly)) for w in folded.wanted if w.formerly is not None)
+        self._before[file.version.text] = {name: table for name, table in known if table is not None}
         return folded
+
+    def file_of(self, plan: MigrationPlan) -> MigrationFile:
+        """The file that a plan is made of."""
+        return self._files[plan.version]
+
+    def entries_of(self, plan: MigrationPlan) -> Mapping[TableName, TableEntry]:
+        """The entry that each table's plan comes from."""
+        return self._entries[plan.version]
+
+    def before(self, plan: MigrationPlan) -> Mapping[TableName, Table]:
+        """The tables as declared before a migration, by the names that they have after it."""
+        return self._before[plan.version]
 
     def diagnostics(self, plans: Iterable[MigrationPlan]) -> tuple[Diagnostic, ...]:
         """What the fold said and what the plans have against themselves, in the order of showing."""

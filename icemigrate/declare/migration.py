@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias
 
 from icemigrate.declare.checksum import checksum
+from icemigrate.declare.ignores import Ignore
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Place
 from icemigrate.model.names import BadName, format_path, parse_path
@@ -243,6 +244,7 @@ class MigrationFile:
     :param name: the file name's part after the version, without the extension: ``rename_volume``.
     :param fingerprint: of the file's bytes, see :func:`icemigrate.declare.checksum.fingerprint`.
     :param allow_place: where a missing ``allow`` is to be told: of ``allow``, else of the first key.
+    :param ignores: its comments for icemigrate, which are no part of its content.
     """
 
     version: Version
@@ -257,6 +259,7 @@ class MigrationFile:
     replaces: Replaces | None = None
     allow_place: Place | None = field(default=None, compare=False)
     fingerprint: str = field(default="", compare=False)
+    ignores: tuple[Ignore, ...] = field(default=(), compare=False)
 
     @property
     def checksum(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from icemigrate.declare.expand import Lists, expand
+from icemigrate.declare.ignores import read_ignores
 from icemigrate.declare.migration import (
     Allow,
     AllowKind,
@@ -49,6 +50,8 @@ def read_migration(source: Source, version: Version, name: str, lists: Lists | N
         return Read(None, (*parsed.diagnostics, *((empty,) if parsed.readable else ())))
     reader = _Reader(lists or {})
     migration = reader.read(parsed.node, version, name, source.path)
+    if migration is not None and (ignores := read_ignores(source)):
+        migration = replace(migration, ignores=ignores)
     diagnostics = tuple(sorted((*parsed.diagnostics, *reader.diagnostics), key=sort_key))
     return Read(None if diagnostics else migration, diagnostics)
 

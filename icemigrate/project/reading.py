@@ -15,6 +15,7 @@ from icemigrate.diagnostics import Diagnostic, has_errors, sort_key
 from icemigrate.errors import UsageError
 from icemigrate.project.environments import build_environment, embedded_environment
 from icemigrate.project.mistakes import project_mistakes
+from icemigrate.project.rules import rule_mistakes, rule_settings
 from icemigrate.project.values import Project
 
 FILE_NAME = "icemigrate.yaml"
@@ -84,7 +85,8 @@ def read_project(source: Source, root: Path) -> ProjectRead:
     if wrong:
         return ProjectRead(None, tuple(sorted(wrong, key=sort_key)))
     content = mapping(node)
-    diagnostics = tuple(sorted(project_mistakes(content), key=sort_key))
+    wrong = (*project_mistakes(content), *rule_mistakes(content))
+    diagnostics = tuple(sorted(wrong, key=sort_key))
     if has_errors(diagnostics):
         return ProjectRead(None, diagnostics)
     return ProjectRead(_build(content, source.path, root), diagnostics)
@@ -112,4 +114,5 @@ def _build(content: Mapping, shown: str, root: Path) -> Project:
         written.get("history", DEFAULT_HISTORY),
         shown,
         nodes,
+        rule_settings(content),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
 
+from icemigrate.checks.base import RuleSetting
 from icemigrate.declare.migration import UNSET, Retention, Unset
 from icemigrate.declare.nodes import Node
 from icemigrate.diagnostics import Place
@@ -145,6 +146,7 @@ class Project:
         :func:`~icemigrate.project.choose_environment` gives one to work with.
     :param default_environment: ``None`` when there are several and the file does not say which.
     :param history: the table that holds the project's history.
+    :param rules: what the file says to rules, by their ids.
     :param file: the project file, as shown to the user; ``None`` where there is none.
     """
 
@@ -157,3 +159,4 @@ class Project:
     history: str = "icemigrate.history"
     file: str | None = None
     nodes: Mapping[str, Node] = field(default_factory=dict, compare=False, repr=False)
+    rules: Mapping[str, RuleSetting] = field(default_factory=dict)

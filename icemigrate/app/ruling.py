@@ -1,0 +1,126 @@
+"""What the rules have against a project's migrations, with places, levels and ignores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from icemigrate.app.folding import Folding
+from icemigrate.checks import (
+    RULES,
+    im901_ignore_without_reason,
+    im902_ignores_nothing,
+    im903_ignore_not_understood,
+    rule_of,
+)
+from icemigrate.checks.base import NO_SETTING, Options, Rule, RuleSetting, Touched, options_of
+from icemigrate.declare.ignores import Ignore
+from icemigrate.declare.migration import MigrationFile
+from icemigrate.diagnostics import Diagnostic, Place, Severity, did_you_mean
+from icemigrate.plan import MigrationPlan
+
+WITHOUT_REASON = im901_ignore_without_reason.RULE
+OF_NOTHING = im902_ignores_nothing.RULE
+NOT_UNDERSTOOD = im903_ignore_not_understood.RULE
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """A rule that is on, with what the project says to it."""
+
+    rule: Rule
+    severity: Severity
+    options: Options
+
+
+def active_rules(settings: Mapping[str, RuleSetting]) -> tuple[Active, ...]:
+    """The rules that are on.
+
+    :param settings: by the rule's id.
+    """
+    found = []
+    for rule in RULES:
+        setting = settings.get(rule.id, NO_SETTING)
+        severity = (setting.level or rule.level).severity
+        if severity is not None:
+            found.append(Active(rule, severity, options_of(rule, setting)))
+    return tuple(found)
+
+
+def rule_findings(
+    settings: Mapping[str, RuleSetting],
+    folding: Folding,
+    plans: Iterable[MigrationPlan],
+    told: Sequence[Diagnostic],
+) -> tuple[Diagnostic, ...]:
+    """What the rules find in the steps of all files.
+
+    :param told: what was found already: in a file that has an error, nobody can tell what an ignore ignores.
+    """
+    active = active_rules(settings)
+    wrong = {d.place.file for d in told if d.place is not None and d.severity is Severity.ERROR}
+    found: list[Diagnostic] = []
+    for plan in plans:
+        file = folding.file_of(plan)
+        of_rules = list(_of_rules(active, folding, plan))
+        found += _after_ignores(of_rules, file, active, file.path in wrong) if file.ignores else of_rules
+    return tuple(found)
+
+
+def _of_rules(active: Sequence[Active], folding: Folding, plan: MigrationPlan) -> Iterator[Diagnostic]:
+    entries, before = folding.entries_of(plan), folding.before(plan)
+    broken, unconsented = {problem.table for problem in plan.problems}, frozenset(plan.unconsented)
+    for table in plan.tables:
+        entry = entries[table.declared]
+        # Nobody can change the names and types of a table that is taken in, and a mistake is told once.
+        if table.declared in broken or (entry.adopt and table.formerly is None):
+            continue
+        touched = Touched(table, before.get(table.declared), unconsented)
+        for one in active:
+            for found in one.rule.find(touched, one.options):
+                is_said = not found.otherwise or found.subject[:1] in entry.places
+                place = entry.place_of(found.subject if is_said else found.otherwise)
+                yield Diagnostic(one.rule.id, found.message, place, found.hint, one.severity)
+
+
+def _after_ignores(
+    found: Sequence[Diagnostic], file: MigrationFile, active: Sequence[Active], is_wrong: bool
+) -> Iterator[Diagnostic]:
+    """What is left of the findings, and what is to be said of the ignores."""
+    levels = {one.rule.id: one.severity for one in active}
+
+    def told(rule: Rule, message: str, place: Place, hint: str) -> Iterator[Diagnostic]:
+        if rule.id in levels:
+            yield Diagnostic(rule.id, message, place, hint, levels[rule.id])
+
+    here = {(d.code, d.place.line) for d in found if d.place is not None}
+    ignored: set[tuple[str, int]] = set()
+    for ignore in file.ignores:
+        if not ignore.rules:
+            message = "a comment for icemigrate that cannot be read"
+            yield from told(
+                NOT_UNDERSTOOD, message, ignore.place, "write `# icemigrate: ignore IM104 because …`"
+            )
+            continue
+        for word, rule in ((word, rule_of(word)) for word in ignore.rules):
+            if rule is None:
+                yield from told(NOT_UNDERSTOOD, f"there is no rule `{word}`", ignore.place, _known(word))
+            elif not ignore.reason:
+                hint = f"write `{_written(ignore)} because …`"
+                message = f"{rule.id} is not ignored, since no reason is given"
+                yield from told(WITHOUT_REASON, message, ignore.place, hint)
+            elif (rule.id, ignore.line) in here:
+                ignored.add((rule.id, ignore.line))
+            elif not is_wrong:
+                message = f"{rule.id} finds nothing here to ignore"
+                hint = "take the comment out, or move it to the line of the finding or the one above"
+                yield from told(OF_NOTHING, message, ignore.place, hint)
+    yield from (d for d in found if d.place is None or (d.code, d.place.line) not in ignored)
+
+
+def _written(ignore: Ignore) -> str:
+    return f"# icemigrate: ignore {', '.join(ignore.rules)}"
+
+
+def _known(word: str) -> str:
+    return did_you_mean(word, (rule.name for rule in RULES)) or "`icemigrate rules` lists them"

@@ -1,0 +1,72 @@
+"""The room of rules: what a migration that is legal should think about all the same.
+
+A rule is one file, see :mod:`icemigrate.checks.base`; here they stand in the order of their ids.
+"""
+
+from __future__ import annotations
+
+from icemigrate.checks import (
+    im101_destructive,
+    im102_rename,
+    im103_retype,
+    im104_drop,
+    im105_required,
+    im106_irreversible,
+    im107_rows_and_schema,
+    im108_name_reused,
+    im109_name_taken_over,
+    im110_made_optional,
+    im201_rows_kept_too_short,
+    im202_snapshots_kept_too_short,
+    im203_rows_go_earlier,
+    im301_too_many_partitions,
+    im302_high_cardinality,
+    im303_several_times,
+    im401_naming,
+    im402_missing_description,
+    im403_timestamp_without_zone,
+    im404_float_for_money,
+    im501_unknown_property,
+    im502_property_value,
+    im901_ignore_without_reason,
+    im902_ignores_nothing,
+    im903_ignore_not_understood,
+)
+from icemigrate.checks.base import Rule
+
+RULES: tuple[Rule, ...] = (
+    im101_destructive.RULE,
+    im102_rename.RULE,
+    im103_retype.RULE,
+    im104_drop.RULE,
+    im105_required.RULE,
+    im106_irreversible.RULE,
+    im107_rows_and_schema.RULE,
+    im108_name_reused.RULE,
+    im109_name_taken_over.RULE,
+    im110_made_optional.RULE,
+    im201_rows_kept_too_short.RULE,
+    im202_snapshots_kept_too_short.RULE,
+    im203_rows_go_earlier.RULE,
+    im301_too_many_partitions.RULE,
+    im302_high_cardinality.RULE,
+    im303_several_times.RULE,
+    im401_naming.RULE,
+    im402_missing_description.RULE,
+    im403_timestamp_without_zone.RULE,
+    im404_float_for_money.RULE,
+    im501_unknown_property.RULE,
+    im502_property_value.RULE,
+    im901_ignore_without_reason.RULE,
+    im902_ignores_nothing.RULE,
+    im903_ignore_not_understood.RULE,
+)
+"""All rules."""
+
+BY_WORD: dict[str, Rule] = {word: rule for rule in RULES for word in (rule.id, rule.name)}
+"""Rules by what a user may call them: the id or the name."""
+
+
+def rule_of(word: str) -> Rule | None:
+    """The rule of an id (in any case) or a name; ``None`` where there is none."""
+    return BY_WORD.get(word) or BY_WORD.get(word.upper()) or BY_WORD.get(word.lower())

@@ -1,0 +1,67 @@
+"""Comments that keep a rule from speaking: ``# icemigrate: ignore IM104 because …``.
+
+One behind a line is about that line, one that stands alone about the next line that is no comment.  YAML's
+comments are no part of what is parsed, so the lines of the text are looked at, where it has the word at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from icemigrate.declare.source import Source
+from icemigrate.diagnostics import Place
+
+_MARK = "icemigrate:"
+_COMMENT = re.compile(r"(?:^|(?<=\s))#\s*icemigrate:(?!\S)\s*(.*?)\s*$")
+_IGNORE = re.compile(r"ignores?\s+(?P<rules>.*?)(?:\s+because\b[\s:]*(?P<reason>.*))?")
+_WORDS = re.compile(r"[\w-]+(?:\s*,\s*[\w-]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """One such comment.
+
+    :param rules: as written: ids or names; empty where the comment cannot be read.
+    :param reason: what stands behind ``because``; empty where nothing does.
+    :param line: the line that it is about; 0 where none follows.
+    :param place: of the comment.
+    """
+
+    rules: tuple[str, ...]
+    reason: str
+    line: int
+    place: Place
+
+
+def read_ignores(source: Source) -> tuple[Ignore, ...]:
+    """All comments that are for icemigrate, in the order of the lines."""
+    return tuple(_read(source)) if _MARK in source.text else ()
+
+
+def _read(source: Source) -> Iterator[Ignore]:
+    lines = source.text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        found = _COMMENT.search(line) if _MARK in line else None
+        if found is None:
+            continue
+        about = number if line[: found.start()].strip() else _next(lines, number)
+        rules, reason = _said(found[1])
+        yield Ignore(rules, reason, about, Place(source.path, number, found.start() + 1))
+
+
+def _said(text: str) -> tuple[tuple[str, ...], str]:
+    said = _IGNORE.fullmatch(text)
+    if said is None or not _WORDS.fullmatch(said["rules"]):
+        return (), ""
+    return tuple(word.strip() for word in said["rules"].split(",")), (said["reason"] or "").strip()
+
+
+def _next(lines: list[str], number: int) -> int:
+    """The number of the first line behind this one that is neither blank nor a comment; 0 for none."""
+    for at in range(number, len(lines)):
+        text = lines[at].lstrip()
+        if text and not text.startswith("#"):
+            return at + 1
+    return 0

@@ -1,0 +1,67 @@
+"""Comments that keep a rule from speaking."""
+
+from __future__ import annotations
+
+import pytest
+
+from icemigrate.declare.ignores import read_ignores
+from icemigrate.declare.reading import read_migration
+from icemigrate.declare.source import Source
+from icemigrate.declare.version import Version
+
+REASON = "# icemigrate: ignore IM104 because nobody reads it"
+
+
+@pytest.mark.parametrize(
+    ("comment", "rules", "reason"),
+    [
+        ("# icemigrate: ignore IM104 because nobody reads it", ("IM104",), "nobody reads it"),
+        ("#icemigrate: ignore IM104 because: nobody", ("IM104",), "nobody"),
+        ("# icemigrate:  ignores IM104,drop , IM101 because x ", ("IM104", "drop", "IM101"), "x"),
+        ("# icemigrate: ignore IM104", ("IM104",), ""),
+        ("# icemigrate: ignore IM104 because", ("IM104",), ""),
+        ("# icemigrate: ignore", (), ""),
+        ("# icemigrate: ignore because nobody reads it", (), ""),
+        ("# icemigrate: ignore IM104 IM105 because x", (), ""),
+        ("# icemigrate: forget IM104 because x", (), ""),
+        ("# icemigrate:", (), ""),
+    ],
+)
+def test_what_it_says(comment: str, rules: tuple[str, ...], reason: str) -> None:
+    (found,) = read_ignores(Source("m.yaml", f"{comment}\ntables: []\n"))
+    assert (found.rules, found.reason, found.line) == (rules, reason, 2)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: icemigrate: x", "# see icemigrate:ignore", "a: b#icemigrate: ignore IM1", ""]
+)
+def test_what_is_none(text: str) -> None:
+    assert read_ignores(Source("m.yaml", text)) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "place"),
+    [
+        (f"a: 1  {REASON}\nb: 2\n", 1, (1, 7)),
+        (f"a: 1\n  {REASON}\nb: 2\n", 3, (2, 3)),
+        (f"{REASON}\n\n# another comment\n  \nb: 2\n", 5, (1, 1)),
+        (f"{REASON}\n{REASON}\nb: 2\n", 3, (1, 1)),
+        (f"a: 1\n{REASON}\n", 0, (2, 1)),
+    ],
+)
+def test_which_line_it_is_about(text: str, line: int, place: tuple[int, int]) -> None:
+    found = read_ignores(Source("m.yaml", text))[0]
+    assert found.line == line
+    assert (found.place.line, found.place.column) == place
+
+
+def test_it_is_no_part_of_what_a_migration_says() -> None:
+    text = "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n"
+    plain, commented = (
+        read_migration(Source("m.yaml", t), Version.parse("1"), "m").migration
+        for t in (text, f"{REASON}\n{text}")
+    )
+    assert plain is not None
+    assert commented is not None
+    assert len(commented.ignores) == 1
+    assert plain.checksum == commented.checksum
