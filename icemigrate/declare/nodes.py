@@ -172,6 +172,8 @@ class _Composer:
 
     def __init__(self, source: Source) -> None:
         self.file = source.path
+        self._source = source
+        self._starts = source.line_starts() if source.has_odd_breaks else None
         self.root: Node | None = None
         self.diagnostics: list[Diagnostic] = []
         self._stack: list[_Frame] = []
@@ -210,6 +212,8 @@ class _Composer:
 
     def _place(self, event: Any) -> Place:
         mark = event.start_mark
+        if self._starts is not None:
+            return self._source.place_at(mark.index, self._starts)
         return Place(self.file, mark.line + 1, mark.column + 1)
 
     def _mistake(self, code: str, message: str, place: Place, hint: str | None = None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +17,10 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\
 """What YAML does not allow in a file (YAML 1.1, section 5.1), and a byte order mark in the middle of one."""
 
 
+_ODD_BREAK = re.compile("[\x85\u2028\u2029]")
+"""Line breaks to YAML 1.1 (section 5.4), and to hardly anything else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file's text: no byte order mark, and every line break is one ``\\n``.
@@ -24,6 +30,24 @@ class Source:
 
     path: str
     text: str = field(repr=False)
+
+    @property
+    def has_odd_breaks(self) -> bool:
+        """Whether YAML 1.1 counts lines here that editors and version control do not."""
+        return _ODD_BREAK.search(self.text) is not None
+
+    def line_starts(self) -> list[int]:
+        """Where each line begins, as editors count them."""
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+
+    def place_at(self, index: int, starts: Sequence[int] | None = None) -> Place:
+        """The place of a character, or of the end of the text.
+
+        :param starts: :meth:`line_starts`, for whoever asks for many places.
+        """
+        starts = starts or self.line_starts()
+        line = bisect_right(starts, min(index, len(self.text)))
+        return Place(self.path, line, min(index, len(self.text)) - starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
         """The line with a 1-based number; empty beyond the end."""

@@ -47,7 +47,8 @@ def explain(error: yaml.YAMLError, source: Source) -> Diagnostic:
 
 
 def _place(mark: yaml.Mark | None, source: Source) -> Place | None:
-    return None if mark is None else Place(source.path, mark.line + 1, mark.column + 1)
+    # By its index, since beyond the last line break libyaml counts a line that is not there.
+    return None if mark is None else source.place_at(mark.index)
 
 
 def _tab(fault: _Fault, source: Source) -> Diagnostic | None:

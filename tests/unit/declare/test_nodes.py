@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from icemigrate.declare import nodes
-from icemigrate.declare.nodes import Mapping, Node, Scalar, parse, to_data
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, parse, to_data
 from icemigrate.declare.source import SIZE_LIMIT, Source, decode, read_source
 from icemigrate.declare.syntax import explain
 from icemigrate.diagnostics import Diagnostic, Place
@@ -179,3 +179,20 @@ def test_paths_are_shown_as_a_user_would_type_them(tmp_path: Path, monkeypatch: 
 def test_lines() -> None:
     found = source("a\nb")
     assert [found.line(number) for number in (0, 1, 2, 3)] == ["", "a", "b", ""]
+
+
+@pytest.mark.parametrize("odd", ["\x85", "\u2028", "\u2029"])
+def test_lines_are_counted_as_editors_do(odd: str) -> None:
+    node = parse(Source("f.yaml", f"a: '{odd}x'\nbc: [1,\n  de]\n")).node
+    assert isinstance(node, Mapping)
+    inner = node.get("bc")
+    assert isinstance(inner, Sequence)
+    assert [str(p) for p in (node.key_place("bc"), inner.items[1].place)] == ["f.yaml:2:1", "f.yaml:3:3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [("a: 1\nb: [1,\n", "3:1"), ("a: 1\nb: [{", "2:6"), ("a: '\u2028'\nb: [", "2:5")]
+)
+def test_what_is_missing_at_the_end_is_told_at_the_end(text: str, place: str) -> None:
+    (found,) = parse(Source("f.yaml", text)).diagnostics
+    assert str(found.place) == f"f.yaml:{place}"
