@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.engine import append, markers, metadata_commit
+from icemigrate.engine import append, markers, metadata_commit, reading
 from icemigrate.engine.explain import causes, explain, is_commit_conflict, is_state_unknown
 from icemigrate.engine.jvm import Names
 from icemigrate.engine.port import Marker
@@ -299,8 +298,7 @@ class SparkEngine:
         return table
 
     def _read(self, metadata: Any) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._iceberg.TableMetadataParser.toJson(metadata))
-        return found
+        return reading.metadata_json(self._iceberg, metadata)
 
     def _seen(self, name: TableName) -> Table:
         """The table right after a commit, with Spark's own view of it made new."""
