@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from icemigrate.app.lock_file import keep_lock
 from icemigrate.declare.files import list_migrations
@@ -13,6 +16,10 @@ from icemigrate.declare.source import shown_path
 from icemigrate.errors import UsageError
 from icemigrate.project import Project, safe_name
 from icemigrate.project.reading import FILE_NAME
+
+_NAME = "icemigrate"
+_WITHOUT_USER = re.compile(r"^(https?://)[^/@]*@")
+"""A password that somebody typed for pip is not to be committed."""
 
 
 def init(folder: Path) -> tuple[tuple[str, bool], ...]:
@@ -27,10 +34,36 @@ def init(folder: Path) -> tuple[tuple[str, bool], ...]:
         raise UsageError(
             f"`{shown_path(root / FILE_NAME)}` is there already", 'go on with `icemigrate new "what it does"`'
         )
-    files = init_files(safe_name(root))
+    files = init_files(safe_name(root), source=installed_source())
     missing = {name: text for name, text in files.items() if not (root / name).exists()}
     write_new(root, missing)
     return tuple((shown_path(root / name), name in missing) for name in files)
+
+
+def installed_source() -> str:
+    """What pip would install this very icemigrate from, as pip itself noted when it did.
+
+    The name alone where that says nothing to another machine: a folder here, or a package index.
+    (https://packaging.python.org/specifications/direct-url/)
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        noted = json.loads(distribution(_NAME).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return _NAME
+    return source_of(noted)
+
+
+def source_of(noted: Mapping[str, Any]) -> str:
+    """A requirement for what stands in a ``direct_url.json``."""
+    url = _WITHOUT_USER.sub(r"\1", str(noted.get("url", "")))
+    # A quote would end the text that it is written into; no address needs one.
+    if not url.startswith(("https://", "http://", "ssh://")) or any(c in url for c in "\"'\\ "):
+        return _NAME
+    vcs = noted.get("vcs_info")
+    return f"{_NAME} @ {vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else f"{_NAME} @ {url}"
 
 
 def new(project: Project, description: str) -> str:

@@ -61,20 +61,38 @@ _WORKFLOW = """\
 name: Migrations
 on:
   pull_request:
-    paths: ["{migrations}/**", icemigrate.yaml]
+    paths: ["@MIGRATIONS@/**", icemigrate.yaml, .github/workflows/icemigrate.yaml]
 permissions:
   contents: read
+  # For the comment. For pull requests from forks GitHub gives no more than `read`.
+  pull-requests: write
 jobs:
   check:
     runs-on: ubuntu-latest
+    env:
+      # What pip installs: a requirement, an address or a path; the variable is one of the repository.
+      ICEMIGRATE_SOURCE: "${{ vars.ICEMIGRATE_SOURCE || '@SOURCE@' }}"
     steps:
       - uses: actions/checkout@v4
+        with:
+          # The whole history, so that what the change adds can be told from what is there.
+          fetch-depth: 0
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      # Until icemigrate can be had from a package index: put in where you keep a clone of it.
-      - run: pip install "icemigrate @ git+https://git.example.com/icemigrate.git"
-      - run: icemigrate check
+      - name: Install icemigrate
+        run: python -m pip install "$ICEMIGRATE_SOURCE"
+      - name: Check
+        run: icemigrate check --format github --format "markdown=$RUNNER_TEMP/check.md"
+      - name: Tell
+        if: ${{ !cancelled() }}
+        env:
+          GITHUB_TOKEN: ${{ github.token }}
+        run: |
+          [ -f "$RUNNER_TEMP/check.md" ] || exit 0
+          cat "$RUNNER_TEMP/check.md" >> "$GITHUB_STEP_SUMMARY"
+          icemigrate comment "$RUNNER_TEMP/check.md" ||
+            echo "::warning title=icemigrate::There is no comment; the summary of this run says all of it."
 """
 
 _IGNORED = """\
@@ -83,12 +101,17 @@ _IGNORED = """\
 """
 
 
-def init_files(project: str, migrations: str = "migrations") -> dict[str, str]:
-    """The files of a new project: path relative to its folder → text."""
+def init_files(project: str, migrations: str = "migrations", source: str = "icemigrate") -> dict[str, str]:
+    """The files of a new project: path relative to its folder → text.
+
+    :param source: what pip installs icemigrate from in the workflow.
+    """
+    # Not `format`: the workflow is full of braces.  A quote is doubled in an expression there.
+    workflow = _WORKFLOW.replace("@MIGRATIONS@", migrations).replace("@SOURCE@", source.replace("'", "''"))
     return {
         "icemigrate.yaml": _PROJECT.format(project=project),
         f"{migrations}/0001_create_events.yaml": _FIRST,
-        ".github/workflows/icemigrate.yaml": _WORKFLOW.format(migrations=migrations),
+        ".github/workflows/icemigrate.yaml": workflow,
         "schemas/migration.schema.json": schema_text("migration"),
         "schemas/project.schema.json": schema_text("project"),
         ".icemigrate/.gitignore": _IGNORED,

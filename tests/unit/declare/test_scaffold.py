@@ -55,8 +55,9 @@ def test_the_workflow_checks_pull_requests() -> None:
     workflow = yaml.load(
         init_files("m", "steps")[".github/workflows/icemigrate.yaml"], Loader=yaml.BaseLoader
     )
-    assert workflow["on"] == {"pull_request": {"paths": ["steps/**", "icemigrate.yaml"]}}
-    assert workflow["jobs"]["check"]["steps"][-1] == {"run": "icemigrate check"}
+    assert "steps/**" in workflow["on"]["pull_request"]["paths"]
+    commands = [step.get("run", "") for step in workflow["jobs"]["check"]["steps"]]
+    assert any(command.startswith("icemigrate check ") for command in commands)
 
 
 def test_the_schemas_that_are_written_are_json() -> None:
