@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from icemigrate.app.opening import known_version
 from icemigrate.declare.fold import Folded
 from icemigrate.declare.migration import AnyFile, MigrationFile
 from icemigrate.errors import ConflictError, UsageError
-from icemigrate.history.properties import History
+from icemigrate.history.properties import Applied, History
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.planner import FoldedMigration, Pending
-from icemigrate.undo import blockers, with_recorded_ids
+from icemigrate.undo import Blocker, blockers, with_recorded_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,10 @@ def find_redo(history: History, files: Sequence[AnyFile], text: str) -> Redo:
 
 
 def refuse_dependent(history: History, file: MigrationFile, state: State, wanted: Sequence[Wanted]) -> None:
-    """Refuse to redo what a later applied migration has a say in: it was made for a world without it.
+    """Refuse to redo what a later applied migration has a say in, which was made for a world without it; and
+    what builds on an earlier one that is held: its file would be read in a world that it was not written for.
 
-    :raises ConflictError: with the later ones and the facts that they share.
+    :raises ConflictError: with the others and the facts that they share.
     """
     tables = tuple(
         TableUndo(
@@ -89,12 +90,27 @@ def refuse_dependent(history: History, file: MigrationFile, state: State, wanted
         )
         for w in wanted
     )
+    mine = UndoRecord(file.version.text, tables)
     later = [a for a in history.applied if a.version > file.version and a.standing == "applied"]
-    records = [record for a in later if (record := history.undo_record(a.version)) is not None]
-    found = blockers(UndoRecord(file.version.text, tables), records)
+    found = blockers(mine, _records(history, later))
     if found:
-        listed = "; ".join(f"{b.version} ({', '.join(b.facts)})" for b in found)
         raise ConflictError(
-            f"{file.version} cannot be redone, since later migrations touch the same: {listed}",
+            f"{file.version} cannot be redone, since later migrations touch the same: {_listed(found)}",
             "write what is still wanted of it into a new migration",
         )
+    earlier = [a for a in history.applied if a.version < file.version and a.standing == "held"]
+    found = blockers(mine, _records(history, earlier))
+    if found:
+        raise ConflictError(
+            f"{file.version} cannot be redone yet: earlier migrations touch the same, and are held: "
+            f"{_listed(found)}",
+            f"`icemigrate apply --redo {found[0].version}` first",
+        )
+
+
+def _records(history: History, applied: Iterable[Applied]) -> list[UndoRecord]:
+    return [record for a in applied if (record := history.undo_record(a.version)) is not None]
+
+
+def _listed(found: Iterable[Blocker]) -> str:
+    return "; ".join(f"{b.version} ({', '.join(b.facts)})" for b in found)

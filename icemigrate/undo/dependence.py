@@ -1,11 +1,17 @@
-"""Which later migrations depend on one: those that share a fact with it."""
+"""Which later migrations depend on one: those that share a fact with it, or a name.
+
+A file speaks of tables and columns by the names that they have when it is applied.  So who renames one that
+another file speaks of cannot change places with it: applied again, that file would find no such column, or
+make a new one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from icemigrate.merge import TouchedFact, shared, touched
+from icemigrate.model.partitioning import UNPARTITIONED
 from icemigrate.model.undo_record import UndoRecord
 
 
@@ -21,11 +27,13 @@ class Blocker:
 
 
 def blockers(record: UndoRecord, later: Iterable[UndoRecord]) -> tuple[Blocker, ...]:
-    """The migrations of ``later`` that share a fact with the one of ``record``."""
-    mine = facts_of(record)
+    """The migrations of ``later`` that share a fact with the one of ``record``, or rename what it speaks of,
+    or speak of what it renamed."""
+    mine, spoken = facts_of(record), _spoken_of(record)
     found = []
     for other in later:
-        common = shared(mine, facts_of(other))
+        theirs = facts_of(other)
+        common = shared(mine, theirs) or shared(mine, _spoken_of(other)) | shared(spoken, theirs)
         if common:
             names = _names(record)
             found.append(Blocker(other.version, tuple(sorted({_words(f, names, record) for f in common}))))
@@ -39,6 +47,27 @@ def facts_of(record: UndoRecord) -> frozenset[TouchedFact]:
         if undo.before is not None or undo.after is not None:
             facts |= touched(undo.before, undo.after)
     return frozenset(facts)
+
+
+def _spoken_of(record: UndoRecord) -> frozenset[TouchedFact]:
+    """The names of the tables and columns that the migration's file speaks of, as a rename touches them."""
+    facts = set(facts_of(record))
+    for undo in record.tables:
+        before, after = undo.before, undo.after
+        if before is not None and after is not None and before.spec.live != after.spec.live:
+            # A file lists all partition fields, those that stay as well.
+            facts |= touched(replace(after, spec=UNPARTITIONED), after)
+    return frozenset(name for fact in facts for name in _names_in(fact))
+
+
+def _names_in(fact: TouchedFact) -> Iterator[TouchedFact]:
+    identity, *rest = fact
+    if identity == "name":
+        return
+    yield (identity, "name")
+    if rest and rest[0] == "columns":
+        chain = [part for part in rest[1:] if part.isdigit()]
+        yield from ((identity, "columns", *chain[:end], "name") for end in range(1, len(chain) + 1))
 
 
 def _names(record: UndoRecord) -> dict[str, str]:
@@ -55,8 +84,12 @@ def _words(fact: TouchedFact, names: dict[str, str], record: UndoRecord) -> str:
     identity, *rest = fact
     if identity not in names:
         return f"the name {rest[-1]}" if rest else identity
+    if rest == ["name"]:
+        return f"the name of {names[identity]}"
     if len(rest) < 2:
         return " ".join([names[identity], *rest])
+    if rest[0] == "columns" and len(rest) > 2 and rest[-1] == "name":
+        return f"the name of {names[identity]}.{'.'.join(_fields(rest[1:-1], record))}"
     if rest[0] == "columns":
         return f"{names[identity]}.{'.'.join(_fields(rest[1:], record))}"
     return f"{names[identity]} {rest[0]} {rest[-1]}"

@@ -39,7 +39,15 @@ def entry(text: str) -> str:
         ("drop_columns: [b]", "columns: [{name: b, type: int}]", True),
         ("renames: {b: c}", "columns: [{name: b, type: int}]", True),
         ("columns: [{name: s.z, type: int}]", "columns: [{name: s.x, type: long}]", False),
-        ("columns: [{name: s.z, type: int}]", "renames: {s: t}", False),
+        ("columns: [{name: s.z, type: int}]", "renames: {s: t}", True),
+        ("columns: [{name: s.z, type: int}]", "renames: {a: c}", False),
+        ("columns: [{name: a, type: long}]", "renames: {a: c}", True),
+        ("columns: [{name: a, type: long}]", "renames: {b: c}", False),
+        ("renames: {a: c}", "columns: [{name: c, type: long}]", True),
+        ("partition_by: [a]", "renames: {a: c}", True),
+        ("sort_by: [a]", "renames: {a: c}", True),
+        ("columns: [{name: c, type: int}]", "renamed_from: db.t", True),
+        ("properties: {k: v}", "renamed_from: db.t", True),
         ("columns: [{name: s.z, type: int}]", "drop_columns: [s]", True),
         ("properties: {k: v}", "properties: {l: v}", False),
         ("properties: {k: v}", "properties: {k: w}", True),
@@ -53,7 +61,7 @@ def test_what_two_migrations_share(first: str, second: str, overlap: bool) -> No
     lake = Lake()
     lake.apply("0001", CREATE)
     lake.apply("0002", entry(first).replace("[destructive]", "[destructive, irreversible]"))
-    lake.apply("0003", entry(second))
+    lake.apply("0003", entry(second).replace("db.t, renamed_from", "db.u, renamed_from"))
     found = blockers(lake.record("0002"), [lake.record("0003")])
     assert [b.version for b in found] == (["0003"] if overlap else [])
 
@@ -65,6 +73,29 @@ def test_a_name_that_a_table_gave_free_is_shared_with_the_one_that_took_it() -> 
     lake.apply("0003", "{tables: [{name: db.t, columns: [{name: x, type: int}]}]}")
     (found,) = blockers(lake.record("0002"), [lake.record("0003")])
     assert found.facts == ("the name db.t",)
+
+
+def test_what_was_renamed_is_named() -> None:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    lake.apply("0002", entry("columns: [{name: a, type: long}]"))
+    lake.apply("0003", entry("renames: {a: c}"))
+    lake.apply("0004", "{tables: [{name: db.u, renamed_from: db.t}]}")
+    found = blockers(lake.record("0002"), [lake.record("0003"), lake.record("0004")])
+    assert [(b.version, b.facts) for b in found] == [
+        ("0003", ("the name of db.t.a",)),
+        ("0004", ("the name of db.t",)),
+    ]
+
+
+def test_all_partition_fields_that_a_file_lists_are_spoken_of() -> None:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    lake.apply("0002", entry("partition_by: [a]"))
+    lake.apply("0003", entry("partition_by: [a, b]"))
+    lake.apply("0004", entry("renames: {a: c}"))
+    found = blockers(lake.record("0003"), [lake.record("0004")])
+    assert [b.facts for b in found] == [("the name of db.t.a",)]
 
 
 def test_nothing_is_touched_where_nothing_changes() -> None:
