@@ -17,7 +17,7 @@ from icemigrate.cli.group import COMMANDS
 from icemigrate.cli.outputs import OutputType
 from icemigrate.errors import ExitCode
 from scripts.docs_kinds import kinds_page
-from scripts.docs_rules import rules_page
+from scripts.docs_rules import rule_pages, rules_page
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from the code by `make docs`; change the code. -->\n\n"
@@ -31,6 +31,7 @@ def generated() -> dict[Path, str]:
         docs / "commands.md": NOTE + commands_page(),
         docs / "exit-codes.md": NOTE + exit_codes_page(),
         docs / "rules.md": NOTE + rules_page(),
+        **{docs / "rules" / name: NOTE + text for name, text in rule_pages().items()},
         docs / "kinds-of-change.md": NOTE + kinds_page(),
         readme: with_parts(
             readme.read_text(encoding="utf-8"), {"commands": command_table(), "exit-codes": exit_code_table()}
@@ -167,6 +168,7 @@ def main() -> None:
     """Write what differs."""
     for path, text in generated().items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
             sys.stdout.write(f"{path.relative_to(ROOT)}\n")
 

@@ -12,9 +12,55 @@ from pathlib import Path
 from types import FunctionType
 
 from icemigrate import changes, plan_table
+from icemigrate.app.explaining import page
+from icemigrate.checks import RULES
+from icemigrate.checks.base import Rule
 from icemigrate.model import legality
 
-_INTRO = """# Rules
+_ADVICE = """# Rules
+
+`check` names what it finds in square brackets. What has an id such as `IM104` is advice of a rule, each of
+which has a page: why, bad, good, what to do instead. `icemigrate rules` lists them as a project has them,
+and `icemigrate explain IM104` shows a page.
+
+| rule | | by itself | finds |
+| --- | --- | --- | --- |
+"""
+_LEVELS = """
+## Levels
+
+The project file says for each rule, by its id or its name, how much its findings weigh: `off`, `note`,
+`warning` or `error`. An error makes `check` fail; the others are told. Some rules go by more than a level:
+
+```yaml
+rules:
+  IM104: error
+  missing-description: note
+  IM201: {at_least: 365d}
+  naming: {level: warning, pattern: "[a-z][a-z0-9_]*"}
+```
+
+| rule | goes by | |
+| --- | --- | --- |
+"""
+_IGNORES = """
+## Ignores
+
+What is meant all the same is said where it stands, with the reason, behind the line or on the one above it:
+
+```yaml
+tables:
+  - name: market_data.trades
+    # icemigrate: ignore IM104 because nothing has read it since May
+    drop_columns: [qualifiers]
+    renames: {volume: quantity}  # icemigrate: ignore rename because the reports change today
+```
+
+Several rules stand with commas between them. A comment without a reason ignores nothing, and one that is
+about nothing is told too. Comments are no part of a migration's checksum, so an applied file may get one.
+"""
+_INTRO = """
+## What is refused
 
 What a migration may not lead to, with or without consent. `check` and `plan` refuse it and name the rule in
 square brackets. An identifier never changes its meaning.
@@ -47,13 +93,13 @@ class _Found:
 
 def rules_page() -> str:
     """The page."""
-    parts = [_INTRO]
+    parts = [_ADVICE, *map(_row, RULES), _LEVELS, *_option_rows(), _IGNORES, _INTRO]
     for rule in legality.RULES:
         assert isinstance(rule, FunctionType)
         breaches = list(_of_rule(rule))
         assert breaches, f"{rule.__name__} has no identifier"
         title, _, rest = inspect.cleandoc(rule.__doc__ or "").partition("\n\n")
-        parts.append(f"\n## {_plain(title).rstrip('.')}\n\n")
+        parts.append(f"\n### {_plain(title).rstrip('.')}\n\n")
         parts += [f"- `{f.rule}`{f.weight}: {f.message}\n" for f in breaches]
         if rest:
             parts.append(f"\n{_plain(rest)}\n")
@@ -63,6 +109,21 @@ def rules_page() -> str:
         others.setdefault(found.rule, found)
     parts += [f"| `{rule}` | {others[rule].message} |\n" for rule in sorted(others)]
     return "".join(parts)
+
+
+def rule_pages() -> dict[str, str]:
+    """A page for each rule of ``check``, by the name of its file."""
+    return {f"{rule.id}.md": _linked(page(rule)) for rule in RULES}
+
+
+def _row(rule: Rule) -> str:
+    return f"| [{rule.id}](rules/{rule.id}.md) | `{rule.name}` | {rule.level.value} | {rule.title} |\n"
+
+
+def _option_rows() -> Iterator[str]:
+    for rule in RULES:
+        for option in rule.options:
+            yield f"| [{rule.id}](rules/{rule.id}.md) | `{option.key}` | {option.says} |\n"
 
 
 def _of_changes() -> Iterator[_Found]:
@@ -144,5 +205,8 @@ def _text(node: ast.expr) -> str:
 
 
 def _plain(text: str) -> str:
-    text = re.sub(r":\w+:`(?:~[\w.]+\.)?([^`]+)`", r"`\1`", text.replace("``", "`"))
+    return _linked(re.sub(r":\w+:`(?:~[\w.]+\.)?([^`]+)`", r"`\1`", text.replace("``", "`")))
+
+
+def _linked(text: str) -> str:
     return re.sub(r"([\w.-]+/[\w.-]+)#(\d+)", r"[\1#\2](https://github.com/\1/issues/\2)", text)

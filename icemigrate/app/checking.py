@@ -9,7 +9,6 @@ from icemigrate.app.folding import Folding
 from icemigrate.app.git_base import GitBase
 from icemigrate.app.lock_file import fix_lock, lock_findings
 from icemigrate.app.opening import load_files
-from icemigrate.app.ruling import rule_findings
 from icemigrate.declare.files import Loaded, collector_at_rest
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import replaced_by, squash_mistakes
@@ -36,6 +35,7 @@ class Rehearsed:
     folding: Folding
 
 
+@collector_at_rest()
 def check(project: Project, base: GitBase | None = None, *, fix: bool = False) -> CheckResult:
     """Check every file and every step between versions; reads the files alone.
 
@@ -80,6 +80,9 @@ def _compared(
 
 def _judge(project: Project, loaded: Loaded) -> Rehearsed:
     """All files planned, with everything that is found in them and in their steps."""
+    # Other commands plan files too, and none of them needs the rules.
+    from icemigrate.app.ruling import rule_findings
+
     # What comes after a file that cannot be read would be blamed for what is missing.
     telling = [f for f in loaded.migrations if not loaded.broken or f.version < loaded.broken[0]]
     squashed = replaced_by(loaded.migrations)
@@ -94,9 +97,9 @@ def rehearse(
 ) -> Rehearsed:
     """Plan files one after another on an empty catalog.
 
-    :param are_statements_read: whether the plans need their statements, which take time.
+    :param are_statements_read: whether the plans need their statements and checksums, which take time.
     """
-    folding = Folding()
+    folding = Folding(are_checksums_read=are_statements_read)
     with collector_at_rest():
         planned = plan_migrations(
             folding.pending(files),

@@ -13,11 +13,12 @@ from icemigrate.checks import (
     im903_ignore_not_understood,
     rule_of,
 )
-from icemigrate.checks.base import NO_SETTING, Options, Rule, RuleSetting, Touched, options_of
+from icemigrate.checks.base import Level, Options, Rule, Touched, options_of
 from icemigrate.declare.ignores import Ignore
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic, Place, Severity, did_you_mean
 from icemigrate.plan import MigrationPlan
+from icemigrate.project.values import NO_SETTING, RuleSetting
 
 WITHOUT_REASON = im901_ignore_without_reason.RULE
 OF_NOTHING = im902_ignores_nothing.RULE
@@ -41,9 +42,9 @@ def active_rules(settings: Mapping[str, RuleSetting]) -> tuple[Active, ...]:
     found = []
     for rule in RULES:
         setting = settings.get(rule.id, NO_SETTING)
-        severity = (setting.level or rule.level).severity
+        severity = Level(setting.level or rule.level).severity
         if severity is not None:
-            found.append(Active(rule, severity, options_of(rule, setting)))
+            found.append(Active(rule, severity, options_of(rule, setting.options)))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -162,24 +162,10 @@ class Rule:
         return self.page.partition("\n")[0].rstrip(".")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSetting:
-    """What a project says to one rule.
-
-    :param level: ``None`` where it stays as it is.
-    """
-
-    level: Level | None = None
-    options: Options = field(default_factory=dict)
-
-
-NO_SETTING = RuleSetting()
-
-
-def options_of(rule: Rule, setting: RuleSetting) -> Options:
+def options_of(rule: Rule, said: Options) -> Options:
     """The rule's options, those that nobody set as they are by themselves."""
     defaults = {o.key: o.value for o in rule.options if o.value is not None}
-    return {**defaults, **setting.options} if setting.options else defaults
+    return {**defaults, **said} if said else defaults
 
 
 def column(path: Path, *aspect: str) -> Subject:

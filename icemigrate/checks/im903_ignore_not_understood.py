@@ -28,7 +28,7 @@ tables:
 
 Write `# icemigrate: ignore IM404 because …`; several rules stand with commas between them, and a rule's
 name may stand for its id. `icemigrate rules` lists them. What is refused with or without consent
-(docs/rules.md) cannot be ignored.
+cannot be ignored.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ COMMANDS: dict[str, str] = {
     "init": "Begin a project: project file, migrations folder, workflow for pull requests.",
     "new": "Write the next numbered migration file.",
     "check": "Check every file and every step between versions, without a catalog.",
+    "rules": "List the rules of `check` and how much each weighs.",
+    "explain": "Show the page of a rule: why, bad, good, what to do instead.",
     "plan": "Show what the pending migrations would do.",
     "apply": "Do it: plan, ask, run, verify, record.",
     "rollback": "Take migrations back: plan, ask, do, verify, record.",

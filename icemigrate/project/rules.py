@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from icemigrate.checks.base import Level, OptionValue, RuleSetting
 from icemigrate.declare.nodes import Mapping, Node, Scalar
 from icemigrate.declare.values import entries, text
 from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.model.retention import parse_duration
+from icemigrate.project.values import RuleSetting
 
 
 def rule_mistakes(content: Mapping) -> Iterator[Diagnostic]:
@@ -55,7 +55,7 @@ def rule_settings(content: Mapping) -> dict[str, RuleSetting]:
             value if isinstance(value, Scalar) else value.get("level") if isinstance(value, Mapping) else None
         )
         options = {name.text: _value(name.text, option) for name, option in _options(value)}
-        found[rule.id] = RuleSetting(None if level is None else Level(text(level)), options)
+        found[rule.id] = RuleSetting(None if level is None else text(level), options)
     return found
 
 
@@ -64,7 +64,7 @@ def _options(value: Node) -> Iterator[tuple[Scalar, Node]]:
         yield from ((key, option) for key, option in value.entries if key.text != "level")
 
 
-def _value(key: str, option: Node) -> OptionValue:
+def _value(key: str, option: Node) -> str | int:
     if key == "at_least":
         return parse_duration(text(option))
     return int(text(option)) if key == "at_most" else text(option)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
 
-from icemigrate.checks.base import RuleSetting
 from icemigrate.declare.migration import UNSET, Retention, Unset
 from icemigrate.declare.nodes import Node
 from icemigrate.diagnostics import Place
@@ -135,6 +134,21 @@ class Environment:
     overrides: tuple[Override, ...] = ()
     record: Literal["tags", "history"] = "tags"
     publish: Literal["atomic", "direct"] = "atomic"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSetting:
+    """What a project says to one rule of ``check``.
+
+    :param level: ``off``, ``note``, ``warning`` or ``error``; ``None`` where it stays as it is.
+    :param options: by key; an age is in milliseconds.
+    """
+
+    level: str | None = None
+    options: Mapping[str, str | int] = field(default_factory=dict)
+
+
+NO_SETTING = RuleSetting()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
+from icemigrate.checks import RULES, rule_of
+from icemigrate.checks.base import Rule
 from icemigrate.diagnostics import Severity
 from icemigrate.render import words
 from icemigrate.render.places import Finding, findings_of, rule_names
@@ -19,6 +21,7 @@ from icemigrate.versions import ICEMIGRATE
 
 _Object: TypeAlias = dict[str, Any]
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_HELP = "What is wrong, where, and what to write instead stands in each finding of it."
 _ROOT = "%SRCROOT%"
 """How SARIF calls the top of the repository, which whoever reads the log knows (section 3.14.14)."""
 
@@ -26,21 +29,23 @@ _ROOT = "%SRCROOT%"
 def sarif_text(result: CheckResult | Failure) -> str:
     """A log with one run."""
     findings = findings_of(result)
-    codes = rule_names(findings)
+    mistakes = {code: severity for code, severity in rule_names(findings).items() if rule_of(code) is None}
+    rules = [*map(_rule, RULES), *(_mistake(code, severity) for code, severity in mistakes.items())]
+    codes = [rule["id"] for rule in rules]
     run: _Object = {
         "tool": {
             "driver": {
                 "name": "icemigrate",
                 "version": ICEMIGRATE,
                 "semanticVersion": ICEMIGRATE,
-                "rules": [_rule(code, severity) for code, severity in codes.items()],
+                "rules": rules,
             }
         },
         # Columns count characters here; without this a reader counts as UTF-16 does.
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The top of the repository."}}},
         "invocations": [_invocation(result)],
-        "results": [_result(finding, list(codes)) for finding in findings],
+        "results": [_result(finding, codes) for finding in findings],
     }
     if isinstance(result, CheckResult):
         run["automationDetails"] = {"id": f"icemigrate/{result.project}/"}
@@ -48,16 +53,29 @@ def sarif_text(result: CheckResult | Failure) -> str:
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
 
-def _rule(code: str, severity: Severity) -> _Object:
+def _rule(rule: Rule) -> _Object:
+    """A rule with its page; what the project makes of its level stands in its findings."""
+    severity = rule.level.severity
+    level = {"enabled": False} if severity is None else {"level": severity.value}
+    return _described(rule.id, rule.name, f"{rule.title}.", rule.page, level, severity or Severity.NOTE)
+
+
+def _mistake(code: str, severity: Severity) -> _Object:
+    """What is no matter of taste: a mistake in a file, or a step that cannot be."""
     title = code.replace("-", " ").capitalize() + "."
-    help_text = "What is wrong, where, and what to write instead stands in each finding of it."
+    return _described(code, code, title, _HELP, {"level": severity.value}, severity)
+
+
+def _described(
+    code: str, name: str, title: str, page: str, configuration: _Object, severity: Severity
+) -> _Object:
     return {
         "id": code,
-        "name": "".join(word[:1].upper() + word[1:] for word in code.split("-")),
+        "name": "".join(word[:1].upper() + word[1:] for word in name.split("-")),
         "shortDescription": {"text": title},
         "fullDescription": {"text": title},
-        "help": {"text": help_text, "markdown": help_text},
-        "defaultConfiguration": {"level": severity.value},
+        "help": {"text": page, "markdown": page},
+        "defaultConfiguration": configuration,
         "properties": {"tags": ["iceberg", "migrations"], "problem.severity": _problem(severity)},
     }
 

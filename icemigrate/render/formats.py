@@ -17,6 +17,7 @@ from icemigrate.render.findings_sarif import sarif_text
 from icemigrate.render.findings_text import check_text, failure_text
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
+from icemigrate.render.rules_text import rules_text
 from icemigrate.render.status_text import (
     apply_text,
     history_text,
@@ -44,6 +45,7 @@ from icemigrate.results import (
     Status,
     UnlockResult,
 )
+from icemigrate.rule_results import RulesResult
 
 Renderer: TypeAlias = Callable[[Any, Style], str]
 
@@ -94,6 +96,7 @@ FORMATS: tuple[Format, ...] = (
             SquashResult: squash_text,
             UnlockResult: unlock_text,
             DoctorResult: doctor_text,
+            RulesResult: rules_text,
             Failure: failure_text,
         },
     ),
@@ -112,6 +115,7 @@ FORMATS: tuple[Format, ...] = (
             SquashResult: _json(doc.result_document),
             UnlockResult: _json(doc.result_document),
             DoctorResult: _json(doc.result_document),
+            RulesResult: _json(doc.result_document),
             Failure: _json(doc.result_document),
         },
         for_programs=True,

@@ -12,7 +12,9 @@ from icemigrate.app.checking import check
 from icemigrate.app.opening import open_project
 from icemigrate.checks import BY_WORD, RULES, rule_of
 from icemigrate.checks.base import Level, Rule
+from icemigrate.cli import main
 from icemigrate.diagnostics import Severity
+from icemigrate.errors import ExitCode
 from tests.checks.corpus import Case, all_cases, found, of_last
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,3 +104,19 @@ def test_the_reference_project_has_no_errors() -> None:
     told = check(open_project(ROOT)).diagnostics
     assert [d for d in told if d.severity is Severity.ERROR] == []
     assert {d.code for d in told} <= {rule.id for rule in RULES}
+
+
+@each
+def test_explain_shows_the_page(rule: Rule, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", rule.name]) == ExitCode.OK
+    shown = capsys.readouterr().out
+    assert shown.startswith(
+        f"# {rule.id} {rule.name}\n\n{rule.title}.\n\nBy itself its level is `{rule.level.value}`."
+    )
+    assert all(f"\n## {section}\n" in shown for section in SECTIONS)
+    assert all(f"- `{option.key}`: " in shown for option in rule.options)
+
+
+def test_every_rule_has_its_page_and_no_page_is_left_over() -> None:
+    pages = {path.name for path in (ROOT / "docs" / "rules").iterdir()}
+    assert pages == {f"{rule.id}.md" for rule in RULES}

@@ -41,6 +41,7 @@ from icemigrate.results import (
     Status,
     TableStatus,
 )
+from icemigrate.rule_results import RuleOption, RulesResult, RuleStatus
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 AT = datetime(2026, 11, 27, 21, 37, tzinfo=timezone(timedelta(hours=1)))
@@ -69,6 +70,14 @@ HISTORY = HistoryResult(
 )
 APPLIED = ApplyResult("market", "prod", ("0001", "0002"), 1234, ("0001: a note",))
 FAILURE = Failure("Mistakes", "1 mistake", "mend it", 3, (ERROR,))
+RULES = RulesResult(
+    "market",
+    (
+        RuleStatus("IM104", "drop", "error", "warning", "A column goes"),
+        RuleStatus("IM201", "kept", "off", "off", "Kept", (RuleOption("at_least", None, "an age"),)),
+        RuleStatus("IM301", "many", "note", "note", "Many", (RuleOption("at_most", 10, "a number"),)),
+    ),
+)
 DOCUMENTS = {
     "check": CHECK,
     "status": STATUS,
@@ -77,6 +86,7 @@ DOCUMENTS = {
     "repair": RepairResult("market", "prod", (Repaired("0001", "c0", "c1"),)),
     "rebase": RebaseResult("market", "prod", (Renamed("m/0001_a.yaml", "m/0003_a.yaml"),)),
     "squash": SquashResult("market", "m/0002_squash_0001_to_0002.yaml", ("m/0001_a.yaml", "m/0002_b.yaml")),
+    "rules": RULES,
     "error": FAILURE,
 }
 
