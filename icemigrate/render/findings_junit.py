@@ -14,8 +14,8 @@ from icemigrate.render import words
 from icemigrate.render.places import Finding, findings_of
 from icemigrate.results import CheckResult, Failure
 
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML document may hold, escaped or not (XML 1.0, section 2.2)."""
+_NOT_IN_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""A pattern, compiled where it is needed: what no XML document may hold, escaped or not (XML 1.0, section 2.2)."""
 
 
 def junit_text(result: CheckResult | Failure) -> str:
@@ -53,9 +53,13 @@ def _case(finding: Finding) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text), quote=False)
+    return escape(_possible(text), quote=False)
 
 
 def _attribute(text: str) -> str:
     """A line break in an attribute would be read as a space."""
-    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)).replace("\n", "&#10;")
+    return escape(_possible(text)).replace("\n", "&#10;")
+
+
+def _possible(text: str) -> str:
+    return re.sub(_NOT_IN_XML, "\N{REPLACEMENT CHARACTER}", text)

@@ -54,7 +54,7 @@ def test_several_outputs_at_once(project: Embedded, capsys: pytest.CaptureFixtur
     assert out.splitlines()[0].startswith("migrations/0002_change.yaml:1:1: error: ")
     assert json.loads((project.folder / "check.json").read_text())["ok"] is False
     # For whoever knows the repository alone, paths begin at its top.
-    (issue,) = json.loads((project.folder / "quality.json").read_text())
+    issue = json.loads((project.folder / "quality.json").read_text())[0]
     assert issue["location"]["path"] == "lake/migrations/0002_change.yaml"
     (run,) = json.loads((project.folder / "check.sarif").read_text())["runs"]
     uri = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from icemigrate.checks import RULES
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.render.formats import FORMATS, render
 from icemigrate.render.markdown import LIMIT, cut, size
@@ -112,6 +113,9 @@ def test_sarif_names_places_and_rules() -> None:
     for result in run["results"]:
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
         assert rules[result["ruleIndex"]]["defaultConfiguration"]["level"] == result["level"]
+    # A code host shows a rule's page, also of one that finds nothing today.
+    assert [r["id"] for r in rules if r["id"].startswith("IM")] == [rule.id for rule in RULES]
+    assert "## Why" in next(r for r in rules if r["id"] == "IM104")["help"]["markdown"]
     first = run["results"][0]
     physical = first["locations"][0]["physicalLocation"]
     assert physical["artifactLocation"] == {
