@@ -11,7 +11,7 @@ from icemigrate.app.locking import journal
 from icemigrate.app.opening import as_mistakes, load_unapplied
 from icemigrate.app.planning import plan_in
 from icemigrate.app.publishing import ways
-from icemigrate.app.spark import open_engine
+from icemigrate.app.spark import engine_of
 from icemigrate.app.undoing import inverse
 from icemigrate.app.world import Opened, opened
 from icemigrate.errors import ConflictError, Mistakes
@@ -68,7 +68,7 @@ def apply(
     with opened(project, plan.environment) as world:
         # Once before Spark's start, for whoever would wait for nothing.
         require_ready(_again(world, plan))
-        engine = open_engine(world.environment, spark, on_start)
+        engine = engine_of(world, spark, on_start)
         return _carry_out(world, plan, engine, journal(world, engine, lock_timeout_s), on_event)
 
 

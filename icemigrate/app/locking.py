@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from icemigrate import versions
-from icemigrate.app.spark import open_engine
+from icemigrate.app.spark import engine_of
 from icemigrate.app.world import Opened, opened
 from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.errors import UsageError
@@ -121,7 +121,7 @@ def unlock(
         held = lock_status(history)
         if held is None or not approve(held):
             return UnlockResult(project.name, world.environment.name, held, taken=False)
-        engine = open_engine(world.environment, spark)
+        engine = engine_of(world, spark)
         now, by = datetime.now(timezone.utc), operator()
         assert history.lock is not None
         record = Record(

@@ -27,7 +27,9 @@ def publisher(world: Opened, engine: SparkEngine, *, marked: bool = True) -> Pub
     environment, can = world.environment, world.catalog.capabilities
     tags = marked and environment.record == "tags" and can.tags
     if environment.publish == "atomic" and can.compare_and_swap:
-        return AtomicPublisher(engine, tags)
+        atomic = AtomicPublisher(engine, tags)
+        world.at_end(atomic.close)
+        return atomic
     return DirectPublisher(engine, tags)
 
 

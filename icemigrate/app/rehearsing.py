@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from icemigrate.app.spark import open_engine
+from icemigrate.app.spark import engine_of
 from icemigrate.app.world import opened
 from icemigrate.events import Event
 from icemigrate.plan import Plan
@@ -34,4 +34,4 @@ def rehearse(
     from icemigrate.engine.rehearsal import rehearse as run
 
     with opened(project, plan.environment) as world:
-        return run(open_engine(world.environment, spark, on_start), plan, on_event)
+        return run(engine_of(world, spark, on_start), plan, on_event)

@@ -13,7 +13,7 @@ from icemigrate.app.declared import state_before, state_without
 from icemigrate.app.folding import title
 from icemigrate.app.locking import journal
 from icemigrate.app.opening import as_mistakes, sound_files
-from icemigrate.app.spark import open_engine
+from icemigrate.app.spark import engine_of
 from icemigrate.app.world import Opened, opened
 from icemigrate.declare.differences import differences, other_fields
 from icemigrate.declare.fold import fold
@@ -72,7 +72,7 @@ def repair(
         if _accepted(world.history(), files):
             if spark is None:
                 on_start()
-            engine = open_engine(world.environment, spark)
+            engine = engine_of(world, spark)
             done = record_repairs(world, files, journal(world, engine, lock_timeout_s))
         return RepairResult(project.name, world.environment.name, done)
 

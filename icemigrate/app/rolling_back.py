@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from icemigrate import versions as installed
 from icemigrate.app.locking import journal
 from icemigrate.app.publishing import ways
-from icemigrate.app.spark import open_engine
+from icemigrate.app.spark import LazySpark, engine_of
 from icemigrate.app.undoing import Undoing, Version, state_after
 from icemigrate.app.world import Opened, opened
 from icemigrate.changes.base import Problem
@@ -27,23 +27,6 @@ from icemigrate.undo import PLAIN, Options, blockers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from icemigrate.engine.spark import SparkEngine
-
-
-@dataclass(slots=True)
-class _Spark:
-    """Spark, started when it is first needed."""
-
-    world: Opened
-    session: SparkSession | None
-    on_start: Callable[[], None]
-    engine: SparkEngine | None = None
-
-    def __call__(self) -> SparkEngine:
-        if self.engine is None:
-            self.engine = open_engine(self.world.environment, self.session, self.on_start)
-        return self.engine
 
 
 def plan_rollback(
@@ -70,7 +53,7 @@ def plan_rollback(
     with opened(project, environment) as world:
         history = world.history()
         chosen = _chosen(history, to, only)
-        return _plan(world, history, chosen, options, _Spark(world, spark, on_start))
+        return _plan(world, history, chosen, options, LazySpark(world, spark, on_start))
 
 
 def rollback(
@@ -104,14 +87,14 @@ def rollback(
         on_event(event)
 
     with opened(project, plan.environment) as world:
-        engine = open_engine(world.environment, spark, on_start)
+        engine = engine_of(world, spark, on_start)
 
         def replan() -> Plan:
             history = world.history()
             chosen = [_applied(history, m.version) for m in plan.migrations]
             if all(a.standing == "held" for a in chosen):
                 return replace(plan, migrations=())
-            fresh = _plan(world, history, chosen, options, _Spark(world, None, lambda: None, engine))
+            fresh = _plan(world, history, chosen, options, LazySpark(world, None, lambda: None, engine))
             require_fresh(plan, fresh.plan)
             require_undoable(fresh)
             return fresh.plan
@@ -145,7 +128,7 @@ def require_undoable(result: PlanResult) -> None:
 
 
 def _plan(
-    world: Opened, history: History, chosen: Sequence[Applied], options: Options, spark: _Spark
+    world: Opened, history: History, chosen: Sequence[Applied], options: Options, spark: LazySpark
 ) -> PlanResult:
     versions = [_version(history, a) for a in chosen]
     undoing = Undoing(world, spark, options)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from icemigrate.app.world import Opened
 from icemigrate.engine.session import SparkSettings
 from icemigrate.errors import UsageError
 from icemigrate.project import Environment, spark_conf
@@ -15,6 +17,29 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from icemigrate.engine.spark import SparkEngine
+
+
+def engine_of(
+    world: Opened, spark: SparkSession | None, on_start: Callable[[], None] = lambda: None
+) -> SparkEngine:
+    """The engine of an open project's environment.
+
+    A session that is opened for it in a Spark that runs already is let go of with the project: nobody else
+    has it, and the catalog's connections would stay open as long as the JVM lives.
+
+    :raises: as :func:`open_engine`.
+    """
+    was_running = _is_running()
+    engine = open_engine(world.environment, spark, on_start)
+    if was_running and engine.session is not spark:
+        world.at_end(engine.close)
+    return engine
+
+
+def _is_running() -> bool:
+    """Whether this process has a Spark; one that never imported PySpark has none."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
 def open_engine(
@@ -61,3 +86,23 @@ def spark_settings(environment: Environment) -> SparkSettings:
     rest = {k: v for k, v in conf.items() if k != prefix and not k.startswith(f"{prefix}.")}
     settings = SparkSettings(catalog_name=name, catalog_conf=inner, conf=rest, jars_dir=spark.jars)
     return settings if spark.master is None else replace(settings, master=spark.master)
+
+
+@dataclass(slots=True)
+class LazySpark:
+    """The engine of an opened environment, whose Spark is started when it is first needed.
+
+    :param session: a running one; without it one is started.
+    :param on_start: called right before that.
+    """
+
+    world: Opened
+    session: SparkSession | None
+    on_start: Callable[[], None]
+    engine: SparkEngine | None = None
+
+    def __call__(self) -> SparkEngine:
+        """The engine, the same one every time."""
+        if self.engine is None:
+            self.engine = engine_of(self.world, self.session, self.on_start)
+        return self.engine

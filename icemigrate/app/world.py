@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 
 from icemigrate.app.mapping import Names, catalog_settings
 from icemigrate.catalog import open_catalog
 from icemigrate.catalog.port import Catalog
-from icemigrate.errors import HistoryError
+from icemigrate.errors import EngineError, HistoryError
 from icemigrate.history.properties import History
 from icemigrate.history.read import read
 from icemigrate.model.names import BadName, TableName
@@ -25,6 +25,22 @@ class Opened:
     environment: Environment
     catalog: Catalog
     names: Names
+    _ends: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
+
+    def at_end(self, close: Callable[[], None]) -> None:
+        """Let go of something in Spark when the block ends; of what was opened last first.
+
+        What cannot be let go of then goes with the JVM, and hides no other fault.
+        """
+
+        def end(_: object, error: BaseException | None, __: object) -> bool:
+            # A call to the JVM may have been torn apart, whose answer would be taken for the next one's.
+            if not isinstance(error and (error.__cause__ or error), KeyboardInterrupt):
+                with suppress(EngineError):
+                    close()
+            return False
+
+        self._ends.push(end)
 
     @property
     def history_name(self) -> TableName:
@@ -57,7 +73,6 @@ def opened(project: Project, environment: str | None) -> Iterator[Opened]:
     """
     chosen = choose_environment(project, environment, dict(os.environ))
     catalog = open_catalog(catalog_settings(chosen))
-    try:
-        yield Opened(project, chosen, catalog, Names(chosen))
-    finally:
-        catalog.close()
+    with ExitStack() as ends:
+        ends.callback(catalog.close)
+        yield Opened(project, chosen, catalog, Names(chosen), ends)

@@ -55,6 +55,12 @@ class SparkEngine:
         # user's own: it stays off there, since statements may run at any later moment.
         session.conf.set(_SUBSTITUTION, "false")
 
+    def close(self) -> None:
+        """Let go of the catalog's connections; neither the engine nor its session's catalog works then."""
+        with explained():
+            if self._java_catalog is not None:
+                self._java_catalog.close()
+
     @property
     def session(self) -> SparkSession:
         """The session that it works in."""

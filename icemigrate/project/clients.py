@@ -18,8 +18,8 @@ _S3_PATIENCE = {
     "http-client.apache.connection-timeout-ms": "3000",
     "http-client.apache.socket-timeout-ms": "10000",
 }
-"""How Spark's S3 client puts up with an S3 that is slow or gone: Iceberg's own five tries wait for longer than
-a minute, in which the lock of a migration ends."""
+"""How Spark's S3 client puts up with an S3 that is slow or gone: Iceberg's own five tries wait for longer
+than a minute, in which the lock of a migration ends."""
 
 
 def spark_conf(environment: Environment) -> dict[str, str]:
