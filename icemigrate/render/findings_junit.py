@@ -15,7 +15,7 @@ from icemigrate.render.places import Finding, findings_of
 from icemigrate.results import CheckResult, Failure
 
 _NOT_IN_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-"""A pattern, compiled where it is needed: what no XML document may hold, escaped or not (XML 1.0, section 2.2)."""
+"""What no XML document may hold, escaped or not (XML 1.0, section 2.2); compiled where it is needed."""
 
 
 def junit_text(result: CheckResult | Failure) -> str:
