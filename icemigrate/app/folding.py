@@ -21,10 +21,12 @@ class Folding:
     """Folds files in order while they are planned, and collects every mistake.
 
     :param broken: tables that an earlier file was wrong about.
+    :param are_checksums_read: whether anybody reads the plans' checksums, which take time.
     """
 
     said: list[Diagnostic] = field(default_factory=list)
     broken: frozenset[TableName] = frozenset()
+    are_checksums_read: bool = True
     _files: dict[str, MigrationFile] = field(default_factory=dict)
     _entries: dict[str, Mapping[TableName, TableEntry]] = field(default_factory=dict)
     _before: dict[str, Mapping[TableName, Table]] = field(default_factory=dict)
@@ -38,7 +40,7 @@ class Folding:
         return Pending(
             version=file.version.text,
             description=title(file),
-            checksum=file.checksum,
+            checksum=file.checksum if self.are_checksums_read else "",
             consents=tuple(Consent(a.kind, a.scope) for a in file.allow),
             fold=lambda state: self._fold(state, file),
             fingerprint=file.fingerprint,

@@ -78,6 +78,7 @@ class CreateTable(Change):
         """
         schema, ids = _fresh_schema(self.made.schema)
         order = _fresh_order(self.made.sort_order, ids)
+        by_commit = self.by_commit
         made = replace(
             self.made,
             name=self.table,
@@ -88,12 +89,12 @@ class CreateTable(Change):
             last_partition_id=FIRST_FIELD_ID - 1,
             older_specs=(),
             # The order of the creation is unsorted; only one commit can give another one at once.
-            older_orders=() if self.by_commit or order == UNSORTED else (UNSORTED,),
+            older_orders=() if by_commit or order == UNSORTED else (UNSORTED,),
             snapshot=None,
             dropped=(),
         )
         fields = [replace(f, source_ids=tuple(ids[i] for i in f.source_ids)) for f in self.made.spec.live]
-        if self.by_commit or self._partitioned_at_once:
+        if by_commit or self._partitioned_at_once:
             return _partitioned(made, fields)
         return reduce(lambda t, f: add_partition_field(t, f.source_ids[0], f.transform, f.name), fields, made)
 

@@ -139,13 +139,19 @@ def _read(file: FoundFile, content: bytes, lists: Lists, print_: str) -> Read:
 
 @contextlib.contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """Without the cycle collector: a hundred thousand frozen nodes hold no cycle, and it costs a third."""
+    """Without the cycle collector: a hundred thousand frozen nodes hold no cycle, and it costs a third.
+
+    What was made meanwhile counts as old afterwards, so that the next collection of what is young skips it.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            # Both move all objects from one list to another, whatever their number.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 

@@ -181,12 +181,13 @@ def recorded_text(migration: MigrationPlan) -> str | None:
 
 def one_line(text: str) -> str:
     """A text without line breaks and without characters that would steer a terminal."""
-    return "".join(_safe(c) for c in " ".join(text.split()))
+    joined = " ".join(text.split())
+    return joined if joined.isprintable() else "".join(_safe(c) for c in joined)
 
 
 def visible(text: str) -> str:
     """A text of several lines without characters that would steer a terminal."""
-    return "".join(c if c == "\n" else _safe(c) for c in text)
+    return text if text.isprintable() else "".join(c if c == "\n" else _safe(c) for c in text)
 
 
 def _safe(character: str) -> str:

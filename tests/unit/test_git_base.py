@@ -133,7 +133,7 @@ def test_an_edit_of_the_base_itself_is_not_this_changes_matter(shop: GitProject)
 def test_mending_a_file_that_could_not_be_read_is_no_edit(shop: GitProject) -> None:
     move_main(shop, _0003_bad="tables: [")
     shop.git("merge", "--quiet", "main")
-    assert shop.findings() == ["!0003_bad.yaml:2 yaml-syntax"]
+    assert shop.findings() == ["!0003_bad.yaml:1 yaml-syntax"]
     shop.write("0003_bad.yaml", column("venue"))
     assert shop.findings() == []
 
