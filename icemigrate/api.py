@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.app.opening import open_project
 from icemigrate.events import Event
+from icemigrate.model.upkeep import MaintainResult
 from icemigrate.plan import Plan
 from icemigrate.results import (
     ApplyResult,
@@ -131,6 +132,24 @@ class Project:
         from icemigrate.app.reverting import revert
 
         return revert(self._project, version)
+
+    def maintain(
+        self,
+        *parts: str,
+        dry_run: bool = False,
+        spark: SparkSession | None = None,
+    ) -> MaintainResult:
+        """Carry out retention; asks nobody.
+
+        :param parts: ``trash``, ``snapshots``, ``rows``, ``orphans``; without any, all but the last.
+        :param dry_run: only look.
+        :param spark: a running session; without it one is started where it is needed.
+        """
+        from icemigrate.app.maintaining import RETENTION, maintain, plan_maintenance
+
+        chosen = parts or RETENTION
+        plan = plan_maintenance(self._project, self._environment, parts=chosen, spark=spark)
+        return plan.result if dry_run else maintain(self._project, plan, spark=spark)
 
     def repair(self, spark: SparkSession | None = None) -> RepairResult:
         """Let applied files that were edited count as what was applied, where they declare the same.

@@ -69,6 +69,23 @@ def tell_of_spark() -> None:
     write("Starting Spark …\n", sys.stderr)
 
 
+@dataclass(slots=True)
+class SparkTold:
+    """Says once that Spark is started: a second session of it takes no time."""
+
+    is_told: bool = False
+
+    def tell(self, text: str) -> None:
+        """Say it in these words."""
+        if not self.is_told:
+            write(text, sys.stderr)
+        self.is_told = True
+
+    def tell_of_start(self) -> None:
+        """Say it, and no more."""
+        self.tell("Starting Spark …\n")
+
+
 def write(text: str, stream: TextIO | None = None) -> None:
     """Write to standard output (or to ``stream``).
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from icemigrate.cli.approval import approved, show_plan
-from icemigrate.cli.context import Settings, global_options, pass_settings, write
+from icemigrate.cli.context import Settings, SparkTold, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
 from icemigrate.cli.outputs import format_option
 from icemigrate.errors import ExitCode, UsageError
@@ -60,7 +59,7 @@ def command(
         raise UsageError("`--discard-new-data` and `--metadata-only` exclude each other", "give one of them")
     options = Options(partial, discard_new_data, metadata_only)
     project = settings.open_project()
-    spark = _SparkTold()
+    spark = SparkTold()
     result = _plan(settings, project, to, only, options, spark)
     show_plan(settings, result)
     if not result.ready:
@@ -71,25 +70,13 @@ def command(
     return _carry_out(settings, project, result, options, lock_timeout_s, spark)
 
 
-@dataclass(slots=True)
-class _SparkTold:
-    """Says once that Spark is started: a second session of it takes no time."""
-
-    is_told: bool = False
-
-    def tell(self, text: str) -> None:
-        if not self.is_told:
-            write(text, sys.stderr)
-        self.is_told = True
-
-
 def _plan(
     settings: Settings,
     project: Project,
     to: str | None,
     only: str | None,
     options: Options,
-    spark: _SparkTold,
+    spark: SparkTold,
 ) -> PlanResult:
     from icemigrate.app.rolling_back import plan_rollback
 
@@ -113,7 +100,7 @@ def _carry_out(
     result: PlanResult,
     options: Options,
     lock_timeout_s: float | None,
-    spark: _SparkTold,
+    spark: SparkTold,
 ) -> ExitCode:
     from icemigrate.app.rolling_back import rollback
     from icemigrate.render.progress_text import Progress
@@ -125,7 +112,7 @@ def _carry_out(
             result.plan,
             options=options,
             on_event=progress,
-            on_start=lambda: spark.tell("Starting Spark …\n"),
+            on_start=spark.tell_of_start,
             lock_timeout_s=lock_timeout_s,
         )
     finally:

@@ -26,7 +26,15 @@ _WIDEST_MESSAGE = 200
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Event: TypeAlias = Literal[
-    "applied", "redone", "rolled_back", "failed", "interrupted", "repaired", "squashed", "unlocked"
+    "applied",
+    "redone",
+    "rolled_back",
+    "failed",
+    "interrupted",
+    "repaired",
+    "squashed",
+    "unlocked",
+    "maintained",
 ]
 
 

@@ -10,9 +10,17 @@ from icemigrate.declare.version import Version
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, List, Primitive, Type
 
-Action: TypeAlias = Literal["apply", "rollback", "unlock", "repair", "squash"]
+Action: TypeAlias = Literal["apply", "rollback", "unlock", "repair", "squash", "maintain"]
 Outcome: TypeAlias = Literal[
-    "started", "applied", "rolled_back", "failed", "interrupted", "repaired", "unlocked", "squashed"
+    "started",
+    "applied",
+    "rolled_back",
+    "failed",
+    "interrupted",
+    "repaired",
+    "unlocked",
+    "squashed",
+    "maintained",
 ]
 
 
@@ -94,7 +102,11 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     ("checksum", _STRING, "Checksum of the file's content, without layout and comments"),
     ("project", _STRING, "The project that the migration belongs to"),
     ("environment", _STRING, "The environment it was applied in"),
-    ("outcome", _STRING, "started, applied, rolled_back, failed, interrupted, repaired, unlocked, squashed"),
+    (
+        "outcome",
+        _STRING,
+        "started, applied, rolled_back, failed, interrupted, repaired, unlocked, squashed, maintained",
+    ),
     ("started_at", _TIME, "When it began"),
     ("finished_at", _TIME, "When it ended"),
     ("duration_ms", _LONG, "How long it took, in milliseconds"),
@@ -104,7 +116,7 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     ("tables", _STRING, "The tables that it touched"),
     ("statements", _STRING, "What was run, in order"),
     ("message", _STRING, "Why it failed"),
-    ("action", _STRING, "What was asked for: apply, rollback, unlock, repair or squash"),
+    ("action", _STRING, "What was asked for: apply, rollback, unlock, repair, squash or maintain"),
     ("run", _STRING, "The same in all rows of one call of icemigrate"),
 )
 _OPTIONAL = {"version", "version_text", "finished_at", "duration_ms", "message"}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from icemigrate.declare.nodes import Mapping, Scalar, parse
 from icemigrate.declare.schema import load_schema
 from icemigrate.declare.source import Source, read_source
 from icemigrate.declare.validate import validate
-from icemigrate.declare.values import entries, items, mapping, text
+from icemigrate.declare.values import duration, entries, items, mapping, text
 from icemigrate.diagnostics import Diagnostic, has_errors, sort_key
 from icemigrate.errors import UsageError
 from icemigrate.project.environments import build_environment, embedded_environment
@@ -115,4 +116,11 @@ def _build(content: Mapping, shown: str, root: Path) -> Project:
         shown,
         nodes,
         rule_settings(content),
+        _trash_max_age(content, fallback.trash_max_age),
     )
+
+
+def _trash_max_age(content: Mapping, default: timedelta) -> timedelta:
+    trash = content.get("trash")
+    max_age = None if trash is None else mapping(trash).get("max_age")
+    return default if max_age is None else duration(max_age)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
 
@@ -161,6 +162,7 @@ class Project:
     :param default_environment: ``None`` when there are several and the file does not say which.
     :param history: the table that holds the project's history.
     :param rules: what the file says to rules, by their ids.
+    :param trash_max_age: how long dropped tables stay in the trash before ``maintain`` drops them for good.
     :param file: the project file, as shown to the user; ``None`` where there is none.
     """
 
@@ -174,3 +176,4 @@ class Project:
     file: str | None = None
     nodes: Mapping[str, Node] = field(default_factory=dict, compare=False, repr=False)
     rules: Mapping[str, RuleSetting] = field(default_factory=dict)
+    trash_max_age: timedelta = timedelta(days=30)

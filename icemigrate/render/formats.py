@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from icemigrate.model.upkeep import MaintainResult
 from icemigrate.render import documents as doc
 from icemigrate.render.doctor_text import doctor_text
 from icemigrate.render.findings_github import github_text
@@ -15,6 +16,7 @@ from icemigrate.render.findings_junit import junit_text
 from icemigrate.render.findings_markdown import check_markdown, failure_markdown
 from icemigrate.render.findings_sarif import sarif_text
 from icemigrate.render.findings_text import check_text, failure_text
+from icemigrate.render.maintain_text import maintain_text
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
 from icemigrate.render.rules_text import rules_text
@@ -94,6 +96,7 @@ FORMATS: tuple[Format, ...] = (
             RepairResult: repair_text,
             RebaseResult: rebase_text,
             SquashResult: squash_text,
+            MaintainResult: maintain_text,
             UnlockResult: unlock_text,
             DoctorResult: doctor_text,
             RulesResult: rules_text,
@@ -113,6 +116,7 @@ FORMATS: tuple[Format, ...] = (
             RepairResult: _json(doc.result_document),
             RebaseResult: _json(doc.result_document),
             SquashResult: _json(doc.result_document),
+            MaintainResult: _json(doc.result_document),
             UnlockResult: _json(doc.result_document),
             DoctorResult: _json(doc.result_document),
             RulesResult: _json(doc.result_document),

@@ -1,0 +1,102 @@
+"""``icemigrate maintain``."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icemigrate.cli.approval import approved
+from icemigrate.cli.context import Settings, SparkTold, global_options, pass_settings, write
+from icemigrate.cli.options import lock_timeout_option
+from icemigrate.cli.outputs import format_option
+from icemigrate.errors import ExitCode
+
+if TYPE_CHECKING:
+    from icemigrate.model.upkeep import MaintainResult
+
+
+def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timedelta:
+    from icemigrate.model.retention import BadDuration, parse_duration
+
+    try:
+        return timedelta(milliseconds=parse_duration(value))
+    except BadDuration as error:
+        raise click.BadParameter(str(error)) from error
+    except OverflowError as error:
+        raise click.BadParameter(f"`{value}` is longer than anything lasts") from error
+
+
+@click.command("maintain")
+@click.option("--trash", is_flag=True, help="Drop for good what is in the trash longer than `trash.max_age`.")
+@click.option("--snapshots", is_flag=True, help="Expire snapshots by `retention.snapshots`.")
+@click.option("--rows", is_flag=True, help="Delete rows by `retention.rows`.")
+@click.option(
+    "--orphans", is_flag=True, help="Remove files that no snapshot knows; never done unless asked for."
+)
+@click.option(
+    "--older-than",
+    metavar="AGE",
+    default="3d",
+    show_default="3d",
+    callback=_duration,
+    help="How old orphan files must be; at least `3d`.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@lock_timeout_option
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(
+    settings: Settings,
+    /,
+    older_than: timedelta,
+    dry_run: bool,
+    auto_approve: bool,
+    lock_timeout_s: float | None,
+    **parts: bool,
+) -> ExitCode:
+    """Carry out retention: show what would be done, ask, do, record.
+
+    Without a part named: trash, snapshots and rows.  Ends with 3 when something was refused because it is not
+    safe; all else is done.
+    """
+    from icemigrate.app.maintaining import RETENTION, maintain, plan_maintenance
+
+    project = settings.open_project()
+    chosen = tuple(part for part, is_on in parts.items() if is_on) or RETENTION
+    spark = SparkTold()
+    plan = plan_maintenance(
+        project, settings.environment, parts=chosen, older_than=older_than, on_start=spark.tell_of_start
+    )
+    if dry_run or not plan.acts:
+        settings.answer(plan.result)
+        return _code(plan.result)
+    _show(settings, plan.result)
+    if not auto_approve and not approved("Do all of this?", "all of this shall be done", "does it"):
+        write("Nothing was done.\n", sys.stderr)
+        return ExitCode.ERROR
+    answer = maintain(
+        project,
+        plan,
+        on_act=lambda part, table: write(f"{part}: {table} …\n", sys.stderr),
+        on_start=spark.tell_of_start,
+        lock_timeout_s=lock_timeout_s,
+    )
+    settings.answer(answer)
+    return _code(answer)
+
+
+def _show(settings: Settings, result: MaintainResult) -> None:
+    """What would be done, beside the answer where that is for a program."""
+    from icemigrate.render.formats import render
+
+    stream: Any = sys.stdout if settings.format == "text" else sys.stderr
+    write(render(result, "text", settings.style(stream)), stream)
+
+
+def _code(result: MaintainResult) -> ExitCode:
+    return ExitCode.FINDINGS if result.refused else ExitCode.OK

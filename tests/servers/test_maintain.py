@@ -1,0 +1,73 @@
+"""Retention on every kind of catalog and storage."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from icemigrate.app import maintaining
+from icemigrate.app.maintaining import maintain, plan_maintenance
+from icemigrate.model.upkeep import MaintainResult
+from tests.servers.lake import Lake
+
+MAKE = """
+    description: Make trades
+    tables:
+      - name: market_data.trades
+        columns: [{name: symbol, type: string}, {name: at, type: timestamptz}]
+        partition_by: [day(at) as day]
+        retention: {snapshots: {max_age: 1d, keep_at_least: 1}, rows: {column: at, max_age: 3650d}}
+"""
+DROP = """
+    description: Drop trades
+    allow: [destructive]
+    tables: [{name: market_data.trades, drop: true}]
+"""
+
+
+class _NextYear(datetime):
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        return datetime.now(tz) + timedelta(days=365)
+
+
+def do(lake: Lake, *parts: str) -> MaintainResult:
+    plan = plan_maintenance(lake.project, parts=parts, spark=lake.session)
+    return maintain(lake.project, plan, spark=lake.session)
+
+
+def test_a_dropped_table_goes_for_good(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.write("0001_make", MAKE)
+    lake.apply()
+    lake.sql("INSERT INTO {t} VALUES ('A', TIMESTAMP '2026-01-01 00:00:00Z')")
+    (data,) = [path for (path,) in lake.sql("SELECT file_path FROM {t}.files")]
+    lake.write("0002_drop", DROP)
+    lake.apply()
+    assert do(lake, "trash").acts == ()
+    monkeypatch.setattr(maintaining, "datetime", _NextYear)
+    (act,) = do(lake, "trash").acts
+    assert act.outcome == "dropped for good"
+    assert lake.find(lake.name(f"{lake.namespace}__trades__0002", "icemigrate_trash")) is None
+    assert not exists(lake, data)
+    assert do(lake, "trash").acts == ()
+
+
+def test_rows_go_and_orphans_are_looked_for_by_the_tables_own_storage(lake: Lake) -> None:
+    lake.write("0001_make", MAKE)
+    lake.apply()
+    lake.sql(
+        "INSERT INTO {t} VALUES ('A', TIMESTAMP '2000-01-01 00:00:00Z'), "
+        "('B', TIMESTAMP '2026-01-01 00:00:00Z'), ('C', NULL)"
+    )
+    assert [a.outcome for a in do(lake, "rows").acts] == ["rows deleted"]
+    assert lake.sql("SELECT symbol FROM {t} ORDER BY symbol") == [("B",), ("C",)]
+    result = do(lake, "orphans")
+    assert (result.acts, result.kept) == ((), ())
+
+
+def exists(lake: Lake, path: str) -> bool:
+    """Whether a file is there, by the storage that the lake's tables use."""
+    io = lake.engine.java_table(lake.history_name).io()
+    return bool(io.newInputFile(path).exists())

@@ -1,0 +1,314 @@
+"""Retention carried out on real tables: nothing goes but what was said, and nothing that others need."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from icemigrate.app import maintaining
+from icemigrate.app.maintaining import Maintenance, maintain, plan_maintenance
+from icemigrate.app.opening import open_project
+from icemigrate.cli import main
+from icemigrate.errors import ExitCode, LockHeld, Mistakes
+from icemigrate.model.upkeep import MaintainResult
+from icemigrate.render.formats import render
+from icemigrate.undo import Options
+from tests.spark.test_rollback import ROW_1, ROW_2, Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DROP = """
+    description: Trades are kept elsewhere now
+    allow: [destructive]
+    tables: [{name: db.trades, drop: true}]
+"""
+TRASHED = "icemigrate_trash.db__trades__0002"
+SCHEMA = Path(__file__).parents[2] / "schemas" / "maintain.schema.json"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, spark: SparkSession) -> Shop:
+    return Shop(tmp_path, spark)
+
+
+class _Later(datetime):
+    """A clock that goes some days ahead."""
+
+    ahead = timedelta()
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        return datetime.now(tz) + cls.ahead
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Lets ``maintain`` count ages from some days later."""
+
+    def go(days: float) -> None:
+        monkeypatch.setattr(_Later, "ahead", timedelta(days=days))
+        monkeypatch.setattr(maintaining, "datetime", _Later)
+
+    return go
+
+
+def look(shop: Shop, *parts: str) -> Maintenance:
+    return plan_maintenance(open_project(shop.folder), parts=parts, spark=shop.spark)
+
+
+def do(shop: Shop, *parts: str) -> MaintainResult:
+    return maintain(open_project(shop.folder), look(shop, *parts), spark=shop.spark)
+
+
+def aged(file: Path, days: float) -> None:
+    """Make a file older."""
+    at = time.time() - days * 86_400
+    os.utime(file, (at, at))
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("."))
+
+
+def test_the_trash_is_emptied_after_its_retention_and_the_undo_of_the_drop_says_so(
+    shop: Shop, later: Any
+) -> None:
+    shop.insert(ROW_1)
+    home = shop.folder / ".icemigrate" / "warehouse" / "db" / "trades"
+    assert files(home)
+    shop.apply("0002", DROP)
+
+    early = do(shop, "trash")
+    assert early.acts == ()
+    assert [(k.table, k.is_refused) for k in early.kept] == [(TRASHED, False)]
+    later(29.9)
+    assert look(shop, "trash").acts == ()
+
+    later(30.1)
+    plan = look(shop, "trash")
+    (act,) = plan.result.acts
+    assert act.table == TRASHED
+    assert act.consequences == (
+        "0002 dropped `db.trades` and can then not be undone: `rollback` refuses, "
+        "or with `--partial` leaves it dropped",
+    )
+    assert files(home), "looking changes nothing"
+    done = do(shop, "trash")
+    assert [(a.table, a.outcome) for a in done.acts] == [(TRASHED, "dropped for good")]
+    assert files(home) == []
+    assert shop.spark.sql(f"SHOW TABLES IN {shop.catalog}.icemigrate_trash").collect() == []
+    event = shop.project.history().events[-1]
+    assert (event.event, event.version) == ("maintained", None)
+    assert "can then not be undone" in (event.message or "")
+
+    assert do(shop, "trash").acts == (), "once is enough"
+    with pytest.raises(Mistakes) as refused:
+        shop.rollback()
+    assert [d.code for d in refused.value.diagnostics] == ["trash-emptied"]
+    assert shop.rollback(options=Options(partial=True)) == ("0002",)
+
+
+def test_what_a_rollback_put_into_the_trash_goes_after_its_own_stay(shop: Shop, later: Any) -> None:
+    shop.insert(ROW_1)
+    shop.rollback()
+    later(31)
+    (act,) = do(shop, "trash").acts
+    assert act.table == "icemigrate_trash.db__trades__0001"
+    assert act.consequences == ("`apply --redo 0001` makes `db.trades` anew then, without its rows",)
+
+
+def test_the_stay_in_the_trash_is_a_setting(shop: Shop, later: Any) -> None:
+    shop.apply("0002", DROP)
+    file = shop.folder / "icemigrate.yaml"
+    file.write_text(file.read_text(encoding="utf-8") + "trash: {max_age: 2d}\n", encoding="utf-8")
+    later(1.9)
+    assert look(shop, "trash").acts == ()
+    later(2.1)
+    assert len(look(shop, "trash").acts) == 1
+
+
+def test_a_trashed_table_whose_folder_another_uses_stays(shop: Shop, later: Any) -> None:
+    shop.insert(ROW_1)
+    shop.apply("0002", DROP)
+    # Somebody made a table of that name by hand: Iceberg gives it the same folder.
+    shop.sql("CREATE TABLE @.trades (id INT) USING iceberg")
+    shop.sql("INSERT INTO @.trades VALUES (7)")
+    later(31)
+    done = do(shop, "trash")
+    assert done.acts == ()
+    (kept,) = done.kept
+    assert kept.is_refused
+    assert "`db.trades` keeps files in the same folder" in kept.reason
+    assert shop.sql("SELECT * FROM @.trades") == [(7,)]
+
+
+def test_trash_of_others_is_passed_over(shop: Shop, later: Any) -> None:
+    shop.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {shop.catalog}.icemigrate_trash")
+    other = f"{shop.catalog}.icemigrate_trash.db__theirs__0001"
+    shop.spark.sql(f"CREATE TABLE {other} (id INT) USING iceberg")
+    later(365)
+    assert look(shop, "trash").result.kept == ()
+    assert look(shop, "trash").acts == ()
+    assert shop.spark.sql(f"SELECT * FROM {other}").collect() == []
+
+
+RETAIN = """
+    description: Keep less
+    tables:
+      - name: db.trades
+        retention: {snapshots: {max_age: 2d, keep_at_least: 1}, rows: {column: at, max_age: 400d}}
+"""
+
+
+def test_snapshots_expire_as_declared_and_tags_keep_what_rollback_needs(shop: Shop, later: Any) -> None:
+    shop.insert(ROW_1)
+    shop.insert(ROW_2)
+    shop.apply("0002", RETAIN)
+    shop.insert("(3, 'CC', 1, 'X', TIMESTAMP '2026-01-03 10:00:00')")
+    assert look(shop, "snapshots").acts == ()
+    later(3)
+    (act,) = look(shop, "snapshots").result.acts
+    assert act.text.startswith("expire 1 of 5 snapshots: kept for 2d, at least 1"), act.text
+    done = do(shop, "snapshots")
+    assert [a.outcome is not None for a in done.acts] == [True]
+
+
+def test_a_policy_that_somebody_altered_is_not_followed(shop: Shop, later: Any) -> None:
+    shop.insert(ROW_1)
+    shop.apply("0002", RETAIN)
+    shop.sql("ALTER TABLE @.trades SET TBLPROPERTIES ('icemigrate.retention.rows.max-age-ms'='1000')")
+    result = do(shop, "rows")
+    assert result.acts == ()
+    assert [k.is_refused for k in result.kept] == [True]
+    assert shop.sql("SELECT id FROM @.trades") == [(1,)]
+
+
+def test_rows_go_by_their_age_and_those_without_one_stay(shop: Shop) -> None:
+    now = datetime.now(timezone.utc)
+    old, young = now - timedelta(days=401), now - timedelta(days=399)
+    shop.apply("0002", RETAIN)
+    shop.insert(
+        f"(1, 'AA', 1, 'X', TIMESTAMP '{old:%Y-%m-%d %H:%M:%S}'),"
+        f"(2, 'BB', 1, 'X', TIMESTAMP '{young:%Y-%m-%d %H:%M:%S}'), (3, 'CC', 1, 'X', NULL)"
+    )
+    (act,) = look(shop, "rows").result.acts
+    assert "at most 1 in 1 files" in act.text, act.text
+    assert [a.outcome for a in do(shop, "rows").acts] == ["rows deleted"]
+    assert sorted(shop.sql("SELECT id FROM @.trades")) == [(2,), (3,)]
+    assert look(shop, "rows").acts == ()
+
+
+def test_orphans_go_where_a_folder_is_a_tables_own_and_only_old_ones(shop: Shop) -> None:
+    shop.insert(ROW_1)
+    home = shop.folder / ".icemigrate" / "warehouse" / "db" / "trades" / "data"
+    (home / "left-over.parquet").write_bytes(b"x")
+    assert look(shop, "orphans").acts == (), "it is too young"
+    aged(home / "left-over.parquet", 3.1)
+    (act,) = look(shop, "orphans").result.acts
+    assert "remove 1 files" in act.text
+    assert [a.outcome for a in do(shop, "orphans").acts] == ["1 files removed"]
+    assert not (home / "left-over.parquet").exists()
+    assert shop.sql("SELECT id FROM @.trades") == [(1,)]
+
+
+@pytest.mark.parametrize("where", ["", "/data/inner", "/.."])
+def test_orphan_cleaning_refuses_a_folder_that_another_table_uses(shop: Shop, where: str) -> None:
+    shop.insert(ROW_1)
+    home = shop.folder / ".icemigrate" / "warehouse" / "db" / "trades"
+    place = home.parent if where == "/.." else f"{home}{where}"
+    shop.sql(f"CREATE TABLE @.other (id INT) USING iceberg LOCATION 'file:{place}'")
+    shop.sql("INSERT INTO @.other VALUES (1)")
+    before = files(home)
+    for file in before:
+        aged(file, 4)
+    done = do(shop, "orphans")
+    assert done.acts == ()
+    (kept,) = done.kept
+    assert kept.is_refused
+    assert "db.other" in kept.reason
+    assert files(home) == before
+
+
+def test_one_at_a_time(shop: Shop, later: Any) -> None:
+    from icemigrate.app.locking import journal
+    from icemigrate.app.world import opened
+
+    shop.apply("0002", DROP)
+    later(31)
+    project = open_project(shop.folder)
+    plan = look(shop, "trash")
+    with (
+        opened(project, None) as world,
+        journal(world, shop.engine).held("apply", "ada", "ci"),
+        pytest.raises(LockHeld),
+    ):
+        maintain(project, plan, spark=shop.spark, lock_timeout_s=0)
+    assert len(look(shop, "trash").acts) == 1
+
+
+def test_what_is_not_due_any_more_is_passed_over(shop: Shop, later: Any) -> None:
+    shop.insert(ROW_1)
+    shop.apply("0002", DROP)
+    later(31)
+    plan = look(shop, "trash")
+    shop.rollback()
+    done = maintain(open_project(shop.folder), plan, spark=shop.spark)
+    assert done.acts == ()
+    assert done.notes == (f"{TRASHED}: trash is not to be done any more",)
+    assert shop.sql("SELECT id FROM @.trades") == [(1,)]
+
+
+def test_json_fits_its_schema(shop: Shop, later: Any) -> None:
+    shop.apply("0002", DROP)
+    later(31)
+    for result in (look(shop, "trash").result, do(shop, "trash")):
+        document = json.loads(render(result, "json"))
+        jsonschema.validate(document, json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+def test_the_command_shows_asks_and_does(
+    shop: Shop, later: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop.folder)
+    assert main(["maintain"]) == ExitCode.OK
+    assert capsys.readouterr().out.endswith("shop in local: nothing to maintain.\n")
+    shop.apply("0002", DROP)
+    later(31)
+    assert main(["maintain", "--dry-run"]) == ExitCode.OK
+    shown = capsys.readouterr().out
+    assert f"- {TRASHED}: drop for good, with its files: in the trash since " in shown
+    assert "0002 dropped `db.trades` and can then not be undone" in shown
+    assert main(["maintain"]) == ExitCode.USAGE, "there is no terminal to ask on"
+    assert capsys.readouterr().out == shown
+    assert main(["maintain", "--auto-approve", "--format", "json"]) == ExitCode.OK
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    assert [act["outcome"] for act in document["acts"]] == ["dropped for good"]
+    assert main(["history"]) == ExitCode.OK
+    assert f"emptied the trash of {TRASHED}" in capsys.readouterr().out
+
+
+def test_what_is_refused_is_an_exit_code(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop.folder)
+    home = shop.folder / ".icemigrate" / "warehouse" / "db" / "trades"
+    shop.sql(f"CREATE TABLE @.other (id INT) USING iceberg LOCATION 'file:{home}'")
+    assert main(["maintain", "--orphans", "--auto-approve"]) == ExitCode.FINDINGS
+    assert "refused" in capsys.readouterr().out
+    assert main(["maintain", "--orphans", "--older-than", "2d"]) == ExitCode.USAGE
+    assert main(["maintain", "--orphans", "--older-than", "soon"]) == ExitCode.USAGE
+
+
+def test_the_api_maintains(shop: Shop) -> None:
+    looked = shop.project.maintain("trash", dry_run=True, spark=shop.spark)
+    assert (looked.parts, looked.done) == (("trash",), False)
+    assert shop.project.maintain(spark=shop.spark).done
