@@ -23,7 +23,7 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
     """
     with explained():
         table = engine.java_table(name)
-        look = _Look(engine.iceberg, table)
+        look = _Look(engine.iceberg, table, _fields(engine, questions))
         since = None if questions.since is None else table.snapshot(questions.since)
         is_known = questions.since is None or since is not None
         added = _Added(questions)
@@ -39,9 +39,19 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
         )
 
 
+def _fields(engine: SparkEngine, questions: Questions) -> Any:
+    """The ids of all fields that metrics are needed of, as a Java set."""
+    jvm = engine.session._jvm
+    assert jvm is not None, "the engine works in a JVM of its own process"
+    found = jvm.java.util.HashSet()
+    for field_id in questions.nulls.union(*questions.held.values()):
+        found.add(field_id)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A live data file, as a manifest has it; maps by field id.
+    """A live data file, as a manifest has it; maps by field id, of the fields that are asked about.
 
     :param sequence: its file sequence number; 0 or ``None`` in format version 1.
     """
@@ -56,10 +66,15 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Java's view of one table's manifests."""
+    """Java's view of one table's manifests.
+
+    :param fields: a Java set of the fields that are asked about; of the others no metrics are brought over,
+        since those of a wide table's file fill kilobytes.
+    """
 
     iceberg: Any
     table: Any
+    fields: Any
 
     def live(self, manifest: Any) -> Iterator[_File]:
         """The files of a manifest that are not deleted."""
@@ -67,7 +82,8 @@ class _Look:
         reader = self.iceberg.ManifestFiles.read(manifest, self.table.io(), specs)
         try:
             for file in _each(reader):
-                text = self.iceberg.ContentFileParser.toJson(file, specs.get(file.specId()))
+                slim = file.copyWithStats(self.fields)
+                text = self.iceberg.ContentFileParser.toJson(slim, specs.get(file.specId()))
                 yield _file(json.loads(text), file.fileSequenceNumber())
         finally:
             reader.close()
