@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 Path: TypeAlias = tuple[str, ...]
 """Names from the top-level column down to the field."""
 
+_KEPT = 4096
+"""How many names are remembered with their texts: the same columns are named again and again."""
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 
 
@@ -59,7 +62,12 @@ def quote_name(name: str) -> str:
 
 def format_path(path: Path) -> str:
     """The path as text; :func:`parse_path` reads it back."""
-    return ".".join(quote_name(name) for name in path)
+    return _formatted(path)
+
+
+@lru_cache(_KEPT)
+def _formatted(path: Path) -> str:
+    return ".".join(map(quote_name, path))
 
 
 def parse_path(text: str) -> Path:
@@ -70,6 +78,11 @@ def parse_path(text: str) -> Path:
 
     :raises BadName: an empty name, an unclosed backtick, or text after a closing one.
     """
+    return _parsed(text)
+
+
+@lru_cache(_KEPT)
+def _parsed(text: str) -> Path:
     names: list[str] = []
     at = 0
     while True:

@@ -94,11 +94,11 @@ def names_are_printable(view: View) -> Iterator[Breach]:
     Iceberg takes every text for a name.  Nobody can type such a one in a query, and where it is shown it
     breaks the line or passes itself off as another (Unicode TR 36, "Bidirectional text spoofing").
     """
-    for subject, name, what in _written(view):
+    for place, name, what in _written(view):
         if _UNPRINTABLE.search(name):
             yield Breach(
                 "unprintable-name",
-                subject,
+                _subject(place),
                 f"the name of {what} has characters that cannot be printed: {_escaped(name)}",
                 "write it with letters, digits and underscores",
             )
@@ -109,11 +109,11 @@ def names_have_no_blank_edges(view: View) -> Iterator[Breach]:
 
     Iceberg takes it, and nobody sees why a query does not find the column.
     """
-    for subject, name, what in _written(view):
+    for place, name, what in _written(view):
         if name != name.strip() and not _UNPRINTABLE.search(name):
             yield Breach(
                 "blank-edged-name",
-                subject,
+                _subject(place),
                 f"the name of {what} begins or ends with a blank: {_escaped(name)}",
                 "write it without blanks at its edges",
             )
@@ -133,16 +133,21 @@ def names_of_tables_fit(view: View) -> Iterator[Breach]:
             )
 
 
-def _written(view: View) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Every name that somebody wrote, with its subject and what it is the name of."""
+def _written(view: View) -> Iterator[tuple[str | Path, str, str]]:
+    """Every name that somebody wrote, with the key or the column it stands in and what it is the name of."""
     table = view.table.name
     for part in table.namespace:
-        yield ("name",), part, "a namespace"
-    yield ("name",), table.name, "a table"
+        yield "name", part, "a namespace"
+    yield "name", table.name, "a table"
     for path, field in view.walked:
-        yield column(path), field.name, "a column" if len(path) == 1 else "a field"
+        yield path, field.name, "a column" if len(path) == 1 else "a field"
     for partition in view.table.spec.live:
-        yield ("partition_by",), partition.name, "a partition field"
+        yield "partition_by", partition.name, "a partition field"
+
+
+def _subject(place: str | Path) -> tuple[str, ...]:
+    """Made for what is told alone, since most names are fine."""
+    return (place,) if isinstance(place, str) else column(place)
 
 
 def _escaped(name: str) -> str:
