@@ -10,6 +10,7 @@ from icemigrate.changes.base import (
     Change,
     Hazard,
     HazardKind,
+    MetadataCommit,
     Pair,
     Problem,
     Reversal,
@@ -31,6 +32,9 @@ from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 @dataclass(frozen=True, slots=True)
 class ChangeReference(ReferenceChange):
     """The limits of a branch or a tag change, or the snapshot that it names.
+
+    Where only the limits do, the reference stays where it is by then: others may have written to a branch
+    since it was looked at.
 
     :param old: as it is.
     :param new: as it shall be, on the snapshot of ``old`` where it names none.
@@ -61,10 +65,18 @@ class ChangeReference(ReferenceChange):
 
     def apply(self, table: Table) -> Table:
         """The table with the reference as it shall be."""
-        return replace(table, refs={**table.refs, self.name: self.new})
+        new, there = self.new, table.refs.get(self.name)
+        if there is not None and not self._moves():
+            new = replace(new, snapshot_id=there.snapshot_id)
+        return replace(table, refs={**table.refs, self.name: new})
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """A ``REPLACE``; it cannot take a limit away, so that is a ``DROP`` and a ``CREATE``."""
+        """A ``REPLACE``; it cannot take a limit away, so that is a ``DROP`` and a ``CREATE``.
+
+        All of them name a snapshot, so what shall not move is a commit.
+        """
+        if not self._moves():
+            return (MetadataCommit(self.describe()),)
         if self._loses_a_limit():
             return (
                 drop_sql(catalog, self.table, self.name, self.old.kind),
@@ -72,13 +84,16 @@ class ChangeReference(ReferenceChange):
             )
         return (replace_sql(catalog, self.table, self.name, self.new),)
 
+    def _moves(self) -> bool:
+        return self.old.snapshot_id != self.new.snapshot_id
+
     def _loses_a_limit(self) -> bool:
         pairs = zip(limits(self.old), limits(self.new), strict=True)
         return any(old is not None and new is None for old, new in pairs)
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
         """A snapshot that was kept may go."""
-        if self.old.snapshot_id != self.new.snapshot_id:
+        if self._moves():
             reason = f"the snapshot that the {self.old.kind} points at now is no longer kept by it"
         elif self._keeps_less():
             reason = f"the {self.old.kind} keeps its snapshots for a shorter time than before"
@@ -113,5 +128,5 @@ class ChangeReference(ReferenceChange):
     def describe(self) -> str:
         """The limits that it gets."""
         text = limits_text(self.new) or ", kept for ever"
-        moved = "" if self.old.snapshot_id == self.new.snapshot_id else f" to snapshot {self.new.snapshot_id}"
+        moved = f" to snapshot {self.new.snapshot_id}" if self._moves() else ""
         return f"change {self.new.kind} {self.name}{moved}{text}"

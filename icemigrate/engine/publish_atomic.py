@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Phase, Sql
-from icemigrate.changes.change_reference import ChangeReference
 from icemigrate.engine.copies import Copies, otherwise
 from icemigrate.engine.explain import is_commit_conflict
 from icemigrate.engine.landing import Base, land, open_base
@@ -190,15 +189,12 @@ def _folded(steps: Sequence[Step], table: Table, tell: Telling) -> Table:
 def _onto(now: Table, made: _Made, steps: Sequence[Step]) -> Table:
     """What a table shall become, snapshots and references as they are now.
 
-    A copy knows neither; and a reference that others have moved since must not be moved back.
+    A copy knows neither.
     """
     changes = [c.change for s in steps for c in s.changes if c.change.phase is Phase.REFERENCES]
     table = replace(made.after, refs=now.refs, snapshot=now.snapshot, location=now.location, uuid=now.uuid)
     for change in changes:
         table = change.apply(table)
-        if isinstance(change, ChangeReference) and change.old.snapshot_id == change.new.snapshot_id:
-            there = now.refs[change.name].snapshot_id
-            table = replace(table, refs={**table.refs, change.name: replace(change.new, snapshot_id=there)})
     return table
 
 

@@ -481,7 +481,9 @@ def _adding(before: Table, name: str, text: str) -> TablePlan:
     return TablePlan(before.name, before.name, before, before.name, (Step((planned,), (Sql(text),)),))
 
 
-def test_references_land_with_the_rest_and_are_not_moved_back(lake: Lake) -> None:
+@pytest.mark.parametrize("way", ["atomic", "direct"])
+def test_a_reference_gets_other_limits_and_is_not_moved_back(lake: Lake, way: str) -> None:
+    by = lake.atomic if way == "atomic" else DirectPublisher(lake.engine)
     lake.make()
     lake.insert("one")
     lake.publish(
@@ -489,6 +491,7 @@ def test_references_land_with_the_rest_and_are_not_moved_back(lake: Lake) -> Non
             "0002", "tables: [{{name: {ns}.trades, branches: {{audit: {{}}}}, tags: {{first: {{}}}}}}]"
         ),
         "0002",
+        by,
     )
     plan = lake.plan(
         "0003",
@@ -506,7 +509,7 @@ def test_references_land_with_the_rest_and_are_not_moved_back(lake: Lake) -> Non
     )
     moved = lake.engine.table(lake.name)
     assert moved is not None
-    after = lake.publish(plan, "0003")
+    after = lake.publish(plan, "0003", by)
     assert after is not None
     assert "first" not in after.refs
     assert after.refs["audit"].min_snapshots_to_keep == 5

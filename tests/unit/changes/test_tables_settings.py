@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from icemigrate.changes import KINDS
-from icemigrate.changes.base import Change, HazardKind, Reversible, Sql
+from icemigrate.changes.base import Change, HazardKind, MetadataCommit, Reversible, Sql
 from icemigrate.changes.reference_sql import CURRENT_SNAPSHOT
 from icemigrate.diff import Found, difference, unproved
 from icemigrate.model.table import Ref, Snapshot, Table
@@ -130,39 +130,47 @@ KEPT = "WITH SNAPSHOT RETENTION"
 
 
 @pytest.mark.parametrize(
-    ("changed", "statements", "destructive"),
+    ("changed", "destructive"),
     [
-        (
-            {"max_ref_age_ms": DAY},
-            [f"REPLACE BRANCH r AS OF VERSION 5 RETAIN 1 DAYS {KEPT} 3 SNAPSHOTS 5 HOURS"],
-            False,
-        ),
-        (
-            {"min_snapshots_to_keep": 2},
-            [f"REPLACE BRANCH r AS OF VERSION 5 RETAIN 90 MINUTES {KEPT} 2 SNAPSHOTS 5 HOURS"],
-            True,
-        ),
-        (
-            {"max_snapshot_age_ms": HOUR},
-            [f"REPLACE BRANCH r AS OF VERSION 5 RETAIN 90 MINUTES {KEPT} 3 SNAPSHOTS 1 HOURS"],
-            True,
-        ),
-        (
-            {"max_ref_age_ms": None, "max_snapshot_age_ms": None, "min_snapshots_to_keep": None},
-            ["DROP BRANCH r", "CREATE BRANCH r AS OF VERSION 5"],
-            True,
-        ),
+        ({"max_ref_age_ms": DAY}, False),
+        ({"min_snapshots_to_keep": 2}, True),
+        ({"max_snapshot_age_ms": HOUR}, True),
+        ({"max_ref_age_ms": None, "max_snapshot_age_ms": None, "min_snapshots_to_keep": None}, True),
+    ],
+)
+def test_the_limits_of_a_reference_change_where_it_is_by_then(
+    changed: dict[str, Any], destructive: bool
+) -> None:
+    before, after = with_refs(OLD), with_refs({"r": replace(OLD["r"], **changed)})
+    change = one(before, after)
+    assert change.statements(before, "lake") == (MetadataCommit(change.describe()),)
+    is_changed(change, before, destructive)
+    moved = with_refs({"r": replace(OLD["r"], snapshot_id=6)})
+    assert change.apply(moved).refs["r"] == replace(after.refs["r"], snapshot_id=6)
+
+
+@pytest.mark.parametrize(
+    ("changed", "statements"),
+    [
         (
             {"snapshot_id": 6},
             [f"REPLACE BRANCH r AS OF VERSION 6 RETAIN 90 MINUTES {KEPT} 3 SNAPSHOTS 5 HOURS"],
-            True,
+        ),
+        (
+            {"snapshot_id": 6, **dict.fromkeys(("max_ref_age_ms", "max_snapshot_age_ms"))},
+            ["DROP BRANCH r", f"CREATE BRANCH r AS OF VERSION 6 {KEPT} 3 SNAPSHOTS"],
         ),
     ],
 )
-def test_a_reference_changes(changed: dict[str, Any], statements: list[str], destructive: bool) -> None:
+def test_a_reference_moves(changed: dict[str, Any], statements: list[str]) -> None:
     before, after = with_refs(OLD), with_refs({"r": replace(OLD["r"], **changed)})
     assert said(before, after) == statements
     change = one(before, after)
+    is_changed(change, before, destructive=True)
+    assert change.apply(before).refs["r"] == after.refs["r"]
+
+
+def is_changed(change: Change, before: Table, destructive: bool) -> None:
     assert [(h.kind, h.scope) for h in change.hazards(before)] == (
         [(HazardKind.DESTRUCTIVE, "db.t.r")] if destructive else []
     )
