@@ -14,7 +14,7 @@ from icemigrate.changes.partition_terms import (
     spec_difference,
 )
 from icemigrate.changes.statements import alter_table, reversible
-from icemigrate.model.names import Path
+from icemigrate.model.names import Path, format_path
 from icemigrate.model.partitioning import Transform
 from icemigrate.model.spec_update import add_partition_field, replace_partition_field
 from icemigrate.model.table import Table
@@ -75,10 +75,15 @@ class AddPartitionField(Change):
         return (alter_table(catalog, self.table, f"REPLACE PARTITION FIELD {old} WITH {new}"),)
 
     def reversal(self, before: Table) -> Reversal:
-        """The earlier spec is set again."""
-        return reversible(
-            "undoing sets the earlier partitioning again; files written meanwhile stay as they are"
-        )
+        """The earlier spec is set again; format version 1 keeps a void field, and that its source."""
+        again = "undoing sets the earlier partitioning again"
+        if before.format_version == 1:
+            source = format_path(self.source)
+            return reversible(
+                f"{again}; format version 1 keeps a void field in its place, so that `{source}` stays even "
+                "where this migration adds it"
+            )
+        return reversible(f"{again}; files written meanwhile stay as they are")
 
     def describe(self) -> str:
         """The term, and what it takes the place of."""

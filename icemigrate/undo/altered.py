@@ -25,6 +25,7 @@ from icemigrate.undo.own import own, own_notes
 from icemigrate.undo.refusing import come_back_optional, refusals, relies_on_files
 from icemigrate.undo.rows import rewind
 from icemigrate.undo.values import Key, Options, Refusal, both_sides
+from icemigrate.undo.voids import needed_by_voids
 
 _EXPECTED = ("no-promotion",)
 """What the kinds of change refuse on the way there, and an undo has judged by the files: a narrower type."""
@@ -71,9 +72,15 @@ def undo_altered(
     optional = tuple(come_back_optional(undo, there, evidence))
     kept: set[Key] = {r.key for r in refused} | {("optional", str(i)) for i in optional}
     kept |= _identifier_kept(before, after, kept)
-    sides = Sides(keep(before, after, kept), after)
+    needed = needed_by_voids(before, after, there)
+    sides = Sides(keep(before, after, [*kept, *(("added", str(i)) for i in needed)]), after)
     found: list[Found] = []
-    notes = [*own_notes(recorded), *_names_back(before, optional), *_shares(before, after, evidence)]
+    notes = [
+        *own_notes(recorded),
+        *needed.values(),
+        *_names_back(before, optional),
+        *_shares(before, after, evidence),
+    ]
     current = there
     if there.name != new_name:
         rename = RenameTable(there.name, new_name)

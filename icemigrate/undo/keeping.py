@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from icemigrate.model.schema import index
-from icemigrate.model.schema_edits import edit_by_id, remove_by_id
+from icemigrate.model.schema import Schema, index, siblings
+from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, remove_by_id
 from icemigrate.model.table import Ref, Table
 from icemigrate.model.types import Field, is_nested
 from icemigrate.undo.values import Key
@@ -16,8 +16,8 @@ def keep(before: Table, after: Table, keys: Collection[Key]) -> Table:
     """``before`` with the facts of these keys as they are in ``after``.
 
     Keys are ``("type", id)``, ``("required", id)``, ``("column", id)`` (a dropped one stays dropped),
-    ``("optional", id)`` (a dropped one comes back, and may be null), ``("identifier",)``,
-    ``("format_version",)`` and ``("reference", name)``.
+    ``("optional", id)`` (a dropped one comes back, and may be null), ``("added", id)`` (one that was added
+    stays, and may be null), ``("identifier",)``, ``("format_version",)`` and ``("reference", name)``.
     """
     table = before
     for kind, *rest in keys:
@@ -28,6 +28,8 @@ def keep(before: Table, after: Table, keys: Collection[Key]) -> Table:
             table = replace(table, schema=schema)
         elif kind == "reference":
             table = replace(table, refs=_with_one_of(table.refs, after.refs, rest[0]))
+        elif kind == "added":
+            table = replace(table, schema=_with_added(table.schema, after.schema, int(rest[0])))
         elif table.schema.by_id(int(rest[0])) is not None:
             table = _keep_field(table, kind, int(rest[0]), after.schema.by_id(int(rest[0])))
     return table
@@ -44,6 +46,19 @@ def _keep_field(table: Table, kind: str, field_id: int, left: Field | None) -> T
         return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, type=type_)))
     required = left.required
     return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, required=required)))
+
+
+def _with_added(schema: Schema, after: Schema, field_id: int) -> Schema:
+    """The schema with a field of the later one, behind those that it stands behind there."""
+    entry = index(after)[field_id]
+    order = siblings(after)[entry.parent]
+    preceding = order[: order.index(field_id)]
+
+    def put(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+        at = max((at for at, f in enumerate(fields, 1) if f.id in preceding), default=0)
+        return (*fields[:at], replace(entry.field, required=False), *fields[at:])
+
+    return edit_fields_of(schema, entry.parent, put)
 
 
 def _with_one_of(refs: Mapping[str, Ref], others: Mapping[str, Ref], name: str) -> dict[str, Ref]:

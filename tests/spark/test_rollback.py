@@ -319,3 +319,25 @@ def test_what_was_there_before_the_migration_is_there_again(shop: Shop) -> None:
         (4000000000, None, "new"),
     ]
     assert ("k", "theirs") in shop.sql("SHOW TBLPROPERTIES @.trades")
+
+
+def test_format_version_1_keeps_a_column_that_it_was_partitioned_by(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    shop = Shop(tmp_path, spark, format_version=1)
+    shop.apply(
+        "0002",
+        """
+        tables:
+          - name: db.trades
+            columns: [{name: note, type: string}, {name: size, type: int}]
+            partition_by: [day(at) as day, note]
+        """,
+    )
+    shop.insert("(1, 'X', 'kept', 7)", "id, venue, note, size")
+    assert shop.rollback() == ("0002",)
+    assert shop.columns() == ["id#1", "symbol#2", "price#3", "venue#4", "at#5", "note#6"]
+    shop.insert(ROW_2)
+    assert shop.sql("SELECT id, note FROM @.trades ORDER BY id") == [(1, "kept"), (2, None)]
+    shop.project.apply(shop.project.plan(redo="0002"), spark=shop.spark)
+    assert shop.sql("SELECT id, note, size FROM @.trades ORDER BY id") == [(1, "kept", 7), (2, None, None)]
