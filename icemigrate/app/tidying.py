@@ -52,7 +52,7 @@ def _declared(look: Look, part: str) -> Iterator[_Declared | Kept]:
     """The declared tables that the catalog has."""
     names = look.world.names
     state = look.history.state.tables
-    there = look.world.catalog.load([names.table(name) for name in sorted(state)])
+    there = look.tables([names.table(name) for name in sorted(state)])
     for declared, base in sorted(state.items()):
         name = names.table(declared)
         table, waiting = there[name], look.waiting(declared)
@@ -80,9 +80,12 @@ def expiring_snapshots(look: Look) -> Iterator[Found]:
         if isinstance(found, Kept):
             yield found
             continue
-        name, metadata = found.name, look.metadata(found.name)
-        if metadata is None or not any(key in found.policy for key in _SNAPSHOTS):
+        name = found.name
+        if not any(key in found.policy for key in _SNAPSHOTS):
             continue
+        metadata = look.metadata(name)
+        if metadata is None:
+            continue  # it went just now
         wrong = found.altered(_SNAPSHOTS)
         if wrong is None and not is_collected(found.table.properties):
             wrong = f"`{COLLECTED}` is false: its files may not be deleted"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,6 +11,7 @@ from icemigrate.app.world import Opened
 from icemigrate.history.properties import History
 from icemigrate.model.locations import Places, places_of, shared_with
 from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
 from icemigrate.model.upkeep import Kept, Upkeep
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Look:
     history: History
     at: datetime
     engine: Callable[[], SparkEngine]
+    _tables: dict[TableName, Table | None] = field(default_factory=dict)
     _metadata: dict[TableName, dict[str, Any] | None] = field(default_factory=dict)
     _places: tuple[Places, ...] | None = None
 
@@ -62,6 +64,14 @@ class Look:
     def at_ms(self) -> int:
         """The moment in milliseconds since 1970."""
         return round(self.at.timestamp() * 1000)
+
+    def tables(self, names: Iterable[TableName]) -> Mapping[TableName, Table | None]:
+        """Tables by name; ``None`` for a name that no table has."""
+        wanted = list(names)
+        missing = [name for name in wanted if name not in self._tables]
+        if missing:
+            self._tables |= self.world.catalog.load(missing)
+        return {name: self._tables[name] for name in wanted}
 
     def metadata(self, name: TableName) -> Mapping[str, Any] | None:
         """A table's metadata file as JSON; ``None`` where there is no such table."""

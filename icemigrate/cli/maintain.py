@@ -12,15 +12,17 @@ from icemigrate.cli.approval import approved
 from icemigrate.cli.context import Settings, SparkTold, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
 from icemigrate.cli.outputs import format_option
-from icemigrate.errors import ExitCode
+from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from icemigrate.model.upkeep import MaintainResult
 
 
-def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timedelta:
+def _duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> timedelta | None:
     from icemigrate.model.retention import BadDuration, parse_duration
 
+    if value is None:
+        return None
     try:
         return timedelta(milliseconds=parse_duration(value))
     except BadDuration as error:
@@ -39,7 +41,6 @@ def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timed
 @click.option(
     "--older-than",
     metavar="AGE",
-    default="3d",
     show_default="3d",
     callback=_duration,
     help="How old orphan files must be; at least `3d`.",
@@ -53,7 +54,7 @@ def _duration(_ctx: click.Context, _param: click.Parameter, value: str) -> timed
 def command(
     settings: Settings,
     /,
-    older_than: timedelta,
+    older_than: timedelta | None,
     dry_run: bool,
     auto_approve: bool,
     lock_timeout_s: float | None,
@@ -64,13 +65,19 @@ def command(
     Without a part named: trash, snapshots and rows.  Ends with 3 when something was refused because it is not
     safe; all else is done.
     """
-    from icemigrate.app.maintaining import RETENTION, maintain, plan_maintenance
+    from icemigrate.app.maintaining import LEAST_ORPHAN_AGE, RETENTION, maintain, plan_maintenance
 
+    if older_than is not None and not parts["orphans"]:
+        raise UsageError("`--older-than` is the age of orphan files", "add `--orphans`")
     project = settings.open_project()
     chosen = tuple(part for part, is_on in parts.items() if is_on) or RETENTION
     spark = SparkTold()
     plan = plan_maintenance(
-        project, settings.environment, parts=chosen, older_than=older_than, on_start=spark.tell_of_start
+        project,
+        settings.environment,
+        parts=chosen,
+        older_than=older_than or LEAST_ORPHAN_AGE,
+        on_start=spark.tell_of_start,
     )
     if dry_run or not plan.acts:
         settings.answer(plan.result)

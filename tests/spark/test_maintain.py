@@ -16,7 +16,8 @@ from icemigrate.app import maintaining
 from icemigrate.app.maintaining import Maintenance, maintain, plan_maintenance
 from icemigrate.app.opening import open_project
 from icemigrate.cli import main
-from icemigrate.errors import ExitCode, LockHeld, Mistakes
+from icemigrate.errors import EngineError, ExitCode, LockHeld, Mistakes
+from icemigrate.model.names import TableName
 from icemigrate.model.upkeep import MaintainResult
 from icemigrate.render.formats import render
 from icemigrate.undo import Options
@@ -306,9 +307,37 @@ def test_what_is_refused_is_an_exit_code(
     assert "refused" in capsys.readouterr().out
     assert main(["maintain", "--orphans", "--older-than", "2d"]) == ExitCode.USAGE
     assert main(["maintain", "--orphans", "--older-than", "soon"]) == ExitCode.USAGE
+    assert main(["maintain", "--older-than", "9d"]) == ExitCode.USAGE
 
 
 def test_the_api_maintains(shop: Shop) -> None:
     looked = shop.project.maintain("trash", dry_run=True, spark=shop.spark)
     assert (looked.parts, looked.done) == (("trash",), False)
     assert shop.project.maintain(spark=shop.spark).done
+
+
+def test_what_was_done_before_a_failure_is_recorded_and_the_rest_is_done_next_time(
+    shop: Shop, later: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from icemigrate.engine import upkeep
+
+    shop.apply("0002", "tables: [{name: db.venues, columns: [{name: id, type: int}]}]")
+    drop = "{name: db.trades, drop: true}, {name: db.venues, drop: true}"
+    shop.apply("0003", f"allow: [destructive]\ntables: [{drop}]")
+    later(31)
+    first, second = (act.table for act in look(shop, "trash").result.acts)
+    purge = upkeep.purge
+
+    def fails_at_the_second(engine: Any, name: TableName) -> None:
+        if str(name) == second:
+            raise EngineError("the storage is gone")
+        purge(engine, name)
+
+    monkeypatch.setattr(upkeep, "purge", fails_at_the_second)
+    with pytest.raises(EngineError, match="the storage is gone"):
+        do(shop, "trash")
+    event = shop.project.history().events[-1]
+    assert event.description == f"emptied the trash of {first}"
+    assert shop.project.status().lock is None
+    monkeypatch.setattr(upkeep, "purge", purge)
+    assert [act.table for act in do(shop, "trash").acts] == [second]
