@@ -178,8 +178,23 @@ def test_snapshots_expire_as_declared_and_tags_keep_what_rollback_needs(shop: Sh
     later(3)
     (act,) = look(shop, "snapshots").result.acts
     assert act.text.startswith("expire 1 of 5 snapshots: kept for 2d, at least 1"), act.text
-    done = do(shop, "snapshots")
-    assert [a.outcome is not None for a in done.acts] == [True]
+
+
+def test_what_expires_is_what_was_foreseen(shop: Shop) -> None:
+    shop.insert(ROW_1)
+    shop.insert(ROW_2)
+    shop.apply("0002", RETAIN.replace("max_age: 2d", "max_age: 1s"))
+    shop.insert("(3, 'CC', 1, 'X', TIMESTAMP '2026-01-03 10:00:00')")
+    shop.sql("DELETE FROM @.trades WHERE id = 3")
+    time.sleep(1.1)
+    (act,) = do(shop, "snapshots").acts
+    assert act.text.startswith("expire 2 of 6 snapshots"), act.text
+    assert len(shop.sql("SELECT * FROM @.trades.snapshots")) == 4
+    assert sorted(shop.sql("SELECT id FROM @.trades")) == [(1,), (2,)]
+    before = "SELECT id FROM @.trades VERSION AS OF 'icemigrate-0002-before'"
+    assert sorted(shop.sql(before)) == [(1,), (2,)]
+    assert look(shop, "snapshots").acts == ()
+    assert shop.rollback() == ("0002",)
 
 
 def test_a_policy_that_somebody_altered_is_not_followed(shop: Shop, later: Any) -> None:
