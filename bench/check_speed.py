@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import resource
 import statistics
 import subprocess
 import sys
@@ -87,8 +88,10 @@ def main() -> None:
         make(folder)
         pairs = [(seconds(_CHECK, folder), seconds(_IMPORTS, folder)) for _ in range(rounds)]
     ours, theirs = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
+    # Of the largest child process, which is the check; in KB on Linux.
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(
-        f"{FILES} files, {TABLES} tables: icemigrate check {ours:.2f} s; "
+        f"{FILES} files, {TABLES} tables: icemigrate check {ours:.2f} s, {memory:.0f} MB; "
         f"`{_IMPORTS}` {theirs:.2f} s; ratio {ours / theirs:.1f}"
     )
 

@@ -51,7 +51,8 @@ def fix_lock(project: Project, loaded: Loaded) -> Diagnostic | None:
         return Diagnostic("lock-kept", message, Place(shown), "mend them first", Severity.NOTE)
     if not _write(path, [(f.version, f.checksum) for f in loaded.files]):
         return None
-    message = f"the lock file is written: {len(loaded.files)} migrations"
+    number = len(loaded.files)
+    message = f"the lock file is written: {number} migration{'' if number == 1 else 's'}"
     return Diagnostic("lock-written", message, Place(shown), "commit it with the migrations", Severity.NOTE)
 
 
