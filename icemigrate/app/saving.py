@@ -23,18 +23,20 @@ def save_plan(result: PlanResult, path: Path) -> None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file, in UTF-8, that nobody ever sees half of.
 
+    Half a character, which a file's name may hold, is written as JSON's strings have it.
     What is no file (``/dev/stderr``, a named pipe) is written to as it is; a link stays one.
 
     :raises IcemigrateError: the file cannot be written.
     """
+    data = text.encode("utf-8", errors="backslashreplace")
     beside = None
     try:
         target = path.resolve()
         if target.exists() and not target.is_file():
-            path.write_text(text, encoding="utf-8", newline="\n")
+            path.write_bytes(data)
             return
         beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.write_bytes(data)
         beside.replace(target)
     except OSError as error:
         if beside is not None:

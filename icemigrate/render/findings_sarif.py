@@ -118,7 +118,9 @@ def _result(finding: Finding, codes: list[str]) -> _Object:
 
 def _location(file: str) -> _Object:
     """A relative path below the repository's top, or the whole path of a file beyond it, as a URI."""
+    # A colon in the first part would read as a scheme (RFC 3986, section 4.2), so it is quoted too; a name
+    # that is no UTF-8 is quoted byte for byte.
+    quoted = quote(file, errors="surrogateescape")
     if PurePosixPath(file).is_absolute():
-        return {"uri": f"file://{quote(file)}"}
-    # A colon in the first part would read as a scheme (RFC 3986, section 4.2), so it is quoted too.
-    return {"uri": quote(file), "uriBaseId": _ROOT}
+        return {"uri": f"file://{quoted}"}
+    return {"uri": quoted, "uriBaseId": _ROOT}

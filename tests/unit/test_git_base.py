@@ -326,9 +326,9 @@ def test_a_repository_with_other_hashes(tmp_path: Path) -> None:
     assert shop.findings() == ["0001_trades.yaml:1 edited-migration"]
 
 
-GITHUB = {"GITHUB_WORKSPACE": "/work", "GITHUB_BASE_REF": "main"}
+GITHUB = {"GITHUB_WORKSPACE": "/srv", "GITHUB_BASE_REF": "main"}
 GITLAB = {
-    "CI_PROJECT_DIR": "/work",
+    "CI_PROJECT_DIR": "/srv",
     "CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc",
     "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "develop",
 }
@@ -344,7 +344,7 @@ GITLAB = {
         (None, GITLAB, GitBase("abc", "origin/develop", is_named=False)),
         (
             None,
-            {"CI_PROJECT_DIR": "/work", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"},
+            {"CI_PROJECT_DIR": "/srv", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"},
             GitBase("abc", "abc", False),
         ),
         ("v1", GITHUB, GitBase("v1", "v1")),
@@ -354,7 +354,7 @@ GITLAB = {
 def test_the_base_is_what_is_named_else_what_ci_says(
     option: str | None, environment: dict[str, str], expected: GitBase | None
 ) -> None:
-    assert chosen_base(option, environment, Path("/work/project")) == expected
+    assert chosen_base(option, environment, Path("/srv/project")) == expected
 
 
 def test_gitlab_finds_a_version_taken_on_the_target_branch(shop: GitProject) -> None:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -164,3 +165,20 @@ def test_a_plan_too_has_several_outputs(project: Embedded, capsys: pytest.Captur
     assert main(["plan", "--format", "text", "--format", "markdown=plan.md"]) == ExitCode.OK
     assert "Plan: 1 migration" in capsys.readouterr().out
     assert "### icemigrate plan" in (project.folder / "plan.md").read_text(encoding="utf-8")
+
+
+def test_a_name_that_is_no_text_is_told_in_every_output(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project.folder / "migrations" / os.fsdecode(b"0003_\xff.yaml")).write_text("tabels: []\n")
+    names = names_for(CheckResult)
+    formats = [f"{name}={name}.out" for name in names]
+    assert main(["check", *(word for name in formats for word in ("--format", name))]) == ExitCode.FINDINGS
+    for name in names:
+        assert "0003" in (project.folder / f"{name}.out").read_text(encoding="utf-8")
+        main(["check", "--format", name])
+        assert "0003" in capsys.readouterr().out
+    for name in ("json", "gitlab", "sarif"):
+        json.loads((project.folder / f"{name}.out").read_text(encoding="utf-8"))
+    assert "0003_%FF.yaml" in (project.folder / "sarif.out").read_text(encoding="utf-8")
+    ElementTree.parse(project.folder / "junit.out")

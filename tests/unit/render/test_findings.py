@@ -11,12 +11,14 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from icemigrate.checks import RULES
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.render.formats import FORMATS, render
 from icemigrate.render.markdown import LIMIT, cut, size
-from icemigrate.render.places import findings_of, within
+from icemigrate.render.places import by_weight, findings_of, within
 from icemigrate.results import CheckResult, Failure
 
 DATA = Path(__file__).parents[2] / "data" / "schemas"
@@ -37,7 +39,7 @@ PROGRAMS = [f.name for f in FORMATS if f.for_programs and f.for_repository]
 def annotations(text: str) -> list[tuple[str, dict[str, str], str]]:
     """What GitHub's runner reads in the lines of a step."""
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if command := re.match(r"\s*::(\w+) (.*?)::(.*)$", line):
             properties = dict(part.split("=", 1) for part in command[2].split(","))
             found.append(
@@ -210,3 +212,25 @@ def test_a_text_that_is_cut_closes_what_it_opens() -> None:
     assert short.count("````") == 2
     assert short.count("<details>") == short.count("</details>") == 1
     assert cut("short\n") == "short\n"
+
+
+TEXTS = st.text(max_size=60)
+FILES = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=20)
+PLACES = st.builds(Place, FILES, st.integers(1, 9**9), st.integers(1, 9**9))
+CODES = st.sampled_from(["IM104", "unknown-key"])
+DIAGNOSTICS = st.builds(
+    Diagnostic, CODES, TEXTS, st.none() | PLACES, st.none() | TEXTS, st.sampled_from(Severity)
+)
+
+
+@given(st.lists(DIAGNOSTICS, max_size=5).map(tuple))
+def test_any_findings_can_be_read_back(found: tuple[Diagnostic, ...]) -> None:
+    result = CheckResult("market", 1, 1, found)
+    told = annotations(render(result, "github"))
+    assert len(told) == len(found)
+    assert len(json.loads(render(result, "gitlab"))) == len(found)
+    cases = list(ElementTree.fromstring(render(result, "junit")).iter("testcase"))
+    assert len(cases) == len(found) + 1
+    (run,) = json.loads(render(result, "sarif"))["runs"]
+    assert [r["level"] for r in run["results"]] == [d.severity.value for d in by_weight(found)]
+    assert render(result, "markdown").count("<sub>") == len(found)
