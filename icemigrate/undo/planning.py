@@ -18,6 +18,7 @@ from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, TablePlan
 from icemigrate.plan_table import CREATED_BY_PROPERTY, TRASH_NAMESPACE, trash_name
 from icemigrate.planner import Planned, settle
+from icemigrate.sql.names import path_sql, table_sql
 from icemigrate.steps import as_steps
 from icemigrate.undo.altered import undo_altered
 from icemigrate.undo.finding import declared_now, find
@@ -178,7 +179,7 @@ class _World:
         if there.name == name:
             return _Done(replace(plan, notes=("there already",)), there, before)
         if self.actual.get(name) is not None:
-            return self._stays_dropped(plan, there, before, _taken(declared, name))
+            return self._stays_dropped(plan, there, before, self._taken(declared, name))
         change = RenameTable(there.name, name)
         steps = tuple(as_steps([Found(change, there)], self.place.catalog_name))
         after = change.apply(there)
@@ -209,7 +210,7 @@ class _World:
         if renamed and not is_moved(table):
             notes = [*notes, f"stays: the name {there.name}; it was called so before the migration"]
         if target != there.name and self.actual.get(target) is not None:
-            taken = _taken(declared, target)
+            taken = self._taken(declared, target)
             if not self.options.partial:
                 return _Done(plan, there, self.state.tables.get(now), (taken,))
             notes = [*notes, _stays(f"the name {there.name}", taken)]
@@ -235,6 +236,31 @@ class _World:
             conflicts=(*conflicts, *done.conflicts),
         )
         return _Done(plan, done.after, wanted, done.problems, done.warnings)
+
+    def _taken(self, declared: TableName, name: TableName) -> Problem:
+        """Another table stands under the name that a table shall have again: which one, and what to do."""
+        other = self.actual[name]
+        assert other is not None, "the name is taken"
+        ours = next((n for n, t in self.state.tables.items() if t.uuid == other.uuid is not None), None)
+        maker = other.properties.get(CREATED_BY_PROPERTY)
+        if ours is not None:
+            who = f"table `{ours}`, which is declared"
+        elif maker is not None:
+            who = f"a table that migration {maker} made"
+        else:
+            who = "a table that no migration made"
+        uuid = "" if other.uuid is None else f" (uuid {other.uuid})"
+        old, new = table_sql(self.place.catalog_name, name), path_sql((*name.namespace, f"{name.name}_other"))
+        way = f"move that one away, as by `ALTER TABLE {old} RENAME TO {new}`, and roll back again"
+        if ours is not None:
+            way = "take the migration that made that one back first"
+        return Problem(
+            "table-exists",
+            declared,
+            ("name",),
+            f"`{declared}` cannot have its name back: `{name}` is {who}{uuid} by now",
+            f"{way}; `--partial` undoes the rest",
+        )
 
     def _name(
         self, declared: TableName, there: Table, expected: TableName, renamed: bool
@@ -268,13 +294,3 @@ class _Done:
 
 def _stays(what: object, problem: Problem) -> str:
     return f"stays: {what}; {problem.message}"
-
-
-def _taken(declared: TableName, name: TableName) -> Problem:
-    return Problem(
-        "table-exists",
-        declared,
-        ("name",),
-        f"`{name}` cannot have its name back: another table is called so now",
-        "move the other table away first; `--partial` undoes the rest",
-    )

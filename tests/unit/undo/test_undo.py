@@ -7,6 +7,7 @@ import pytest
 from icemigrate.model.evidence import Evidence, Share
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, Transform
+from icemigrate.model.schema import Schema
 from icemigrate.model.schema_edits import remove_by_id
 from icemigrate.model.table import Table
 from icemigrate.model.types import Decimal, Field, Primitive
@@ -482,3 +483,37 @@ def test_a_decimal_is_what_it_was(lake: Lake) -> None:
     lake.rollback("0002")
     assert lake.table().schema.fields[2].type == Decimal(9, 2)
     assert lake.table().schema.fields[0].type != LONG
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("tables: [{name: db.u, renamed_from: db.t}]", "db.t"),
+        ("{allow: [destructive], tables: [{name: db.t, drop: true}]}", "db.t"),
+    ],
+)
+def test_who_stands_under_a_name_that_shall_come_back_is_said(lake: Lake, text: str, name: str) -> None:
+    lake.apply("0002", text)
+    there = TableName.parse(name)
+    theirs = Table(there, lake.state.tables.get(there, Table(there, Schema())).schema, uuid="their-uuid")
+    lake.engine.tables[there] = theirs
+    (problem,) = lake.undo("0002").migrations[0].problems
+    assert problem.rule == "table-exists"
+    assert problem.message == (
+        "`db.t` cannot have its name back: `db.t` is a table that no migration made (uuid their-uuid) by now"
+    )
+    assert problem.hint is not None
+    assert "ALTER TABLE local.db.t RENAME TO db.t_other" in problem.hint
+    lake.by_hand(lambda t: replace(t, properties={"icemigrate.created-by": "other/0007"}))
+    (problem,) = lake.undo("0002").migrations[0].problems
+    assert "is a table that migration other/0007 made (uuid their-uuid)" in problem.message
+    lake.by_hand(lambda t: replace(t, name=TableName.parse("db.t_other")))
+    lake.rollback("0002")
+    assert lake.names() == {"db.t", "db.t_other"}
+
+
+def test_a_table_of_ours_under_the_name_is_called_by_what_it_is(lake: Lake) -> None:
+    lake.apply("0002", "tables: [{name: db.u, renamed_from: db.t}]")
+    lake.apply("0003", "tables: [{name: db.t, columns: [{name: x, type: int}]}]")
+    (problem,) = lake.undo("0002").migrations[0].problems
+    assert "`db.t` is table `db.t`, which is declared" in problem.message
