@@ -144,6 +144,7 @@ def _carry_out(
         engine,
         journal,
         listen,
+        keep=world.environment.keep_tags,
         replan=replan,
         ways=ways(world, engine),
         inverse=inverse(world, engine, lambda: world.history().state),

@@ -12,7 +12,7 @@ from icemigrate.declare.migration import UNSET
 from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
 from icemigrate.declare.schema import load_schema
 from icemigrate.declare.validate import validate
-from icemigrate.declare.values import entries, flag, items, mapping, properties, retention, text
+from icemigrate.declare.values import duration, entries, flag, items, mapping, properties, retention, text
 from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.errors import Mistakes, UsageError
 from icemigrate.project.mistakes import catalog_mistakes
@@ -106,6 +106,7 @@ def build_environment(name: str, node: Mapping, root: Path) -> Environment:
         tuple(_override(mapping(item)) for item in items(node.get("overrides"))),
         cast('Literal["tags", "history"]', record),
         cast('Literal["atomic", "direct"]', publish),
+        None if node.get("keep_tags") is None else duration(node.get("keep_tags")),
     )
 
 

@@ -125,7 +125,10 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where migrations are applied."""
+    """Where migrations are applied.
+
+    :param keep_tags: how long the tags of a migration are kept; ``None`` for ever.
+    """
 
     name: str
     catalog: CatalogDescription
@@ -135,6 +138,7 @@ class Environment:
     overrides: tuple[Override, ...] = ()
     record: Literal["tags", "history"] = "tags"
     publish: Literal["atomic", "direct"] = "atomic"
+    keep_tags: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

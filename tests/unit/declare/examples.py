@@ -78,6 +78,7 @@ environments:
         location: s3://x
     record: history
     publish: direct
+    keep_tags: 90d
   warehouse:
     catalog: {type: jdbc, uri: "jdbc:postgresql://db/lake", user: me, password: "${PASSWORD}"}
     spark: {remote: "sc://spark:15002"}

@@ -107,6 +107,7 @@ def test_an_environment() -> None:
         ),
         "history",
         "direct",
+        timedelta(days=90),
     )
 
 
