@@ -55,11 +55,17 @@ class Project:
         """The project's name."""
         return self._project.name
 
-    def check(self) -> CheckResult:
-        """Check every file and every step between versions, without a catalog."""
-        from icemigrate.app.checking import check
+    def check(self, git_base: str | None = None, *, fix: bool = False) -> CheckResult:
+        """Check every file and every step between versions, without a catalog.
 
-        return check(self._project)
+        :param git_base: a branch or commit; only what is new or changed since is told.
+        :param fix: write the lock file as the files are now.
+        """
+        from icemigrate.app.checking import check
+        from icemigrate.app.git_base import GitBase
+
+        base = None if git_base is None else GitBase(git_base, git_base)
+        return check(self._project, base, fix=fix)
 
     def plan(
         self, to: str | None = None, overwrite: Iterable[str] = (), redo: str | None = None

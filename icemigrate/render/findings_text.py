@@ -38,6 +38,8 @@ def check_text(result: CheckResult, style: Style) -> str:
     if lines:
         lines.append("")
     seen = f"{words.count(result.migrations, 'migration')}, {words.count(result.tables, 'table')}"
+    if result.base is not None:
+        seen += f", what is new since {words.one_line(result.base)}"
     paint = style.good if result.ok else style.bad
     lines.append(f"{result.project}: {seen}: {paint(tally(result.diagnostics))}.")
     return "\n".join(lines) + "\n"

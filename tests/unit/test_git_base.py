@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate import git
+from icemigrate import Project, git
 from icemigrate.app.checking import check
 from icemigrate.app.git_base import GitBase, chosen_base
 from icemigrate.app.opening import open_project
 from icemigrate.app.squashing import squash
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import GitError
+from icemigrate.render.findings_text import check_text
+from icemigrate.render.style import PLAIN
 from tests.git_projects import QUOTES, TRADES, GitProject, column, is_of_rule
 
 DROP = "tables: [{name: db.trades, drop_columns: [price]}]\n"
@@ -394,3 +396,8 @@ def run_check(
         timeout=60,
         check=False,
     )
+
+
+def test_the_text_says_what_was_compared_with(shop: GitProject) -> None:
+    result = Project(shop.folder).check("main")
+    assert check_text(result, PLAIN).endswith("what is new since main: no findings.\n")
