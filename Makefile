@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java postgres demo test lint test-quick coverage bench docs clean
+.PHONY: help setup java postgres demo test lint test-quick coverage soak bench docs clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -35,6 +35,9 @@ test-quick: setup ## The tests that need no Spark and no servers
 
 coverage: setup java postgres ## The tests, with the lines and branches that they reach
 	@$(PYTHON) -m pytest --cov --cov-report=term
+
+soak: setup java ## Random migrations done, undone and done again, many more of them and other ones each time
+	@SOAK_EXAMPLES=$${SOAK_EXAMPLES:-25} $(PYTHON) -m pytest tests/spark/test_undo_properties.py
 
 bench: setup java ## The measurements in bench/, as ratios
 	@set -e; for program in bench/*.py; do echo "== $$program"; $(PYTHON) "$$program"; done

@@ -118,7 +118,7 @@ def evolved(draw: st.DrawFn, table: Table) -> Table:
     """What a migration, or a hand, can make of a table; new fields have negative ids."""
     root = draw(columns.edits(table.schema.root, columns._Ids(count(-1, -1))))
     assert isinstance(root, Struct)
-    after = _fitting(replace(table, schema=replace(table.schema, fields=root.fields)))
+    after = fitting(replace(table, schema=replace(table.schema, fields=root.fields)))
     if draw(st.booleans()):
         after = draw(layouts(after))
     return replace(
@@ -129,7 +129,7 @@ def evolved(draw: st.DrawFn, table: Table) -> Table:
     )
 
 
-def _fitting(table: Table) -> Table:
+def fitting(table: Table) -> Table:
     """The table without what its layout says of fields that are gone or not fit any more."""
     there, ids = set(plain(table)), set(keys(table))
     return replace(

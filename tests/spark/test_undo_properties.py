@@ -1,99 +1,182 @@
-"""Random migrations of real tables taken back, with rows and changes of others arriving in between."""
+"""Every kind of change done, taken back and done again on random tables, with others at work in between."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from icemigrate.declare.yaml_text import to_yaml
+from icemigrate.changes import KINDS
+from icemigrate.changes.base import Reversible
+from icemigrate.errors import ConflictError, Mistakes
 from icemigrate.undo import Options
-from tests.spark.test_rollback import ROW_1, ROW_2, Shop
+from tests.random_migrations import EDITS
+from tests.spark.undo_course import (
+    LATER,
+    Course,
+    give_way,
+    judge,
+    lost_rows,
+    make,
+    meanwhile,
+    migrate,
+    planned_changes,
+    prelude,
+    promised,
+    starts,
+    write,
+)
+from tests.spark.undo_world import UndoWorld, facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Each edit of the one table by itself; those that are drawn stand in one migration.
-COLUMNS: dict[str, dict[str, Any]] = {
-    "add": {"name": "note", "type": "string"},
-    "add nested": {"name": "place", "type": "struct<city: string, zip: int>"},
-    "widen": {"name": "id", "type": "long"},
-    "widen decimal": {"name": "price", "type": "decimal(12,2)"},
-    "optional": {"name": "venue", "required": False},
-    "describe": {"name": "at", "description": "When"},
-    "move": {"name": "at", "first": True},
-}
-KEYS: dict[str, dict[str, Any]] = {
-    "rename": {"renames": {"symbol": "ticker"}},
-    "partition": {"partition_by": ["hour(at) as hour"]},
-    "order": {"sort_by": ["id desc nulls last"]},
-    "properties": {"properties": {"k": "v"}},
-    "drop": {"drop_columns": ["price"]},
-}
+OF_COLUMNS = (
+    "rename_column",
+    "drop_column",
+    "add_column",
+    "widen_type",
+    "make_optional",
+    "make_required",
+    "describe_column",
+    "move_column",
+    "set_default",
+    "free_identifier",
+)
+OF_LAYOUTS = (
+    "set_identifier",
+    "free_sort_order",
+    "set_sort_order",
+    "add_partition_field",
+    "drop_partition_field",
+    "rename_partition_field",
+    "write_distribution",
+    "describe_table",
+    "set_property",
+    "unset_property",
+)
+OF_TABLES = (
+    "create_table",
+    "adopt_table",
+    "rename_table",
+    "drop_table",
+    "upgrade_format",
+    "restore_column",
+    "create_reference",
+    "change_reference",
+    "drop_reference",
+)
+NOT_IN = {1: {"set_default"}, 2: {"set_default"}, 3: {"upgrade_format"}}
+"""What a format version has not, or is the end of."""
 
 
-def migration(names: frozenset[str]) -> str:
-    entry: dict[str, Any] = {"name": "db.trades"}
-    for name in sorted(names & KEYS.keys()):
-        entry |= KEYS[name]
-    merged: dict[str, dict[str, Any]] = {}
-    for name in sorted(names & COLUMNS.keys()):
-        if not ("drop" in names and name == "widen decimal"):
-            merged.setdefault(COLUMNS[name]["name"], {}).update(COLUMNS[name])
-    if merged:
-        entry["columns"] = list(merged.values())
-    return to_yaml({"allow": ["destructive", "incompatible"], "tables": [entry]})
+SOAKS = "SOAK_EXAMPLES" in os.environ
+EXAMPLES = int(os.environ.get("SOAK_EXAMPLES", "1"))
+"""Migrations of about ten tables, for each group of kinds and format version; `make soak` asks for more."""
 
 
-def rows(shop: Shop) -> list[tuple[Any, ...]]:
-    return shop.sql(
-        "SELECT id, symbol, CAST(price AS string), venue, at FROM @.trades WHERE id < 3 ORDER BY id"
-    )
+def test_every_kind_has_its_table() -> None:
+    kinds = {k.kind for k in KINDS}
+    assert {*OF_COLUMNS, *OF_LAYOUTS, *OF_TABLES} == kinds
+    assert kinds == {*EDITS, "create_table", "adopt_table", "rename_table", "drop_table"}
 
 
+@pytest.mark.parametrize("kinds", [OF_COLUMNS, OF_LAYOUTS, OF_TABLES], ids=["columns", "layouts", "tables"])
 @pytest.mark.parametrize("format_version", [1, 2, 3])
 @settings(
-    max_examples=3,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=EXAMPLES,
+    derandomize=not SOAKS,
+    # To make a failing example smaller takes as long as it took to find it, many times over.
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
 )
-@given(
-    names=st.frozensets(st.sampled_from(sorted({*COLUMNS, *KEYS})), min_size=2, max_size=6),
-    write=st.booleans(),
-    theirs=st.booleans(),
-)
+@given(data=st.data())
 def test_what_is_taken_back_is_as_it_was(
-    spark: SparkSession, format_version: int, names: frozenset[str], write: bool, theirs: bool
+    spark: SparkSession, format_version: int, kinds: tuple[str, ...], data: st.DataObject
 ) -> None:
+    here = tuple(k for k in kinds if k not in NOT_IN[format_version])
     with tempfile.TemporaryDirectory() as folder:
-        shop = Shop(Path(folder), spark, format_version)
-        shop.insert(f"{ROW_1}, {ROW_2}")
-        before, columns = rows(shop), shop.columns()
-        types = dict(shop.spark.table(f"{shop.catalog}.db.trades").dtypes)
-        shop.apply("0002", migration(names))
-        if write:
-            shop.insert("(7, 'X', TIMESTAMP '2026-01-09 10:00:00')", "id, venue, at")
-        if theirs:
-            shop.sql("ALTER TABLE @.trades ADD COLUMN theirs string")
-        planned = shop.project.plan_rollback(spark=shop.spark)
-        # A file was added under the wider type: refused before anything is touched.
-        assert planned.ready == (not (write and "widen" in names))
-        assert shop.rollback(options=Options(partial=not planned.ready)) == ("0002",)
-        assert rows(shop) == before
-        kept = [c for c in shop.columns() if not c.startswith("theirs")]
-        assert kept == columns
-        assert any(c.startswith("theirs") for c in shop.columns()) == theirs
-        now = dict(shop.spark.table(f"{shop.catalog}.db.trades").dtypes)
-        stuck = set() if planned.ready else {"id"}
-        assert {n: t for n, t in now.items() if n not in {"theirs", *stuck}} == {
-            n: t for n, t in types.items() if n not in stuck
-        }
-        assert shop.sql("SELECT count(*) FROM @.trades") == [(3 if write else 2,)]
-        shop.insert("(8, 'ZZ', 1.00, 'Z', TIMESTAMP '2026-02-01 10:00:00')")
-        assert shop.sql("SELECT symbol, venue FROM @.trades WHERE id = 8") == [("ZZ", "Z")]
+        world = UndoWorld(Path(folder), spark)
+        courses = data.draw(starts(here, format_version))
+        make(world, courses)
+        prelude(data.draw, world, courses)
+        plans = {p.declared: p for p in migrate(data.draw, world, courses)}
+        for c in courses:
+            assert c.kind in {p.change.kind for p in planned_changes(plans[c.name_after])}, c
+        meanwhile(world, courses)
+        _take_back(world, courses, {c.name: promised(plans[c.name_after]) for c in courses})
+        _redo(world, courses)
+
+
+def _take_back(world: UndoWorld, courses: list[Course], promises: dict[Any, Reversible]) -> None:
+    verdicts = {c.name: judge(c) for c in courses}
+    stuck = {name: v.stuck for name, v in verdicts.items() if v.stuck}
+    doubtful = any(v.doubtful for v in verdicts.values())
+    planned = world.project.plan_rollback(spark=world.spark)
+    told = [d.message for d in planned.diagnostics], [c for m in planned.plan.migrations for c in m.conflicts]
+    if stuck:
+        assert not planned.ready, stuck
+    elif not doubtful:
+        assert planned.ready, told
+    if not planned.ready:
+        there = world.locations()
+        with pytest.raises((Mistakes, ConflictError)):
+            world.project.rollback(spark=world.spark)
+        assert world.locations() == there, "refused before anything is touched"
+    options = Options(partial=not planned.ready)
+    assert world.project.rollback(options=options, spark=world.spark).rolled_back == ("0003",)
+    assert world.project.plan().is_empty
+    declared = world.declared()
+    for c in courses:
+        if c.before is None:
+            assert c.name not in declared
+            assert world.engine.table(c.name) is None
+            continue
+        _is_as_before(world, c, verdicts[c.name].may_stay)
+        assert list(lost_rows(world, c, c.name)) == []
+
+
+def _is_as_before(world: UndoWorld, c: Course, may_stay: frozenset[Any]) -> None:
+    assert c.before is not None
+    now, expected = facts(world.actual(c.name)), {**facts(c.before), **c.added}
+    left = {} if c.after is None else facts(c.after)
+    for key in now.keys() | expected.keys():
+        if key in may_stay:
+            assert now.get(key) in (expected.get(key), left.get(key), *_eased(key)), (str(c.name), key)
+        else:
+            assert now.get(key) == expected.get(key), (str(c.name), key)
+
+
+def _eased(key: Any) -> tuple[Any, ...]:
+    """What else a fact may be: a column that came back where rows were written without it is optional."""
+    return (False,) if key[-1] == "required" else ()
+
+
+def _redo(world: UndoWorld, courses: list[Course]) -> None:
+    for c in courses:
+        give_way(world, c)
+        if c.before is not None and c.has_rows:
+            write(world, c, c.name, *LATER)
+            assert list(lost_rows(world, c, c.name)) == []
+    world.project.apply(world.project.plan(redo="0003"), spark=world.spark)
+    for c in courses:
+        if c.after is not None:
+            now, expected = facts(world.actual(c.name_after)), {**facts(c.after), **c.added}
+            assert _with_new_heads(c, now) == _with_new_heads(c, expected), str(c.name)
+            assert list(lost_rows(world, c, c.name_after)) == []
+
+
+def _with_new_heads(c: Course, found: dict[Any, Any]) -> dict[Any, Any]:
+    """The facts, but for the snapshots of references that the migration makes: the current one, each time."""
+    known = {} if c.before is None else facts(c.before)
+    return {k: (v[0], v[2]) if k[0] == "ref" and k not in known else v for k, v in found.items()}

@@ -1,0 +1,127 @@
+"""A project on a catalog of its own, whose random tables are written to, and changed, by others as well."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icemigrate import Project
+from icemigrate.app.opening import open_project
+from icemigrate.app.spark import open_engine
+from icemigrate.app.world import opened
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema, index
+from icemigrate.model.table import Table
+from icemigrate.model.types import is_nested
+from icemigrate.project import choose_environment
+from icemigrate.sql.names import table_sql
+from tests.random_rows import Row, read_row, write_row
+from tests.random_tables import KEY
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_numbers = count(1)
+OURS = "icemigrate-"
+
+
+class UndoWorld:
+    """The project, its catalog, and what anybody can do there."""
+
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        self.folder = folder
+        self.catalog = f"undo{next(_numbers)}"
+        (folder / "migrations").mkdir()
+        (folder / "icemigrate.yaml").write_text(
+            f"project: undo\nenvironments:\n  local: {{catalog: {{type: sqlite, name: {self.catalog}}}}}\n"
+            "default_environment: local\n",
+            encoding="utf-8",
+        )
+        self.project = Project(folder)
+        self._opened = open_project(folder)
+        self.engine = open_engine(choose_environment(self._opened, None, {}), spark)
+        self.spark = self.engine.session
+
+    def file(self, version: str, text: str) -> None:
+        """Put a migration file down."""
+        (self.folder / "migrations" / f"{version}_m.yaml").write_text(text, encoding="utf-8")
+
+    def declared(self) -> dict[TableName, Table]:
+        """The tables as the history has them."""
+        with opened(self._opened, None) as world:
+            return dict(world.history().state.tables)
+
+    def actual(self, name: TableName) -> Table:
+        """A table of the catalog, which must be there."""
+        found = self.engine.table(name)
+        assert found is not None, f"{name} is gone"
+        return found
+
+    def locations(self) -> dict[str, str]:
+        """The metadata file of every table there is, the history's too: another one after every commit."""
+        (database,) = (self.folder / ".icemigrate").rglob("*.db")
+        with closing(sqlite3.connect(database)) as rows:
+            found = rows.execute(
+                "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables"
+            )
+            return dict(found.fetchall())
+
+    def sql(self, text: str, table: TableName) -> None:
+        """What somebody says of a table, which stands as ``@`` in it."""
+        self.spark.sql(text.replace("@", table_sql(self.catalog, table)))
+
+    def write(self, name: TableName, *numbers: int) -> Schema:
+        """Write rows of these numbers; gives the schema that they were written under."""
+        schema = self.actual(name).schema
+        full = table_sql(self.catalog, name)
+        target = self.spark.table(full)
+        rows = [write_row(schema, n) for n in numbers]
+        self.spark.createDataFrame(rows, target.schema).writeTo(full).append()
+        return schema
+
+    def rows(self, name: TableName) -> dict[int, Row]:
+        """All rows by their number, as Spark reads them."""
+        schema = self.actual(name).schema
+        found = self.spark.table(table_sql(self.catalog, name)).collect()
+        rows = [read_row(schema, tuple(r)) for r in found]
+        out = {r[KEY]: r for r in rows}
+        assert len(out) == len(rows), f"rows of {name} are there twice"
+        return out
+
+    def rows_by_pyiceberg(self, name: TableName) -> dict[int, Row]:
+        """The same, as PyIceberg reads them."""
+        from pyiceberg.table import StaticTable
+
+        location = self.locations()[f"{'.'.join(name.namespace)}.{name.name}"]
+        table = StaticTable.from_metadata(location)
+        schema = self.actual(name).schema
+        found = table.scan().to_arrow().to_pylist()
+        return {r[KEY]: r for r in (read_row(schema, tuple(row.values())) for row in found)}
+
+
+def facts(table: Table) -> dict[Any, Any]:
+    """What a migration can speak of, by field id; what the server and the history put there left out."""
+    out: dict[Any, Any] = {}
+    for i, entry in index(table.schema).items():
+        f = entry.field
+        out |= {
+            (i, "path"): entry.path,
+            (i, "type"): type(f.type).__name__ if is_nested(f.type) else f.type,
+            (i, "required"): f.required,
+            (i, "doc"): f.doc,
+            (i, "defaults"): (f.initial_default, f.write_default),
+        }
+    out |= {("part", f.source_ids, str(f.transform), f.name): True for f in table.spec.live}
+    out["identifier"] = table.schema.identifier_ids
+    out["order"] = table.sort_order.fields
+    out["format"] = table.format_version
+    out |= {("property", k): v for k, v in table.properties.items()}
+    out |= {
+        ("ref", n): (r.kind, r.snapshot_id, r.max_ref_age_ms)
+        for n, r in table.refs.items()
+        if n != "main" and not n.startswith(OURS)
+    }
+    return out
