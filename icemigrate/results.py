@@ -93,6 +93,7 @@ class TableStatus:
     :param exists: whether the catalog has it.
     :param pending: versions of pending migrations that mention it.
     :param ours: whether a migration of this project made it, be it one that was interrupted.
+    :param note: where another table has the name: which, and what to do; ``None`` elsewhere.
     """
 
     table: str
@@ -101,6 +102,7 @@ class TableStatus:
     exists: bool
     pending: tuple[str, ...] = ()
     ours: bool = False
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from icemigrate.history.intent import Intent
 from icemigrate.history.log import Entry, Log, broken_off, unpack
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan
 from icemigrate.plan_table import CREATED_BY_PROPERTY
 from icemigrate.project import Project
@@ -116,7 +118,7 @@ def status(project: Project, environment: str | None = None) -> Status:
             catalog=world.catalog.identity,
             version=applied[-1] if applied else None,
             migrations=stands.migrations,
-            tables=_tables(world, trails, known.state.tables),
+            tables=_tables(world, trails, known.state),
             lock=lock_status(known),
         )
 
@@ -157,16 +159,17 @@ def _trails(plans: Iterable[MigrationPlan], stands: Standing) -> dict[TableName,
     return trails
 
 
-def _tables(
-    world: Opened, trails: Mapping[TableName, _Trail], recorded: Iterable[TableName]
-) -> tuple[TableStatus, ...]:
-    names = sorted({*trails, *recorded})
+def _tables(world: Opened, trails: Mapping[TableName, _Trail], state: State) -> tuple[TableStatus, ...]:
+    """Every table that is declared, and others that stand under a name that one of them had."""
+    names = sorted({*trails, *state.tables, *state.former})
     there = world.catalog.load([world.names.table(n) for n in names])
     rows = []
     for name in names:
         physical = world.names.table(name)
+        found, is_known = there[physical], name in trails or name in state.tables
+        if found is None and not is_known:
+            continue
         trail = trails.get(name, _Trail())
-        found = there[physical]
         maker = "" if found is None else found.properties.get(CREATED_BY_PROPERTY, "")
         rows.append(
             TableStatus(
@@ -176,6 +179,25 @@ def _tables(
                 exists=found is not None,
                 pending=tuple(trail.pending),
                 ours=trail.applied is not None or maker.rpartition("/")[0] == world.project.name,
+                note=_stranger(state.tables.get(name), found) if is_known else _UNDER_AN_OLD_NAME,
             )
         )
     return tuple(rows)
+
+
+_UNDER_AN_OLD_NAME = (
+    "it has a name that a table of this project had: `rollback` cannot give that one its name back before "
+    "this one is moved away"
+)
+
+
+def _stranger(declared: Table | None, found: Table | None) -> str | None:
+    """What is to be said where the catalog's table is another one than the history means."""
+    if declared is None or found is None or None in (declared.uuid, found.uuid):
+        return None
+    if declared.uuid == found.uuid:
+        return None
+    return (
+        f"it is another table (uuid {found.uuid}) than the history means (uuid {declared.uuid}): somebody "
+        "dropped or renamed that one. Move this one away, and rename or register that one back"
+    )

@@ -52,6 +52,7 @@ def status_text(status: Status, style: Style) -> str:
         ("table", "at", "catalog", "pending"),
         style,
     )
+    lines += [f"{words.one_line(t.name)}: {words.one_line(t.note)}." for t in status.tables if t.note]
     if status.lock is not None:
         lines += ["", style.changed(f"The lock is held by {words.one_line(status.lock.words)}.")]
     lines += ["", style.bold(_status_line(status))]
@@ -69,7 +70,7 @@ def _presence(table: TableStatus, style: Style) -> str:
     if not table.exists:
         return style.bad("missing") if expected else "not yet"
     if expected:
-        return "there"
+        return style.bad("another table") if table.note else "there"
     return style.changed("there, half made" if table.ours else "there, not ours")
 
 

@@ -1,0 +1,64 @@
+"""What ``status`` says where somebody else's table stands under a name of ours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from icemigrate.app.opening import open_project
+from icemigrate.app.reporting import status
+from icemigrate.model.names import TableName
+from icemigrate.render.formats import render
+from icemigrate.results import TableStatus
+from tests.embedded import Embedded
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "status.schema.json").read_text("utf-8"))
+THEIRS = "11111111-2222-3333-4444-555555555555"
+T, U = TableName.parse("db.t"), TableName.parse("db.u")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Embedded:
+    (tmp_path / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
+    made = Embedded(tmp_path)
+    made.write("0001_make.yaml", "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n")
+    made.apply()
+    made.write("0002_rename.yaml", "tables: [{name: db.u, renamed_from: db.t}]\n")
+    made.apply()
+    return made
+
+
+def tables(shop: Embedded) -> dict[str, TableStatus]:
+    found = status(open_project(shop.folder))
+    jsonschema.validate(json.loads(render(found, "json")), SCHEMA, format_checker=jsonschema.FormatChecker())
+    return {t.table: t for t in found.tables}
+
+
+def test_a_name_that_is_free_is_not_shown(shop: Embedded) -> None:
+    assert {name: t.note for name, t in tables(shop).items()} == {"db.u": None}
+
+
+def test_who_stands_under_an_old_name_is_shown(shop: Embedded) -> None:
+    shop.engine.tables[T] = replace(shop.engine.tables[U], name=T, uuid=THEIRS, properties={})
+    shop.save()
+    theirs = tables(shop)["db.t"]
+    assert (theirs.version, theirs.exists, theirs.ours) == (None, True, False)
+    assert theirs.note is not None
+    assert "cannot give that one its name back before this one is moved away" in theirs.note
+    text = render(status(open_project(shop.folder)))
+    assert "db.t: it has a name that a table of this project had" in text
+    assert "there, not ours" in text
+
+
+def test_another_table_under_a_declared_name_is_shown(shop: Embedded) -> None:
+    ours = shop.engine.tables[U].uuid
+    shop.engine.tables[U] = replace(shop.engine.tables[U], uuid=THEIRS)
+    shop.save()
+    note = tables(shop)["db.u"].note
+    assert note is not None
+    assert note.startswith(f"it is another table (uuid {THEIRS}) than the history means (uuid {ours})")
+    assert "another table" in render(status(open_project(shop.folder)))
