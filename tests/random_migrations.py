@@ -9,22 +9,19 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, PartitionSpec
 from icemigrate.model.schema import Entry, Schema, index, siblings
 from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, fields_of, remove_by_id
 from icemigrate.model.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Ref, Table
-from icemigrate.model.types import Decimal, Field, List, Map, Primitive, Struct, Type, renumber
+from icemigrate.model.types import Decimal, Field, Map, Primitive, Struct, Type, renumber
 from tests.random_rows import may_hold_null
 from tests.random_tables import (
     KEY,
     NAMES,
     PROPERTIES,
-    UNSORTED,
     fields,
     orders,
     partition_field,
-    some_properties,
     specs,
     terms,
 )
@@ -434,11 +431,3 @@ def has_unique_names(schema: Schema) -> bool:
     """Whether every path names one field."""
     paths = [path for path, _ in schema.walk()]
     return len(set(paths)) == len(paths)
-
-
-def renamed(table: Table, name: str) -> Table:
-    """The table under another name."""
-    return replace(table, name=TableName.parse(name))
-
-
-__all__ = ["EDITS", "RARE", "UNSORTED", "List", "before_that", "migrations", "prepared", "some_properties"]

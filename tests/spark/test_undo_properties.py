@@ -122,6 +122,9 @@ def _take_back(world: UndoWorld, courses: list[Course], promises: dict[Any, Reve
     verdicts = {c.name: judge(c) for c in courses}
     stuck = {name: v.stuck for name, v in verdicts.items() if v.stuck}
     doubtful = any(v.doubtful for v in verdicts.values())
+    for name, keys in stuck.items():
+        ours = {k for k in keys if k == "format" or k[-1] in ("type", "required")}
+        assert not ours or promises[name] is not Reversible.YES, "it was promised without a condition"
     planned = world.project.plan_rollback(spark=world.spark)
     told = [d.message for d in planned.diagnostics], [c for m in planned.plan.migrations for c in m.conflicts]
     if stuck:
@@ -144,6 +147,8 @@ def _take_back(world: UndoWorld, courses: list[Course], promises: dict[Any, Reve
             continue
         _is_as_before(world, c, verdicts[c.name].may_stay)
         assert list(lost_rows(world, c, c.name)) == []
+        if c.before.format_version < 3:
+            assert list(lost_rows(world, c, c.name, by_pyiceberg=True)) == []
 
 
 def _is_as_before(world: UndoWorld, c: Course, may_stay: frozenset[Any]) -> None:
