@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Problem, Reversal, Statement
+from icemigrate.changes.base import Change, Pair, Problem, Reversal, Reversible, Statement
 from icemigrate.changes.reference_sql import (
     ReferenceChange,
     create_sql,
@@ -56,8 +56,10 @@ class CreateReference(ReferenceChange):
         return unsayable_problem(self.table, self.name, self.ref, before.snapshot is not None)
 
     def reversal(self, before: Table) -> Reversal:
-        """It is dropped."""
-        return reversible(f"undoing drops the {self.ref.kind} again")
+        """It is dropped, unless that would take rows away."""
+        if self.ref.kind == "branch":
+            return Reversal(Reversible.WHILE, "nobody has written to the branch since")
+        return reversible("undoing drops the tag again")
 
     def describe(self) -> str:
         """What is made."""

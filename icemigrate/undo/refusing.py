@@ -134,6 +134,23 @@ def _references(
                 f"{kind} `{name}` cannot come back: its snapshot has expired",
                 f"{kind} {name} being dropped",
             )
+    yield from _written(undo, before, after, there)
+
+
+def _written(undo: TableUndo, before: Table, after: Table, there: Table) -> Iterator[Refusal]:
+    """Branches that the migration made and somebody has written to: their rows would go with them."""
+    if undo.actual_after is None:
+        return  # cut short, so that nobody knows what they were made on
+    made = undo.actual_after.refs
+    for name in sorted((after.refs.keys() - before.refs.keys()) & made.keys() & there.refs.keys()):
+        if there.refs[name].kind == "branch" and there.refs[name].snapshot_id != made[name].snapshot_id:
+            yield Refusal(
+                ("reference", name),
+                "branch-written",
+                ("branches", name),
+                f"branch `{name}` cannot be dropped: it was written to since, and its rows would be lost",
+                f"branch {name}",
+            )
 
 
 def come_back_optional(undo: TableUndo, there: Table, evidence: Evidence | None) -> Iterator[int]:

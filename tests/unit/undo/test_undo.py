@@ -517,3 +517,27 @@ def test_a_table_of_ours_under_the_name_is_called_by_what_it_is(lake: Lake) -> N
     lake.apply("0003", "tables: [{name: db.t, columns: [{name: x, type: int}]}]")
     (problem,) = lake.undo("0002").migrations[0].problems
     assert "`db.t` is table `db.t`, which is declared" in problem.message
+
+
+def test_a_branch_that_others_wrote_to_stays(lake: Lake) -> None:
+    lake.write(7)
+    lake.apply("0002", "{tables: [{name: db.t, branches: {audit: {}}, properties: {k: x}}]}")
+
+    def written(table: Table) -> Table:
+        branch = replace(table.refs["audit"], snapshot_id=8)
+        return replace(table, refs={**table.refs, "audit": branch})
+
+    lake.by_hand(written)
+    (problem,) = lake.undo("0002").migrations[0].problems
+    assert (problem.rule, problem.subject) == ("branch-written", ("branches", "audit"))
+    lake.rollback("0002", options=Options(partial=True))
+    assert lake.table().refs["audit"].snapshot_id == 8
+    assert "k" not in lake.table().properties
+
+
+def test_a_branch_that_nobody_wrote_to_goes(lake: Lake) -> None:
+    lake.write(7)
+    lake.apply("0002", "{tables: [{name: db.t, branches: {audit: {}}}]}")
+    lake.write(8)
+    lake.rollback("0002")
+    assert "audit" not in lake.table().refs
