@@ -521,7 +521,7 @@ def test_a_table_of_ours_under_the_name_is_called_by_what_it_is(lake: Lake) -> N
 
 def test_a_branch_that_others_wrote_to_stays(lake: Lake) -> None:
     lake.write(7)
-    lake.apply("0002", "{tables: [{name: db.t, branches: {audit: {}}, properties: {k: x}}]}")
+    lake.apply("0002", "{tables: [{name: db.t, branches: {audit: {}}, properties: {new: x}}]}")
 
     def written(table: Table) -> Table:
         branch = replace(table.refs["audit"], snapshot_id=8)
@@ -532,7 +532,7 @@ def test_a_branch_that_others_wrote_to_stays(lake: Lake) -> None:
     assert (problem.rule, problem.subject) == ("branch-written", ("branches", "audit"))
     lake.rollback("0002", options=Options(partial=True))
     assert lake.table().refs["audit"].snapshot_id == 8
-    assert "k" not in lake.table().properties
+    assert "new" not in lake.table().properties
 
 
 def test_a_branch_that_nobody_wrote_to_goes(lake: Lake) -> None:
