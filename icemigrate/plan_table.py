@@ -204,7 +204,11 @@ def _out_of_the_trash(case: _Case, goal: Table, trashed: Table) -> Outcome:
     """The table that this very migration made before it was rolled back, rows and all."""
     rename = RenameTable(trashed.name, case.name)
     there = rename.apply(trashed)
-    nothing = replace(there, schema=Schema(), properties={}, refs={})
+    # What others made of its partitioning and order since is no part of what the migration changes.
+    made = case.wanted.made or there
+    nothing = replace(
+        there, schema=Schema(), properties={}, refs={}, spec=made.spec, sort_order=made.sort_order
+    )
     merged = merge(nothing, goal, there, case.wanted.positions, case.surroundings.overwrite)
     return _alter(
         case, there, merged, trashed.name, [Found(rename, trashed)], ["comes back out of the trash"]

@@ -66,6 +66,8 @@ class Wanted:
     :param formerly: the table's name in the state before; ``None`` where the migration is its first mention.
     :param positions: positions that the migration asserts, in the order of the file.
     :param adopt: a table that exists and is not known yet is taken in rather than refused.
+    :param made: the table as this very version had made it before it was rolled back; ``None`` where it
+        was not, or did not make it.
     """
 
     name: TableName
@@ -73,3 +75,4 @@ class Wanted:
     formerly: TableName | None
     positions: tuple[Position, ...] = ()
     adopt: bool = False
+    made: Table | None = None

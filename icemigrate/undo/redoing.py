@@ -23,11 +23,14 @@ def with_recorded_ids(wanted: Wanted, record: UndoRecord, base: Table | None) ->
     """What a redo wants, its new fields under the ids of the undo record where these fit.
 
     :param base: the table as declared before the redo; ``None`` at a first mention, whose ids are the
-        catalog's (a table that comes back out of the trash has them still).
+        catalog's: a table that comes back out of the trash has them still, and what it was made as says
+        what others have changed of it since.
     """
     undo = next((u for u in record.tables if u.declared_after == wanted.name), None)
-    if wanted.table is None or base is None or undo is None or undo.after is None:
+    if wanted.table is None or undo is None or undo.after is None:
         return wanted
+    if base is None:
+        return replace(wanted, made=undo.after)
     free = {f.id for _, f in undo.after.schema.walk()} - set(index(base.schema))
     ids = dict(_matching(wanted.table, undo.after, free))
     positions = tuple(

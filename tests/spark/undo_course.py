@@ -79,15 +79,13 @@ def starts(draw: st.DrawFn, kinds: tuple[str, ...], format_version: int) -> list
     for at, kind in enumerate(kinds):
         start = draw(prepared(draw(lake_tables(f"db.t{at}", format_version)), kind))
         references = kind.endswith("_reference")
-        # A table that comes back out of the trash is partitioned as its file says.
-        others = _OTHERS if kind != "create_table" else _OTHERS[:-1]
         courses.append(
             Course(
                 kind,
                 start,
                 has_rows=references or draw(st.integers(0, 4)) > 0,
                 writes=draw(st.booleans()),
-                theirs=draw(st.frozensets(st.sampled_from(others))),
+                theirs=draw(st.frozensets(st.sampled_from(_OTHERS))),
             )
         )
     return courses

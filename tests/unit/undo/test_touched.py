@@ -6,7 +6,10 @@ import pytest
 
 from icemigrate.merge import shared, touched
 from icemigrate.model.names import TableName
+from icemigrate.model.partitioning import Transform
+from icemigrate.model.spec_update import add_partition_field
 from icemigrate.model.table import Table
+from icemigrate.plan_table import Surroundings, plan_table
 from icemigrate.undo import blockers, with_recorded_ids
 from tests.folding import fold_text
 from tests.undoing import Lake, columns
@@ -130,3 +133,21 @@ def test_a_redo_gives_a_column_its_id_back_where_its_type_reads_what_was_written
     redone = with_recorded_ids(wanted, lake.record("0002"), base)
     assert redone.table is not None
     assert columns(redone.table) == ids
+
+
+@pytest.mark.parametrize(("spec", "kept"), [("[]", ["theirs"]), ("[a]", ["a", "theirs"])])
+def test_what_others_partition_a_table_by_stays_when_it_comes_out_of_the_trash(
+    spec: str, kept: list[str]
+) -> None:
+    text = CREATE + f"        partition_by: {spec}\n"
+    lake = Lake()
+    lake.apply("0001", text)
+    lake.by_hand(lambda t: add_partition_field(t, 2, Transform("bucket", 7), "theirs"))
+    lake.rollback("0001")
+    (wanted,) = fold_text(text, lake.state).wanted
+    redone = with_recorded_ids(wanted, lake.record("0001"), None)
+    around = Surroundings("market", "local")
+    planned = plan_table(redone, None, lake.engine.tables, "0001", frozenset(), around)
+    assert planned.plan.conflicts == ()
+    assert planned.after is not None
+    assert [f.name for f in planned.after.spec.live] == kept
