@@ -171,9 +171,12 @@ class _Run:
         started_at, clock = datetime.now(timezone.utc), time.monotonic()
         if migration.squash is not None and migration.squash.versions:
             return self._supersede(migration, migration.squash, started_at)
+        # What an earlier run has done of it is part of it, also on tables that this run does not come to.
+        version = Version.parse(migration.version)
+        resumed = any(i.version == version for i in self.held.history().intents)
         undo, metadata = intended(migration, self.engine, self.state)
         intent = Intent(
-            version=Version.parse(migration.version),
+            version=version,
             direction=migration.direction,
             started_at=started_at,
             user=self.by.user,
@@ -199,7 +202,7 @@ class _Run:
             raise Interrupted(work.report(), Stopped("you asked to stop at once")) from error
         except IcemigrateError as cause:
             recovery = Recovery(self.engine, self.ways.unmarked, self.held, self.inverse, self.on_event)
-            begun = [p.declared in work.begun for p in migration.tables]
+            begun = [resumed or p.declared in work.begun for p in migration.tables]
             raise recovery.recover(
                 replace(migration, tables=tuple(compress(migration.tables, begun))),
                 replace(undo, tables=tuple(compress(undo.tables, begun))),

@@ -13,7 +13,15 @@ import pytest
 from icemigrate.app.undoing import state_after
 from icemigrate.engine.recording import RecordingEngine
 from icemigrate.errors import ConflictError, EngineError, ExitCode, LockHeld, LockLost, Stopped, Terminated
-from icemigrate.events import Event, LockAwaited, LockTakenOver, StatementStarted, UndoFinished, UndoStarted
+from icemigrate.events import (
+    Event,
+    LockAwaited,
+    LockTakenOver,
+    MigrationStarted,
+    StatementStarted,
+    UndoFinished,
+    UndoStarted,
+)
 from icemigrate.executor import Failed, Interrupted, Inverse, Operator, Undone, apply
 from icemigrate.executor.signals import Stop, heard
 from icemigrate.history.journal import Journal
@@ -224,6 +232,19 @@ def test_a_run_that_goes_on_and_fails_undoes_both(half_done: World) -> None:
         half_done.run(half_done.plan(v0002=CHANGE))
     assert half_done.standings == {"0001": "applied"}
     assert list(half_done.history.undo) == ["0001"]
+    for name in NAMES:
+        table = half_done.engine.tables[name]
+        assert (table.schema.find(("more",)), table.properties.get("k")) == (None, None)
+
+
+def test_a_run_that_goes_on_and_stops_before_it_begins_undoes_what_the_first_did(half_done: World) -> None:
+    def stop_at_once(event: Event) -> None:
+        if isinstance(event, MigrationStarted):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Undone):
+        half_done.run(half_done.plan(v0002=CHANGE), stop_at_once)
+    assert half_done.standings == {"0001": "applied"}
     for name in NAMES:
         table = half_done.engine.tables[name]
         assert (table.schema.find(("more",)), table.properties.get("k")) == (None, None)
