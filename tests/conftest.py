@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,17 @@ settings.load_profile("ci" if os.environ.get("CI") else "house")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The quick tests first: a mistake there should not wait for Spark's start."""
     items.sort(key=lambda item: max((_SLOW.index(p) + 1 for p in item.path.parts if p in _SLOW), default=0))
+
+
+@pytest.fixture(autouse=True)
+def _no_spark(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A JVM that a quick test started would serve all others, with its own class path and heap."""
+    yield
+    context = sys.modules.get("pyspark.core.context")
+    is_quick = not any(part in _SLOW for part in request.path.parts)
+    if is_quick and context is not None and context.SparkContext._active_spark_context is not None:
+        end_jvm()
+        pytest.fail("it starts Spark, and so belongs into tests/spark")
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Hundreds of sessions live in one JVM, more than any command opens.
-_HEAP = "2g"
+_HEAP = "3g"
 
 
 def start_jvm(root: Path) -> SparkSession:

@@ -70,7 +70,7 @@ def test_what_a_later_version_renamed_or_calls_by_its_new_name_keeps_it(
 
 def test_what_builds_on_a_held_version_is_redone_after_it(shop: Embedded) -> None:
     write(shop, "0002", "name: db.t, renames: {a: c}")
-    write(shop, "0003", "name: db.t, columns: [{name: c, type: long}]")
+    write(shop, "0003", "name: db.t, columns: [{name: c, type: int, description: x}]")
     write(shop, "0004", "name: db.t, properties: {k: v}")
     shop.apply()
     rollback(shop, to="1")
