@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,14 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         own = name.startswith("ICEMIGRATE_") and name not in (JARS_VARIABLE, archive.VARIABLE)
         if own or name in ("NO_COLOR", "FORCE_COLOR"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _let_go(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What Python has not collected yet, the JVM must keep: a module's sessions end with it."""
+    yield
+    if any(part in _SLOW for part in request.path.parts):
+        gc.collect()
 
 
 @pytest.fixture(scope="session")
