@@ -51,6 +51,11 @@ class IcemigrateError(Exception):
         self.hint = hint
 
 
+def why(error: OSError) -> str:
+    """What the system says of a file, a folder or a program, to stand within a sentence."""
+    return (error.strerror or type(error).__name__).lower()
+
+
 class UsageError(IcemigrateError):
     """The command or the Python API was called wrongly."""
 

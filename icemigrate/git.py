@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from icemigrate.errors import GitError
+from icemigrate.errors import GitError, why
 
 _OF_A_HOOK = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
 """What Git sets for its hooks: paths that hold for the hook's own folder, not for the one we ask about."""
@@ -123,7 +123,6 @@ def _git(folder: Path, *arguments: str, given: bytes = b"") -> subprocess.Comple
     except FileNotFoundError as error:
         raise GitError("there is no `git` on the path", "install it, or compare with nothing") from error
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise GitError(f"`git` cannot be run: {why}") from error
+        raise GitError(f"`git` cannot be run: {why(error)}") from error
     except subprocess.TimeoutExpired as error:
         raise GitError(f"`git {arguments[0]}` did not answer within {_TIMEOUT} seconds") from error

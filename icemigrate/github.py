@@ -15,7 +15,7 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from icemigrate.errors import CodeHostError
+from icemigrate.errors import CodeHostError, why
 
 _TIMEOUT_S = 30
 _VERSION = "2022-11-28"
@@ -103,8 +103,8 @@ class PullRequest:
         except HTTPError as error:
             raise _refusal(error, method, url) from error
         except (URLError, HTTPException, OSError) as error:
-            why = error.reason if isinstance(error, URLError) else error
-            raise CodeHostError(f"`{self.api}` does not answer: {why}") from error
+            reason = error.reason if isinstance(error, URLError) else error
+            raise CodeHostError(f"`{self.api}` does not answer: {reason}") from error
         except ValueError as error:
             raise CodeHostError(f"`{self.api}` answers with something that is no JSON") from error
 
@@ -138,8 +138,9 @@ def _event(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise CodeHostError(f"`{path}`, which `GITHUB_EVENT_PATH` names, cannot be read: {why}") from error
+        raise CodeHostError(
+            f"`{path}`, which `GITHUB_EVENT_PATH` names, cannot be read: {why(error)}"
+        ) from error
     except ValueError as error:
         raise CodeHostError(f"`{path}`, which `GITHUB_EVENT_PATH` names, is no JSON") from error
 

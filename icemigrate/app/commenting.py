@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from icemigrate.errors import IcemigrateError, UsageError
+from icemigrate.errors import IcemigrateError, UsageError, why
 from icemigrate.github import Comment, PullRequest, pull_request_of
 from icemigrate.render.markdown import LIMIT, cut, size
 
@@ -70,7 +70,6 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip() + "\n"
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise IcemigrateError(f"`{path}` cannot be read: {why}") from error
+        raise IcemigrateError(f"`{path}` cannot be read: {why(error)}") from error
     except UnicodeDecodeError as error:
         raise IcemigrateError(f"`{path}` is no text in UTF-8") from error

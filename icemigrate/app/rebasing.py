@@ -19,7 +19,7 @@ from icemigrate.declare.scaffold import renumbered
 from icemigrate.declare.source import shown_path
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic
-from icemigrate.errors import IcemigrateError, UsageError
+from icemigrate.errors import IcemigrateError, UsageError, why
 from icemigrate.history.properties import History
 from icemigrate.project import Project
 from icemigrate.results import RebaseResult, Renamed, errors_of
@@ -171,5 +171,4 @@ def _move(folder: Path, old: str, new: str) -> None:
         (folder / new).hardlink_to(folder / old)
         (folder / old).unlink()
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise IcemigrateError(f"`{old}` cannot be renamed to `{new}`: {why}") from error
+        raise IcemigrateError(f"`{old}` cannot be renamed to `{new}`: {why(error)}") from error

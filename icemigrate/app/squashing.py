@@ -20,7 +20,7 @@ from icemigrate.declare.scaffold import write_new
 from icemigrate.declare.source import Source, shown_path
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic
-from icemigrate.errors import IcemigrateError, UsageError
+from icemigrate.errors import IcemigrateError, UsageError, why
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.project.values import Project
@@ -182,7 +182,7 @@ def _remove(path: Path) -> None:
     try:
         path.unlink()
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
         raise IcemigrateError(
-            f"`{path}` cannot be removed: {why}", "the squash is written; remove the files that it replaces"
+            f"`{path}` cannot be removed: {why(error)}",
+            "the squash is written; remove the files that it replaces",
         ) from error

@@ -16,7 +16,7 @@ from icemigrate.declare.reading import Read, read_migration
 from icemigrate.declare.source import decode, read_bytes, shown_path
 from icemigrate.declare.version import MAX_DIGITS, Version
 from icemigrate.diagnostics import Diagnostic, Place, Severity, sort_key
-from icemigrate.errors import IcemigrateError
+from icemigrate.errors import IcemigrateError, why
 
 _NAME = re.compile(r"([0-9]+)_([^/]+)\.(yaml|yml)", re.DOTALL)
 _EXTENSIONS = frozenset({".yaml", ".yml"})
@@ -167,8 +167,7 @@ def list_migrations(folder: Path) -> Listing:
         hint = "`icemigrate init` makes one, or name another under `migrations` in the project file"
         raise IcemigrateError(f"the migrations folder `{shown}` does not exist", hint) from error
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise IcemigrateError(f"the migrations folder `{shown}` cannot be read: {why}") from error
+        raise IcemigrateError(f"the migrations folder `{shown}` cannot be read: {why(error)}") from error
     files: list[FoundFile] = []
     diagnostics: list[Diagnostic] = []
     for name in names:

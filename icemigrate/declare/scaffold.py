@@ -11,7 +11,7 @@ from pathlib import Path
 from icemigrate.declare.nodes import plain_value
 from icemigrate.declare.schema import schema_text
 from icemigrate.declare.version import Version
-from icemigrate.errors import IcemigrateError, UsageError
+from icemigrate.errors import IcemigrateError, UsageError, why
 
 _WIDTH = 4
 _TIMESTAMP_DIGITS = 14
@@ -188,6 +188,5 @@ def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
             with path.open("x", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
         except OSError as error:
-            why = (error.strerror or type(error).__name__).lower()
-            raise IcemigrateError(f"`{path}` cannot be written: {why}") from error
+            raise IcemigrateError(f"`{path}` cannot be written: {why(error)}") from error
     return tuple(paths)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from icemigrate.diagnostics import Diagnostic, Place
+from icemigrate.errors import why
 
 SIZE_LIMIT = 4 * 1024 * 1024
 """Bytes. A migration is read by people; a larger file is a data file that went astray."""
@@ -76,8 +77,7 @@ def read_bytes(path: Path, shown: str) -> bytes | Diagnostic:
         with path.open("rb") as stream:
             return stream.read(SIZE_LIMIT + 1)
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        return Diagnostic("unreadable-file", f"the file cannot be read: {why}", Place(shown))
+        return Diagnostic("unreadable-file", f"the file cannot be read: {why(error)}", Place(shown))
 
 
 def decode(data: bytes, shown: str) -> Source | Diagnostic:
