@@ -142,6 +142,40 @@ def test_what_is_no_file_is_written_to_as_it_is(project: Embedded) -> None:
     assert pipe.is_fifo()
 
 
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "log"])
+@pytest.mark.parametrize("mode", ["a", "w"])
+def test_what_stands_in_the_file_that_standard_output_goes_to_stays(
+    project: Embedded, name: str, mode: str
+) -> None:
+    log = project.folder / "log"
+    log.write_text("earlier\n")
+    code = (
+        "import sys; from icemigrate.cli import main; print('before'); "
+        "code = main(sys.argv[1:]); print('after'); sys.exit(code)"
+    )
+    with log.open(mode) as stream:
+        arguments = [sys.executable, "-c", code, "check", "--format", f"json={name}"]
+        assert subprocess.run(arguments, stdout=stream, check=False).returncode == ExitCode.FINDINGS
+    lines = log.read_text().splitlines()
+    if mode == "a":
+        assert lines.pop(0) == "earlier"
+    assert (lines[0], lines[-1]) == ("before", "after")
+    assert json.loads("".join(lines[1:-1]))["ok"] is False
+
+
+def test_a_descriptor_that_a_script_opened_is_written_to(project: Embedded) -> None:
+    code = "import sys; from icemigrate.cli import main; sys.exit(main(sys.argv[1:]))"
+    with (project.folder / "log").open("w") as stream:
+        stream.write("earlier\n")
+        stream.flush()
+        number = stream.fileno()
+        arguments = [sys.executable, "-c", code, "check", "--format", f"json=/dev/fd/{number}"]
+        subprocess.run(arguments, pass_fds=[number], check=False)
+    first, rest = (project.folder / "log").read_text().split("\n", 1)
+    assert first == "earlier"
+    assert json.loads(rest)["ok"] is False
+
+
 def test_mistakes_of_the_project_file_reach_every_output(
     project: Embedded, capsys: pytest.CaptureFixture[str]
 ) -> None:
