@@ -70,12 +70,17 @@ def _compared(
     from icemigrate.app.reviewing import reviewed
 
     try:
-        return reviewed(project, base, loaded, found, lambda *given: _judge(*given).diagnostics), base.ref
+        return reviewed(project, base, loaded, found, _judge_with_lock), base.ref
     except GitError as error:
         if base.is_named:
             raise
         message = f"all files are told of, not only those of this change: {error.message}"
         return (*found, Diagnostic("no-git-base", message, None, error.hint, Severity.WARNING)), None
+
+
+def _judge_with_lock(project: Project, loaded: Loaded) -> tuple[Diagnostic, ...]:
+    """What is found in files, and what the lock file on disk says of them."""
+    return (*_judge(project, loaded).diagnostics, *lock_findings(project, loaded))
 
 
 def _judge(project: Project, loaded: Loaded) -> Rehearsed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from icemigrate.app.saving import write_whole
 from icemigrate.declare.files import Listing, Loaded, list_migrations, load_one
 from icemigrate.declare.lock_file import (
     FILE_NAME,
@@ -20,7 +21,7 @@ from icemigrate.declare.lock_file import (
 from icemigrate.declare.source import read_source, shown_path
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic, Place, Severity
-from icemigrate.errors import IcemigrateError
+from icemigrate.errors import IcemigrateError, why
 from icemigrate.project.values import Project
 
 
@@ -104,16 +105,13 @@ def _write(path: Path, lines: Sequence[tuple[Version, str]]) -> bool:
     """Write the file as a whole or not at all.
 
     :returns: whether it says something else now.
-    :raises IcemigrateError: it cannot be written.
+    :raises IcemigrateError: it cannot be read or written.
     """
-    content = lock_text(lines).encode()
-    beside = path.with_name(f".{path.name}.new")
+    text, shown = lock_text(lines), shown_path(path)
     try:
-        if path.exists() and path.read_bytes().replace(b"\r\n", b"\n") == content:
+        if path.is_file() and path.read_bytes().replace(b"\r\n", b"\n") == text.encode():
             return False
-        beside.write_bytes(content)
-        beside.replace(path)
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        raise IcemigrateError(f"`{shown_path(path)}` cannot be written: {why}") from error
+        raise IcemigrateError(f"`{shown}` cannot be read: {why(error)}") from error
+    write_whole(Path(shown), text)
     return True

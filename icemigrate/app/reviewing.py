@@ -16,6 +16,7 @@ from icemigrate.app.git_base import GitBase
 from icemigrate.app.git_files import Base, BaseFile, read_base
 from icemigrate.declare.checksum import short
 from icemigrate.declare.files import FoundFile, Loaded, list_migrations, load_one
+from icemigrate.declare.lock_file import FILE_NAME
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import covers
 from icemigrate.declare.source import shown_path
@@ -69,7 +70,7 @@ def _told(found: Iterable[Diagnostic], change: _Change, judge: Judge) -> Iterato
         if known is None:
             project = replace(change.project, lists=change.base.lists)
             known = frozenset(judge(project, change.base.loaded()))
-        if diagnostic not in known and place.file in change.names:
+        if diagnostic not in known and place.file in change.judged:
             # An old file that is wrong only now: the change is to blame.
             yield diagnostic
         elif diagnostic.severity is Severity.ERROR and not _RULE.fullmatch(diagnostic.code):
@@ -107,13 +108,14 @@ class _Change:
     """The files on disk beside those of the base.
 
     :ivar now: all files that are migrations by their name, those with a version that another has too.
+    :ivar judged: files, as shown, that are judged in the base too.
     """
 
     def __init__(self, project: Project, base: Base, loaded: Loaded) -> None:
         self.project, self.base = project, base
         listing = list_migrations(project.migrations_dir)
         self.now: tuple[FoundFile, ...] = (*listing.files, *listing.doubles)
-        self.names = {file.shown for file in self.now}
+        self.judged = {*(file.shown for file in self.now), shown_path(project.migrations_dir / FILE_NAME)}
         self._read = {file.path: file for file in loaded.migrations}
 
     @cached_property

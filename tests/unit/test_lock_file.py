@@ -248,3 +248,27 @@ def test_the_reference_project_has_one_that_is_fresh() -> None:
     root = Path(__file__).resolve().parents[2]
     assert (root / "migrations" / FILE_NAME).is_file()
     assert [d for d in check(open_project(root)).diagnostics if d.code.startswith("lock")] == []
+
+
+def test_what_a_change_does_to_the_lock_file_is_not_said_to_be_in_the_base(shop: GitProject) -> None:
+    shop.branch("work")
+    shop.path("0002_quotes.yaml").unlink()
+    assert shop.findings() == ["0002_quotes.yaml:1 deleted-migration", f"{FILE_NAME}:3 lock-stale"]
+
+
+def test_a_lock_file_that_is_stale_in_the_base_is_told_as_such(shop: GitProject) -> None:
+    shop.commit(_0003_venue=column("venue"))
+    shop.branch("work")
+    stale = shop.findings(None)
+    assert stale
+    assert shop.findings() == [f"!{one}" for one in stale]
+
+
+def test_a_lock_file_that_is_a_link_stays_one(shop: GitProject) -> None:
+    real = shop.folder / "real.lock"
+    shop.path(FILE_NAME).rename(real)
+    shop.path(FILE_NAME).symlink_to(real)
+    shop.write("0003_venue.yaml", column("venue"))
+    fix(shop)
+    assert shop.path(FILE_NAME).is_symlink()
+    assert locked(shop) == ["0001", "0002", "0003"]
