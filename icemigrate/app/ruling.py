@@ -112,7 +112,7 @@ def _after_ignores(
                 yield from told(WITHOUT_REASON, message, ignore.place, hint)
             elif (rule.id, ignore.line) in here:
                 ignored.add((rule.id, ignore.line))
-            elif not is_wrong:
+            elif not is_wrong and rule.id in levels:
                 message = f"{rule.id} finds nothing here to ignore"
                 hint = "take the comment out, or move it to the line of the finding or the one above"
                 yield from told(OF_NOTHING, message, ignore.place, hint)
