@@ -20,8 +20,12 @@ from icemigrate.errors import HistoryError
 from icemigrate.history.intent import Intent
 from icemigrate.history.record import Record
 
-KEPT = 1000
-"""How many entries the log keeps: some twenty kilobytes of the metadata file."""
+KEPT = 300
+"""How many entries the log keeps.
+
+They stand in every metadata file of the history.  Packed, 300 take 18 KB as they usually are, and up to 50 KB
+where every one has a message as long as messages may be.
+"""
 _WIDEST_MESSAGE = 200
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

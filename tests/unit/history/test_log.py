@@ -193,7 +193,7 @@ def test_the_log_stays_small_and_says_how_much_it_left_out() -> None:
     log = Log().with_entries(_entries(KEPT + 20))
     assert (len(log.entries), log.earlier) == (KEPT, 20)
     assert log.entries[0].version == Version.parse("0021")
-    assert len(pack(log)) < 50_000
+    assert len(pack(log)) < 20_000
     result = HistoryResult("p", "e", (), (HistoryEvent("applied", "1", "x", NOON, "ana", "ci", 1200),), 20)
     assert render(result).splitlines()[-1] == "20 earlier events: only the rows of the history tell of them."
 
