@@ -1,14 +1,18 @@
 """Comments that keep a rule from speaking: ``# icemigrate: ignore IM104 because …``.
 
 One behind a line is about that line, one that stands alone about the next line that is no comment.  YAML's
-comments are no part of what is parsed, so the lines of the text are looked at, where it has the word at all.
+comments are no part of what is parsed, so the lines of the text are looked at, where it has the word at all,
+and what stands within a text in quotes or in a block (``|``, ``>``) is left out.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+import yaml
 
 from icemigrate.declare.source import Source
 from icemigrate.diagnostics import Place
@@ -42,13 +46,30 @@ def read_ignores(source: Source) -> tuple[Ignore, ...]:
 
 def _read(source: Source) -> Iterator[Ignore]:
     lines = source.text.split("\n")
+    starts = source.line_starts()
+    texts: list[tuple[int, int]] | None = None
     for number, line in enumerate(lines, start=1):
         found = _COMMENT.search(line) if _MARK in line else None
         if found is None:
             continue
+        if texts is None:
+            texts = list(_texts(source.text))
+        at = starts[number - 1] + found.start()
+        # The last text that begins before it is the only one that it can stand in.
+        before = bisect_right(texts, (at, 0)) - 1
+        if before >= 0 and at < texts[before][1]:
+            continue
         about = number if line[: found.start()].strip() else _next(lines, number)
         rules, reason = _said(found[1])
         yield Ignore(rules, reason, about, Place(source.path, number, found.start() + 1))
+
+
+def _texts(text: str) -> Iterator[tuple[int, int]]:
+    """Where texts in quotes and in blocks begin and end; behind the head of a block may stand a comment."""
+    for token in yaml.scan(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(token, yaml.ScalarToken) and not token.plain:
+            begin, end = token.start_mark.index, token.end_mark.index
+            yield (text.find("\n", begin) if token.style in {"|", ">"} else begin), end
 
 
 def _said(text: str) -> tuple[tuple[str, ...], str]:

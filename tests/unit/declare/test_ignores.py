@@ -40,6 +40,19 @@ def test_what_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        f'description: "see {REASON}"\n',
+        f"description: 'see\n  {REASON}'\n",
+        f"description: |\n  first\n  {REASON}\ntables: []\n",
+        f"description: >-\n  first\n\n    {REASON}\n",
+    ],
+)
+def test_what_stands_in_a_text_is_none(text: str) -> None:
+    assert read_ignores(Source("m.yaml", text)) == ()
+
+
+@pytest.mark.parametrize(
     ("text", "line", "place"),
     [
         (f"a: 1  {REASON}\nb: 2\n", 1, (1, 7)),
@@ -47,6 +60,10 @@ def test_what_is_none(text: str) -> None:
         (f"{REASON}\n\n# another comment\n  \nb: 2\n", 5, (1, 1)),
         (f"{REASON}\n{REASON}\nb: 2\n", 3, (1, 1)),
         (f"a: 1\n{REASON}\n", 0, (2, 1)),
+        (f'a: "# x"  {REASON}\n', 1, (1, 11)),
+        (f"é: |  {REASON}\n  text\nb: 1\n", 1, (1, 7)),
+        (f"a:\n  b: |\n    text\n\n  {REASON}\n  c: 1\n", 6, (5, 3)),
+        (f"a: |\n  {REASON}\n{REASON}\nb: 1\n", 4, (3, 1)),
     ],
 )
 def test_which_line_it_is_about(text: str, line: int, place: tuple[int, int]) -> None:
