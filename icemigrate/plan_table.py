@@ -22,10 +22,26 @@ from icemigrate.plan import PlannedChange, Step, TablePlan
 from icemigrate.steps import as_steps, as_unwritten_steps
 
 CREATED_BY_PROPERTY = "icemigrate.created-by"
-"""On a table that a migration made: ``<project>/<version>``.  A run that died between the creation and
-its record finds its own table by it and goes on, instead of meeting a stranger."""
+"""On a table that a migration made: :func:`made_by`.  A run that died between the creation and its record
+finds its own table by it and goes on, instead of meeting a stranger."""
 TRASH_NAMESPACE = "icemigrate_trash"
 """Where dropped tables wait until ``maintain`` empties it."""
+
+
+def made_by(project: str, version: str) -> str:
+    """What a table that a migration makes bears."""
+    return f"{project}/{version}"
+
+
+def maker_of(table: Table) -> str | None:
+    """What :func:`made_by` wrote on a table; ``None`` where no migration made it."""
+    return table.properties.get(CREATED_BY_PROPERTY)
+
+
+def project_of(table: Table) -> str | None:
+    """Whose migration made a table; ``None`` where none did."""
+    maker = maker_of(table)
+    return None if maker is None else maker.rpartition("/")[0]
 
 
 def trash_name(name: TableName, version: str) -> TableName:
@@ -150,8 +166,8 @@ def plan_table(
 def _first_mention(
     case: _Case, goal: Table, there: Table | None, reused: bool, trashed: Table | None
 ) -> Outcome:
-    owner = f"{case.surroundings.project}/{case.version}"
-    if there is None and trashed is not None and trashed.properties.get(CREATED_BY_PROPERTY) == owner:
+    owner = made_by(case.surroundings.project, case.version)
+    if there is None and trashed is not None and maker_of(trashed) == owner:
         return _out_of_the_trash(case, goal, trashed)
     if there is None:
         made = replace(goal, properties={**goal.properties, CREATED_BY_PROPERTY: owner})
@@ -161,8 +177,7 @@ def _first_mention(
         change = CreateTable(case.name, made, _partition_afterwards(made, case.surroundings))
         after = change.apply(blank)
         return _judge(case, case.plan(case.name, [Found(change, blank)]), [Found(change, blank)], after, None)
-    mark = there.properties.get(CREATED_BY_PROPERTY)
-    if mark == owner and case.version in case.surroundings.begun:
+    if maker_of(there) == owner and case.version in case.surroundings.begun:
         # Tags and branches that nobody declared, such as the mark of that run, are none of this.
         refs = {name: ref for name, ref in there.refs.items() if name in goal.refs}
         nothing = replace(there, schema=Schema(), properties={}, refs=refs)
@@ -170,18 +185,19 @@ def _first_mention(
         return _alter(case, there, merged, there.name, [], ["created by an earlier run that was cut short"])
     if case.wanted.adopt:
         return _adopt(case, goal, there)
-    return Outcome(case.plan(case.name), there, (_in_the_way(case, mark),))
+    return Outcome(case.plan(case.name), there, (_in_the_way(case, there),))
 
 
-def _in_the_way(case: _Case, mark: str | None) -> Problem:
+def _in_the_way(case: _Case, there: Table) -> Problem:
     """A table that exists, and that nothing in the history accounts for."""
-    if mark is not None and mark.startswith(f"{case.surroundings.project}/"):
+    maker = maker_of(there)
+    if project_of(there) == case.surroundings.project:
         # To plan it as a run that was cut short would play migrations over rows that have seen them.
         return Problem(
             "history-lost",
             case.wanted.name,
             ("name",),
-            f"table `{case.name}` was made by `{mark}` of this project, and the history knows nothing of it",
+            f"table `{case.name}` was made by `{maker}` of this project, and the history knows nothing of it",
             "bring the project's history table back (`history:` in the project file names it), or take the "
             "table in as it is with `adopt: true`",
         )

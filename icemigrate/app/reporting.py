@@ -18,7 +18,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan
-from icemigrate.plan_table import CREATED_BY_PROPERTY
+from icemigrate.plan_table import project_of
 from icemigrate.project import Project
 from icemigrate.results import HistoryEntry, HistoryEvent, HistoryResult, Status, TableStatus
 
@@ -170,7 +170,7 @@ def _tables(world: Opened, trails: Mapping[TableName, _Trail], state: State) -> 
         if found is None and not is_known:
             continue
         trail = trails.get(name, _Trail())
-        maker = "" if found is None else found.properties.get(CREATED_BY_PROPERTY, "")
+        made_here = found is not None and project_of(found) == world.project.name
         rows.append(
             TableStatus(
                 table=str(name),
@@ -178,7 +178,7 @@ def _tables(world: Opened, trails: Mapping[TableName, _Trail], state: State) -> 
                 version=trail.applied,
                 exists=found is not None,
                 pending=tuple(trail.pending),
-                ours=trail.applied is not None or maker.rpartition("/")[0] == world.project.name,
+                ours=trail.applied is not None or made_here,
                 note=_stranger(state.tables.get(name), found) if is_known else _UNDER_AN_OLD_NAME,
             )
         )

@@ -8,7 +8,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo
-from icemigrate.plan_table import CREATED_BY_PROPERTY
+from icemigrate.plan_table import maker_of
 
 Tables = Mapping[TableName, Table | None]
 
@@ -31,8 +31,8 @@ def _is_made_by(undo: TableUndo, there: Table) -> bool:
     """Of a migration that was cut short, what it made is told from others of the name by the mark it left."""
     if undo.actual_before is not None or undo.actual_after is None:
         return True
-    mark = undo.actual_after.properties.get(CREATED_BY_PROPERTY)
-    return mark is None or there.properties.get(CREATED_BY_PROPERTY) == mark
+    mark = maker_of(undo.actual_after)
+    return mark is None or maker_of(there) == mark
 
 
 def uuid_of(undo: TableUndo) -> str | None:

@@ -16,7 +16,7 @@ from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, TablePlan
-from icemigrate.plan_table import CREATED_BY_PROPERTY, TRASH_NAMESPACE, trash_name
+from icemigrate.plan_table import TRASH_NAMESPACE, made_by, maker_of, trash_name
 from icemigrate.planner import Planned, settle
 from icemigrate.sql.names import path_sql, table_sql
 from icemigrate.steps import as_steps
@@ -153,9 +153,7 @@ class _World:
 
     def _is_ours(self, table: TableUndo, version: str) -> bool:
         before = table.actual_before
-        return (
-            before is None or before.properties.get(CREATED_BY_PROPERTY) == f"{self.place.project}/{version}"
-        )
+        return before is None or maker_of(before) == made_by(self.place.project, version)
 
     def _dropped(self, table: TableUndo, there: Table | None) -> _Done:
         """A dropped table: it is renamed back out of the trash."""
@@ -242,7 +240,7 @@ class _World:
         other = self.actual[name]
         assert other is not None, "the name is taken"
         ours = next((n for n, t in self.state.tables.items() if t.uuid == other.uuid is not None), None)
-        maker = other.properties.get(CREATED_BY_PROPERTY)
+        maker = maker_of(other)
         if ours is not None:
             who = f"table `{ours}`, which is declared"
         elif maker is not None:
