@@ -31,7 +31,7 @@ def write_whole(path: Path, text: str) -> None:
 
     Half a character, which a file's name may hold, is written as JSON's strings have it.
     What is no file (a named pipe) is written to as it is; a link stays one.  What this process has open
-    already (``/dev/stdout``, ``/dev/fd/3``, the file that its output goes to) goes on behind what stands there.
+    already (``/dev/stdout``, ``/dev/fd/3``, the file that its output goes to) keeps what stands in it.
 
     :raises IcemigrateError: the file cannot be written.
     """
