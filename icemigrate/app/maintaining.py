@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,7 +16,7 @@ from icemigrate.app.tidying import deleting_rows, expiring_snapshots, removing_o
 from icemigrate.app.trash import emptying
 from icemigrate.app.upkeep import Act, Found, Look
 from icemigrate.app.world import Opened, opened
-from icemigrate.errors import UsageError
+from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.history.properties import History
 from icemigrate.history.record import Record
 from icemigrate.model.upkeep import Kept, MaintainResult, Upkeep
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from icemigrate.engine.spark import SparkEngine
+    from icemigrate.executor.signals import Stop
     from icemigrate.history.journal import Held
 
 PARTS = ("trash", "snapshots", "rows", "orphans")
@@ -92,14 +94,17 @@ def maintain(
 ) -> MaintainResult:
     """Carry out what :func:`plan_maintenance` found, under the project's lock.
 
-    All is looked at again first; what is not to be done any more is passed over, and nothing else is done.
+    All is looked at again first.  What is not to be done any more, or would cost more than was shown, is
+    passed over, and nothing else is done; what is refused is as of then.
     Each act stands on its own: one that fails, or a process that dies, leaves those before it done.
 
     :param on_act: told of each act before it.
     :raises LockHeld: somebody else held the lock all the while.
+    :raises Stopped: the user asked to stop; what was done before is recorded.
     :raises EngineError: Java, Spark or an act failed.
     """
     from icemigrate.executor import operator
+    from icemigrate.executor.signals import heard
 
     result = plan.result
     if not plan.acts:
@@ -108,29 +113,41 @@ def maintain(
         engine = engine_of(world, spark, on_start)
         by = operator()
         clock = time.monotonic()
-        with journal(world, engine, lock_timeout_s).held("maintain", by.user, by.host) as held:
+        with (
+            heard() as stop,
+            journal(world, engine, lock_timeout_s).held("maintain", by.user, by.host, wait=stop.wait) as held,
+        ):
+            stop.check()
             now = _again(world, plan, held.history(), engine)
+            due, passed = still_due(plan.acts, now.acts)
             done: list[Upkeep] = []
-            passed: list[str] = []
             for part in result.parts:
-                mine = [act for act in plan.acts if act.shown.part == part]
-                due = [now[act.key] for act in mine if act.key in now]
-                passed += [
-                    f"{act.name}: {part} is not to be done any more" for act in mine if act.key not in now
-                ]
-                done += _part(world, held, part, due, engine, on_act)
+                mine = [act for act in due if act.shown.part == part]
+                done += _part(world, held, part, mine, engine, stop, on_act)
         elapsed = round((time.monotonic() - clock) * 1000)
-        return replace(result, acts=tuple(done), done=True, elapsed_ms=elapsed, notes=tuple(passed))
+        return replace(now.result, acts=tuple(done), done=True, elapsed_ms=elapsed, notes=passed)
 
 
-def _again(
-    world: Opened, plan: Maintenance, history: History, engine: SparkEngine
-) -> dict[tuple[object, ...], Act]:
-    """What is still to be done, as of the same moment."""
+def _again(world: Opened, plan: Maintenance, history: History, engine: SparkEngine) -> Maintenance:
+    """What is to be done by now, as of the same moment."""
     result = plan.result
     spark = LazySpark(world, None, lambda: None, engine)
-    fresh = _plan(world, history, result.at, result.parts, plan.older_than, spark)
-    return {act.key: act for act in fresh.acts}
+    return _plan(world, history, result.at, result.parts, plan.older_than, spark)
+
+
+def still_due(shown: Iterable[Act], now: Iterable[Act]) -> tuple[tuple[Act, ...], tuple[str, ...]]:
+    """What was shown and may still be done as it is now, and a note on each of the others."""
+    by_key = {act.key: act for act in now}
+    due, passed = [], []
+    for act in shown:
+        fresh = by_key.get(act.key)
+        if fresh is None:
+            passed.append(f"{act.name}: {act.shown.part} is not to be done any more")
+        elif more := [text for text in fresh.shown.consequences if text not in act.shown.consequences]:
+            passed.append(f"{act.name}: {act.shown.part} would cost more than was shown: {'; '.join(more)}")
+        else:
+            due.append(fresh)
+    return tuple(due), tuple(passed)
 
 
 def _plan(
@@ -167,19 +184,37 @@ def _found(look: Look, parts: Sequence[str], older_than: timedelta) -> Iterator[
 
 
 def _part(
-    world: Opened, held: Held, part: str, acts: Sequence[Act], engine: SparkEngine, on_act: Told
+    world: Opened,
+    held: Held,
+    part: str,
+    acts: Sequence[Act],
+    engine: SparkEngine,
+    stop: Stop,
+    on_act: Told,
 ) -> list[Upkeep]:
-    """Do the acts of one part, and record those that were done, whatever becomes of the next one."""
+    """Do the acts of one part, and record those that were done, also where the next one fails.
+
+    After a ``KeyboardInterrupt``, which the second Ctrl-C is, nothing is recorded: a call to the JVM may be
+    torn apart, so nothing more is asked of it from this thread.
+    """
     started = datetime.now(timezone.utc)
     done: list[Upkeep] = []
+
+    def record() -> None:
+        if done:
+            held.supersede(_record(world, held, part, done, started), lambda history: history)
+
     try:
         for act in acts:
+            stop.check()
             held.step(f"{part}: {act.name}")
             on_act(part, str(act.name))
             done.append(replace(act.shown, outcome=act.run(engine)))
-    finally:
-        if done:
-            held.supersede(_record(world, held, part, done, started), lambda history: history)
+    except IcemigrateError:
+        with suppress(IcemigrateError):  # why the act failed is what people have to know
+            record()
+        raise
+    record()
     return done
 
 
