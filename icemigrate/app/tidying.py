@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.app.upkeep import COLLECTED, Act, Found, Look, is_collected
 from icemigrate.model import retention
-from icemigrate.model.expiry import expiring
+from icemigrate.model.expiry import expiring, kept_since
 from icemigrate.model.names import Path, TableName, format_path
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
@@ -93,12 +93,15 @@ def expiring_snapshots(look: Look) -> Iterator[Found]:
             yield Kept(part, str(name), wrong, is_refused=True)
             continue
         gone = expiring(metadata, look.at_ms)
-        if gone:
+        if gone and (wrong := look.shared_files(name)) is not None:
+            yield Kept(part, str(name), wrong, is_refused=True)
+        elif gone:
             total = len(metadata.get("snapshots") or ())
             text = f"expire {len(gone)} of {total} snapshots: {_kept_for(found.table)}"
-            sql = expire_sql(look.world.environment.catalog.name, name)
+            before = kept_since(metadata, look.at_ms)
+            sql = expire_sql(look.world.environment.catalog.name, name, before)
             shown = Upkeep(part, str(name), text, sql, _lost(look, found.table, gone))
-            yield Act(shown, name, found.table.uuid, partial(_expire, name))
+            yield Act(shown, name, found.table.uuid, partial(_expire, name, before))
 
 
 def _kept_for(table: Table) -> str:
@@ -122,10 +125,10 @@ def _lost(look: Look, table: Table, gone: frozenset[int]) -> tuple[str, ...]:
     return tuple(lost)
 
 
-def _expire(name: TableName, engine: SparkEngine) -> str:
+def _expire(name: TableName, before: datetime, engine: SparkEngine) -> str:
     from icemigrate.engine.upkeep import expire
 
-    files = expire(engine, name)
+    files = expire(engine, name, before)
     return f"snapshots expired, {files} files deleted"
 
 
@@ -189,8 +192,8 @@ def removing_orphans(look: Look, older_than: timedelta) -> Iterator[Found]:
         wrong = None
         if not is_collected(table.properties):
             wrong = f"`{COLLECTED}` is false: its files may not be deleted"
-        elif shared := look.shared(name):
-            wrong = f"its folder is not its own alone: {'; '.join(shared)}"
+        else:
+            wrong = look.shared_folder(name)
         if wrong is not None or table.location is None:
             yield Kept(part, str(name), wrong or "nobody knows where it is", is_refused=True)
             continue

@@ -35,6 +35,7 @@ class Trashed:
 
     :param version: of the migration that dropped it, or that made it and was taken back; as its name has it.
     :param undo: what is kept of it so that it can come back; ``None`` where nothing is (a squash).
+    :param is_known: the history knows it; otherwise another history of that project's name may.
     :param since: the latest moment at which it can have got there; ``None`` where nobody knows.
     """
 
@@ -42,6 +43,7 @@ class Trashed:
     version: str
     undo: TableUndo | None
     since: datetime | None
+    is_known: bool
 
     @property
     def declared(self) -> str:
@@ -66,8 +68,8 @@ class Trashed:
 def trashed(history: History, project: str, tables: Iterable[Table]) -> Iterator[Trashed]:
     """Those of the trash's tables that are this project's; others' are passed over.
 
-    A catalog has one trash for all projects.  A table is known by its uuid in what versions are undone from;
-    without that, by the mark of the migration that made it.
+    A catalog has one trash for all projects.  A table is known by its uuid in what versions are undone from.
+    One that only bears the project's mark may be another history's: two can have one project name.
     """
     undos = list(_undos(history))
     for table in tables:
@@ -78,7 +80,7 @@ def trashed(history: History, project: str, tables: Iterable[Table]) -> Iterator
             continue
         version = found[1]
         undo = next((undo for of, undo in known if of == version), None)
-        yield Trashed(table, version, undo, _since(history, version))
+        yield Trashed(table, version, undo, _since(history, version), bool(known))
 
 
 def _undos(history: History) -> Iterator[tuple[str, TableUndo]]:
@@ -114,6 +116,9 @@ def emptying(look: Look, max_age: timedelta) -> Iterator[Found]:
     open_ = {i.version.text for i in look.history.intents}
     for one in trashed(look.history, look.world.project.name, tables):
         name = one.table.name
+        if not one.is_known:
+            yield Kept(PART, str(name), "the history knows nothing of it", is_refused=True)
+            continue
         why = _too_early(one, look.at, max_age)
         if one.version in open_:
             why = f"{one.version} was interrupted: `apply` finishes it, `rollback` undoes it"
@@ -136,8 +141,7 @@ def _too_early(one: Trashed, at: datetime, max_age: timedelta) -> str | None:
 def _unsafe(look: Look, table: Table) -> str | None:
     if not is_collected(table.properties):
         return f"`{COLLECTED}` is false: its files may not be deleted"
-    shared = look.shared(table.name)
-    return f"its files are not its own alone: {'; '.join(shared)}" if shared else None
+    return look.shared_folder(table.name)
 
 
 def _act(look: Look, one: Trashed) -> Act:

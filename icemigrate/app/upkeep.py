@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icemigrate.app.world import Opened
 from icemigrate.history.properties import History
-from icemigrate.model.locations import Places, places_of, shared_with
+from icemigrate.model.locations import Places, copies_of, places_of, shared_with
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.upkeep import Kept, Upkeep
@@ -79,15 +79,30 @@ class Look:
             self._metadata[name] = self.world.catalog.metadata_json(name)
         return self._metadata[name]
 
-    def shared(self, name: TableName) -> tuple[str, ...]:
-        """What other tables of the catalog, whosever they are, keep in a table's folder.
+    def shared_folder(self, name: TableName) -> str | None:
+        """Why a table's folder is not its own: what others in the catalog, whosever they are, keep there.
 
         :raises MetadataError: of some table nobody can tell where its files are.
         """
+        return self._not_alone(name, "its folder is not its own alone", shared_with)
+
+    def shared_files(self, name: TableName) -> str | None:
+        """Why a table's files are not its own: others in the catalog began as copies of it, or it of them.
+
+        :raises MetadataError: of some table nobody can tell where its files are.
+        """
+        return self._not_alone(name, "its files are not its own alone", copies_of)
+
+    def _not_alone(
+        self, name: TableName, why: str, others: Callable[[Places, Iterable[Places]], Iterable[str]]
+    ) -> str | None:
         if self._places is None:
             self._places = tuple(self._all_places())
-        mine = next(places for places in self._places if places.name == name)
-        return tuple(shared_with(mine, self._places))
+        mine = next((places for places in self._places if places.name == name), None)
+        if mine is None:  # it went just now
+            return "nobody knows where it is"
+        found = list(others(mine, self._places))
+        return f"{why}: {'; '.join(found)}" if found else None
 
     def _all_places(self) -> Iterator[Places]:
         catalog = self.world.catalog

@@ -34,18 +34,26 @@ def purge(engine: SparkEngine, name: TableName) -> None:
         raise EngineError(f"the catalog still has `{name}` after it was dropped")
 
 
-def expire_sql(catalog: str, name: TableName) -> str:
-    """The call that expires snapshots by the table's own properties."""
-    return f"CALL {path_sql((catalog,))}.system.expire_snapshots(table => {_argument(name)})"
+def expire_sql(catalog: str, name: TableName, before: datetime) -> str:
+    """The call that expires snapshots by the table's own properties.
+
+    :param before: what is younger stays.  Iceberg would count the table's age from the moment of the call,
+        and so take more than was shown.
+    """
+    moment = before.astimezone(timezone.utc)
+    until = f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}+00:00'"
+    arguments = f"table => {_argument(name)}, older_than => {until}"
+    return f"CALL {path_sql((catalog,))}.system.expire_snapshots({arguments})"
 
 
-def expire(engine: SparkEngine, name: TableName) -> int:
+def expire(engine: SparkEngine, name: TableName, before: datetime) -> int:
     """Expire snapshots, and delete the files that only they need.
 
+    :param before: what is younger stays.
     :returns: how many files were deleted.
     :raises EngineError: Spark failed.
     """
-    (row,) = _rows(engine, expire_sql(engine.catalog_name, name))
+    (row,) = _rows(engine, expire_sql(engine.catalog_name, name, before))
     return sum(count for column, count in row.items() if column.startswith("deleted_") and count)
 
 

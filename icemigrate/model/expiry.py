@@ -8,6 +8,7 @@ goes by age alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from icemigrate.model.retention import SNAPSHOT_AGE, SNAPSHOT_COUNT
@@ -25,7 +26,7 @@ def expiring(metadata: Mapping[str, Any], now_ms: int) -> frozenset[int]:
     """
     properties = metadata.get("properties") or {}
     snapshots = {s["snapshot-id"]: s for s in metadata.get("snapshots") or ()}
-    age = int(properties.get(SNAPSHOT_AGE, _DEFAULT_AGE_MS))
+    age = _age_ms(metadata)
     count = int(properties.get(SNAPSHOT_COUNT, 1))
     kept: set[int] = set()
     led_to: set[int] = set()
@@ -47,6 +48,16 @@ def expiring(metadata: Mapping[str, Any], now_ms: int) -> frozenset[int]:
             kept.add(id_)
     kept |= {i for i, s in snapshots.items() if i not in led_to and s["timestamp-ms"] >= now_ms - age}
     return frozenset(snapshots.keys() - kept)
+
+
+def kept_since(metadata: Mapping[str, Any], now_ms: int) -> datetime:
+    """The moment after which the table keeps all snapshots, unless a branch says otherwise; from 1970 on."""
+    since = timedelta(milliseconds=max(0, now_ms - _age_ms(metadata)))
+    return datetime(1970, 1, 1, tzinfo=timezone.utc) + since
+
+
+def _age_ms(metadata: Mapping[str, Any]) -> int:
+    return int((metadata.get("properties") or {}).get(SNAPSHOT_AGE, _DEFAULT_AGE_MS))
 
 
 def _refs(metadata: Mapping[str, Any]) -> Mapping[str, Any]:

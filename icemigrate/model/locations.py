@@ -25,11 +25,13 @@ class Places:
 
     :param location: the table's own folder, the one that is searched for orphans.
     :param all: that one, those of its properties, and what its metadata names outside of them.
+    :param files: of metadata and manifest lists that the table was or is read from.
     """
 
     name: TableName
     location: str
     all: frozenset[str]
+    files: frozenset[str]
 
 
 def places_of(name: TableName, metadata: Mapping[str, Any], metadata_location: str | None) -> Places:
@@ -44,12 +46,13 @@ def places_of(name: TableName, metadata: Mapping[str, Any], metadata_location: s
     properties = metadata.get("properties") or {}
     own = [metadata["location"], *(properties[key] for key in _PATHS if properties.get(key))]
     roots = {normal(path) for path in own}
-    files = [metadata_location]
-    files += [entry.get("metadata-file") for entry in metadata.get("metadata-log") or ()]
-    files += [snapshot.get("manifest-list") for snapshot in metadata.get("snapshots") or ()]
-    folders = {normal(file).rpartition("/")[0] for file in files if file}
+    named = [metadata_location]
+    named += [entry.get("metadata-file") for entry in metadata.get("metadata-log") or ()]
+    named += [snapshot.get("manifest-list") for snapshot in metadata.get("snapshots") or ()]
+    files = frozenset(normal(file) for file in named if file)
+    folders = {file.rpartition("/")[0] for file in files}
     strays = {folder for folder in folders if not any(_holds(root, folder) for root in roots)}
-    return Places(name, normal(metadata["location"]), frozenset(roots | strays))
+    return Places(name, normal(metadata["location"]), frozenset(roots | strays), files)
 
 
 def shared_with(table: Places, others: Iterable[Places]) -> Iterator[str]:
@@ -64,6 +67,16 @@ def shared_with(table: Places, others: Iterable[Places]) -> Iterator[str]:
                 yield f"`{other.name}` keeps files below it, in {place}"
             elif _holds(place, table.location):
                 yield f"it lies below {place}, where `{other.name}` keeps files"
+
+
+def copies_of(table: Places, others: Iterable[Places]) -> Iterator[str]:
+    """Other tables that began from the same metadata, as ``register_table`` makes them, each as a phrase.
+
+    Their older snapshots have the same data files, so what one table does not need any more the other may.
+    """
+    for other in others:
+        if other.name != table.name and other.files & table.files:
+            yield f"`{other.name}` began as a copy of the same table"
 
 
 def normal(path: str) -> str:

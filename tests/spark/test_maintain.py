@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,7 +17,7 @@ from icemigrate.app import maintaining
 from icemigrate.app.maintaining import Maintenance, maintain, plan_maintenance
 from icemigrate.app.opening import open_project
 from icemigrate.cli import main
-from icemigrate.errors import EngineError, ExitCode, LockHeld, Mistakes
+from icemigrate.errors import EngineError, ExitCode, LockHeld, Mistakes, Stopped
 from icemigrate.model.names import TableName
 from icemigrate.model.upkeep import MaintainResult
 from icemigrate.render.formats import render
@@ -161,6 +162,18 @@ def test_trash_of_others_is_passed_over(shop: Shop, later: Any) -> None:
     assert shop.spark.sql(f"SELECT * FROM {other}").collect() == []
 
 
+def test_trash_of_another_history_of_the_same_project_name_is_refused(shop: Shop, later: Any) -> None:
+    shop.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {shop.catalog}.icemigrate_trash")
+    other = f"{shop.catalog}.icemigrate_trash.db__theirs__0001"
+    mark = "'icemigrate.created-by'='shop/0001'"
+    shop.spark.sql(f"CREATE TABLE {other} (id INT) USING iceberg TBLPROPERTIES ({mark})")
+    later(365)
+    done = do(shop, "trash")
+    assert done.acts == ()
+    assert [(k.reason, k.is_refused) for k in done.kept] == [("the history knows nothing of it", True)]
+    assert shop.spark.sql(f"SELECT * FROM {other}").collect() == []
+
+
 RETAIN = """
     description: Keep less
     tables:
@@ -195,6 +208,40 @@ def test_what_expires_is_what_was_foreseen(shop: Shop) -> None:
     assert sorted(shop.sql(before)) == [(1,), (2,)]
     assert look(shop, "snapshots").acts == ()
     assert shop.rollback() == ("0002",)
+
+
+def test_no_snapshot_expires_that_was_young_when_it_was_shown(shop: Shop) -> None:
+    shop.insert(ROW_1)
+    shop.apply("0002", RETAIN.replace("max_age: 2d", "max_age: 5s"))
+    shop.insert(ROW_2)
+    time.sleep(5.1)
+    shop.sql("DELETE FROM @.trades WHERE id = 2")
+    shop.sql("DELETE FROM @.trades WHERE id = 1")
+    snapshots = "SELECT snapshot_id FROM @.trades.snapshots"
+    before = len(shop.sql(snapshots))
+    plan = look(shop, "snapshots")
+    count = int(plan.result.acts[0].text.split()[1])
+    time.sleep(5.1)  # by now the first deletion is old enough too
+    assert int(look(shop, "snapshots").result.acts[0].text.split()[1]) > count
+    maintain(open_project(shop.folder), plan, spark=shop.spark)
+    assert len(shop.sql(snapshots)) == before - count
+
+
+def test_snapshots_of_a_table_with_a_copy_do_not_expire(shop: Shop, later: Any) -> None:
+    shop.insert(ROW_1)
+    shop.insert(ROW_2)
+    shop.apply("0002", RETAIN)
+    place = shop.engine.metadata_location(TableName(("db",), "trades"))
+    shop.spark.sql(
+        f"CALL {shop.catalog}.system.register_table(table => 'db.copy', metadata_file => '{place}')"
+    ).collect()
+    shop.insert("(3, 'CC', 1, 'X', TIMESTAMP '2026-01-03 10:00:00')")
+    later(3)
+    result = look(shop, "snapshots").result
+    assert result.acts == ()
+    (kept,) = result.kept
+    assert kept.is_refused
+    assert "`db.copy` began as a copy of the same table" in kept.reason
 
 
 def test_a_policy_that_somebody_altered_is_not_followed(shop: Shop, later: Any) -> None:
@@ -280,6 +327,39 @@ def test_what_is_not_due_any_more_is_passed_over(shop: Shop, later: Any) -> None
     assert done.acts == ()
     assert done.notes == (f"{TRASHED}: trash is not to be done any more",)
     assert shop.sql("SELECT id FROM @.trades") == [(1,)]
+
+
+def test_what_is_refused_only_under_the_lock_is_told(shop: Shop, later: Any) -> None:
+    shop.insert(ROW_1)
+    shop.apply("0002", DROP)
+    later(31)
+    plan = look(shop, "trash")
+    assert (len(plan.acts), plan.result.refused) == (1, ())
+    # Somebody made a table of that name by hand: Iceberg gives it the same folder.
+    shop.sql("CREATE TABLE @.trades (id INT) USING iceberg")
+    done = maintain(open_project(shop.folder), plan, spark=shop.spark)
+    assert done.acts == ()
+    assert [k.table for k in done.refused] == [TRASHED]
+
+
+def test_ctrl_c_is_heard_after_the_act_that_goes_on(shop: Shop, later: Any) -> None:
+    shop.apply("0002", "tables: [{name: db.venues, columns: [{name: id, type: int}]}]")
+    drop = "{name: db.trades, drop: true}, {name: db.venues, drop: true}"
+    shop.apply("0003", f"allow: [destructive]\ntables: [{drop}]")
+    later(31)
+    plan = look(shop, "trash")
+    told: list[str] = []
+
+    def interrupt(_part: str, table: str) -> None:
+        told.append(table)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Stopped):
+        maintain(open_project(shop.folder), plan, spark=shop.spark, on_act=interrupt)
+    assert told == [plan.result.acts[0].table]
+    assert shop.project.history().events[-1].description == f"emptied the trash of {told[0]}"
+    assert shop.project.status().lock is None
+    assert [a.table for a in look(shop, "trash").result.acts] == [plan.result.acts[1].table]
 
 
 def test_json_fits_its_schema(shop: Shop, later: Any) -> None:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from icemigrate.app.maintaining import _part, still_due
 from icemigrate.app.trash import trashed
+from icemigrate.app.upkeep import Act, Look
 from icemigrate.declare.version import Version
 from icemigrate.engine.upkeep import delete_sql, expire_sql, orphans_sql
+from icemigrate.errors import EngineError, HistoryError, IcemigrateError, Stopped
+from icemigrate.executor.signals import Stop
 from icemigrate.history.applied import Applied
 from icemigrate.history.intent import Intent
 from icemigrate.history.log import Entry, Log, pack
 from icemigrate.history.properties import History
 from icemigrate.history.undo_record import pack_undo
-from icemigrate.model.expiry import expiring
-from icemigrate.model.locations import normal, places_of, shared_with
+from icemigrate.model.expiry import expiring, kept_since
+from icemigrate.model.locations import copies_of, normal, places_of, shared_with
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Field, Schema
 from icemigrate.model.table import Table
@@ -79,6 +85,32 @@ def test_where_the_metadata_file_lies_counts_too() -> None:
     assert list(shared_with(mine, [places_of(B, metadata("s3://lake/b"), "s3://lake/db/a/metadata/v1.json")]))
 
 
+@pytest.mark.parametrize(
+    ("other", "is_copy"),
+    [
+        (
+            metadata("s3://lake/db/a", snapshots=[{"manifest-list": "s3a://lake/db/a/metadata/snap.avro"}]),
+            True,
+        ),
+        (metadata("s3://lake/b", **{"metadata-log": [{"metadata-file": "s3://lake/db/a/metadata/1"}]}), True),
+        (metadata("s3://lake/db/a", snapshots=[{"manifest-list": "s3://lake/db/a/metadata/2.avro"}]), False),
+    ],
+)
+def test_a_copy_is_known_by_files_of_metadata_and_not_by_its_folder(
+    other: dict[str, Any], is_copy: bool
+) -> None:
+    snapshots = [{"manifest-list": "s3://lake/db/a/metadata/snap.avro"}]
+    mine = places_of(A, metadata("s3://lake/db/a", snapshots=snapshots), "s3://lake/db/a/metadata/1")
+    assert bool(list(copies_of(mine, [mine, places_of(B, other, None)]))) == is_copy
+
+
+def test_a_table_that_went_meanwhile_is_refused() -> None:
+    theirs = places_of(B, metadata("s3://lake/b"), None)
+    look = Look(None, History("market"), AT, lambda: None, _places=(theirs,))  # type: ignore[arg-type, return-value]
+    assert look.shared_folder(A) == look.shared_files(A) == "nobody knows where it is"
+    assert look.shared_folder(B) is None
+
+
 def snapshot(id_: int, day: int, parent: int | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {"snapshot-id": id_, "timestamp-ms": day * DAY}
     return found if parent is None else {**found, "parent-snapshot-id": parent}
@@ -109,6 +141,15 @@ def test_what_expires_is_what_no_reference_needs(
 
 
 @pytest.mark.parametrize(
+    ("age", "day"), [({}, 35), ({"history.expire.max-snapshot-age-ms": str(2**63 - 1)}, 0)]
+)
+def test_an_age_counts_from_the_moment_that_was_shown(age: dict[str, str], day: int) -> None:
+    since = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(days=day)
+    assert kept_since({"properties": age}, 40 * DAY) == since
+    assert expiring({"properties": age, "refs": MAIN, "snapshots": LINE}, 40 * DAY) or day == 0
+
+
+@pytest.mark.parametrize(
     ("type_", "literal"),
     [
         ("date", "DATE '2026-01-02'"),
@@ -125,7 +166,10 @@ def test_a_row_without_a_value_is_never_old(type_: str, literal: str) -> None:
 def test_calls_name_their_table_in_a_string() -> None:
     at = datetime(2026, 1, 2, tzinfo=timezone.utc)
     name = TableName(("db",), "it's")
-    assert expire_sql("lake", name) == r"CALL lake.system.expire_snapshots(table => 'db.`it\'s`')"
+    assert expire_sql("lake", name, at + timedelta(milliseconds=7)) == (
+        r"CALL lake.system.expire_snapshots(table => 'db.`it\'s`', "
+        "older_than => TIMESTAMP '2026-01-02 00:00:00.007000+00:00')"
+    )
     on_s3 = orphans_sql("lake", A, at, "s3://lake/a", dry_run=True)
     assert on_s3.endswith(
         "older_than => TIMESTAMP '2026-01-02 00:00:00+00:00', prefix_listing => true, dry_run => true)"
@@ -154,7 +198,7 @@ def entry(event: Any, day: int, version: str = "0002") -> Entry:
     return Entry(event, Version.parse(version), "", AT + timedelta(days=day), "ada", "ci")
 
 
-def test_a_table_in_the_trash_is_the_projects_by_its_uuid_or_its_maker() -> None:
+def test_a_table_in_the_trash_is_known_by_its_uuid_and_the_projects_mark_alone_is_not_enough() -> None:
     history = dropped()
     ours = Table(GONE, SCHEMA, uuid="u1")
     made = Table(
@@ -169,6 +213,7 @@ def test_a_table_in_the_trash_is_the_projects_by_its_uuid_or_its_maker() -> None
     found = list(trashed(history, "market", [ours, made, theirs, by_hand]))
     assert [one.table for one in found] == [ours, made]
     assert [one.version for one in found] == ["0002", "0001"]
+    assert [one.is_known for one in found] == [True, False], "two histories can have one project name"
 
 
 @pytest.mark.parametrize(
@@ -202,9 +247,85 @@ def test_what_is_lost_is_said_before_and_refusals_are_told() -> None:
 
 
 def test_an_interrupted_migration_is_no_lock_but_is_waited_for() -> None:
-    from icemigrate.app.upkeep import Look
-
     intent = Intent(Version.parse("0003"), "apply", AT, "ada", "ci", "r", ("db.a",))  # type: ignore[arg-type]
     look = Look(None, History("market", intents=(intent,)), AT, lambda: None)  # type: ignore[arg-type, return-value]
     assert "0003 was interrupted" in (look.waiting(A) or "")
     assert look.waiting(B) is None
+
+
+def act(name: TableName, *consequences: str, run: Any = lambda engine: "done") -> Act:
+    return Act(Upkeep("trash", str(name), "drop", "…", consequences), name, "u", run)
+
+
+def test_what_costs_more_than_was_shown_is_passed_over() -> None:
+    shown = (act(A, "one", "two"), act(B, "one"), act(GONE))
+    due, notes = still_due(shown, (act(A, "two"), act(B, "one", "three")))
+    assert due == (act(A, "two"),)
+    assert notes == (
+        "db.b: trash would cost more than was shown: three",
+        f"{GONE}: trash is not to be done any more",
+    )
+
+
+class _Held:
+    """What a journal is told."""
+
+    lock = SimpleNamespace(mine=SimpleNamespace(user="ada", host="ci"))
+    run = "r"
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self.fault = fault
+        self.recorded: list[Any] = []
+
+    def step(self, text: str) -> None: ...
+
+    def supersede(self, record: Any, _change: Any) -> None:
+        self.recorded.append(record)
+        if self.fault is not None:
+            raise self.fault
+
+
+def carry_out(held: _Held, stop: Stop, *acts: Act) -> None:
+    world: Any = SimpleNamespace(
+        project=SimpleNamespace(name="market"), environment=SimpleNamespace(name="prod")
+    )
+    engine: Any = None
+    _part(world, held, "trash", acts, engine, stop, lambda part, table: None)  # type: ignore[arg-type]
+
+
+def failing(fault: BaseException) -> Any:
+    def run(_engine: Any) -> str:
+        raise fault
+
+    return run
+
+
+def test_who_asks_to_stop_is_heard_between_two_acts() -> None:
+    held, stop = _Held(), Stop()
+
+    def interrupted(_engine: Any) -> str:
+        stop.signal = signal.SIGINT
+        return "done"
+
+    with pytest.raises(Stopped):
+        carry_out(held, stop, act(A, run=interrupted), act(B, run=failing(AssertionError())))
+    assert [record.tables for record in held.recorded] == [("db.a",)]
+
+
+def test_a_call_that_was_torn_apart_is_followed_by_no_other() -> None:
+    held = _Held()
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(held, Stop(), act(A), act(B, run=failing(KeyboardInterrupt())))
+    assert held.recorded == []
+
+
+def test_a_history_that_cannot_be_written_hides_no_failure_of_an_act() -> None:
+    with pytest.raises(EngineError, match="the storage is gone"):
+        carry_out(
+            _Held(HistoryError("full")),
+            Stop(),
+            act(A),
+            act(B, run=failing(EngineError("the storage is gone"))),
+        )
+    with pytest.raises(IcemigrateError, match="full"):
+        carry_out(_Held(HistoryError("full")), Stop(), act(A))
