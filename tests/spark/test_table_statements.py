@@ -378,11 +378,6 @@ def test_references(lake: Lake) -> None:
     refs = {**t.refs, "release-1": tag, "odd `name": replace(tag, max_ref_age_ms=None), "audit": branch}
     t = lake.go(t, replace(t, refs=refs))
     t = lake.insert(t.name, "2")
-    shorter = {
-        "release-1": replace(tag, max_ref_age_ms=minute),
-        "audit": replace(branch, max_ref_age_ms=None, min_snapshots_to_keep=4),
-    }
-    t = lake.go(t, replace(t, refs={**t.refs, **shorter}))
     assert t.refs["audit"].snapshot_id != t.snapshot.id if t.snapshot else False
     here = replace(t.refs["release-1"], snapshot_id=t.snapshot.id if t.snapshot else 0)
     t = lake.go(t, replace(t, refs={"main": t.refs["main"], "release-1": here}))
