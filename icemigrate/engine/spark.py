@@ -71,34 +71,6 @@ class SparkEngine:
         """The catalog's name in Spark SQL."""
         return self._catalog_name
 
-    @property
-    def iceberg(self) -> Any:
-        """Py4J's view of the package ``org.apache.iceberg``."""
-        return self._iceberg
-
-    def java_catalog(self) -> Any:
-        """Iceberg's own catalog below Spark's."""
-        return self._catalog()
-
-    def java_identifier(self, name: TableName) -> Any:
-        """Java's ``TableIdentifier``."""
-        return self._identifier(name)
-
-    def java_table(self, name: TableName) -> Any:
-        """Java's ``Table``, freshly loaded.
-
-        :raises EngineError: there is none.
-        """
-        return self._existing(name)
-
-    def read(self, metadata: Any) -> dict[str, Any]:
-        """Java's ``TableMetadata`` as the JSON of a metadata file."""
-        return self._read(metadata)
-
-    def refresh(self, name: TableName) -> None:
-        """Make Spark forget what it knows of a table that was changed behind its back."""
-        self._refresh(name)
-
     def sql(self, text: str) -> None:
         """Run one statement; again, where another writer's commit came between its reading and its own."""
         with explained():
@@ -131,7 +103,7 @@ class SparkEngine:
         """The table's metadata as it is now."""
         with explained():
             table = self._load(name)
-            return None if table is None else self._read(table.operations().current())
+            return None if table is None else self.read(table.operations().current())
 
     def commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
         """Fold a change over the table as it is, in one commit."""
@@ -146,11 +118,11 @@ class SparkEngine:
         raise AssertionError("the last try either commits or raises")
 
     def _try_commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
-        operations = self._existing(name).operations()
+        operations = self.java_table(name).operations()
         base = operations.current()
-        before = table_from_json(self._read(base), name)
+        before = table_from_json(self.read(base), name)
         after = fold(before)
-        built = metadata_commit.build(self._iceberg, base, before, after)
+        built = metadata_commit.build(self.iceberg, base, before, after)
         if built.changes().isEmpty():
             return before
         try:
@@ -159,17 +131,17 @@ class SparkEngine:
             if not is_state_unknown(error):
                 raise
             # The catalog did not answer; what is there now tells whether it had done it.
-            if self._read(self._existing(name).operations().current()) != self._read(built):
+            if self.read(self.java_table(name).operations().current()) != self.read(built):
                 raise
         return self._seen(name)
 
     def create(self, table: Table) -> Table:
         """Make a table under exactly the field ids given."""
         with explained():
-            schema = metadata_commit.java_schema(self._iceberg, table.schema)
-            builder = self._catalog().buildTable(self._identifier(table.name), schema)
-            builder.withPartitionSpec(metadata_commit.java_spec(self._iceberg, schema, table.spec))
-            builder.withSortOrder(metadata_commit.java_order(self._iceberg, schema, table.sort_order))
+            schema = metadata_commit.java_schema(self.iceberg, table.schema)
+            builder = self.java_catalog().buildTable(self.java_identifier(table.name), schema)
+            builder.withPartitionSpec(metadata_commit.java_spec(self.iceberg, schema, table.spec))
+            builder.withSortOrder(metadata_commit.java_order(self.iceberg, schema, table.sort_order))
             builder.withProperties({**table.properties, "format-version": str(table.format_version)})
             if table.location is not None:
                 builder.withLocation(table.location)
@@ -193,20 +165,20 @@ class SparkEngine:
         """Give a table another name, by the catalog itself."""
         self.create_namespace(new.namespace)
         with explained():
-            self._catalog().renameTable(self._identifier(name), self._identifier(new))
+            self.java_catalog().renameTable(self.java_identifier(name), self.java_identifier(new))
 
     def mark(self, name: TableName, marker: Marker) -> None:
         """Put the marker and its tags on a table."""
         with explained():
             for attempt in range(1, TRIES + 1):
                 try:
-                    markers.put(self._existing(name), marker)
+                    markers.put(self.java_table(name), marker)
                     break
                 except Exception as error:  # known by its Java cause alone
                     # What Iceberg tries again by itself is not enough beside a writer that never stops.
                     if not is_commit_conflict(error) or attempt == TRIES:
                         raise
-            self._refresh(name)
+            self.refresh(name)
 
     def append(
         self,
@@ -220,7 +192,7 @@ class SparkEngine:
     ) -> int:
         """Move the head of main by compare-and-swap."""
         with explained():
-            table = self._existing(name)
+            table = self.java_table(name)
             base, built, head = append.swap_head(
                 self._jvm, table, rows, properties, remove, expected_head, summary
             )
@@ -228,11 +200,11 @@ class SparkEngine:
                 table.operations().commit(base, built)
             except Exception as error:  # known by its Java cause alone
                 # A commit that is reported as failed may have succeeded; what is there now tells.
-                if self._existing(name).operations().current().snapshot(head) is None:
+                if self.java_table(name).operations().current().snapshot(head) is None:
                     if is_commit_conflict(error):
                         raise append.head_moved(table) from error
                     raise
-            self._catalog().invalidateTable(self._identifier(name))
+            self.java_catalog().invalidateTable(self.java_identifier(name))
             return head
 
     def metadata_location(self, name: TableName) -> str | None:
@@ -242,10 +214,11 @@ class SparkEngine:
             return None if table is None else str(table.operations().current().metadataFileLocation())
 
     @property
-    def _iceberg(self) -> Any:
+    def iceberg(self) -> Any:
+        """Py4J's view of the package ``org.apache.iceberg``."""
         return self._jvm.org.apache.iceberg
 
-    def _catalog(self) -> Any:
+    def java_catalog(self) -> Any:
         """Iceberg's own catalog below Spark's, of whatever kind; a session keeps the one it has made."""
         if self._java_catalog is None:
             self._java_catalog = self._load_catalog()
@@ -253,7 +226,7 @@ class SparkEngine:
 
     def _load_catalog(self) -> Any:
         self._activate()
-        load = self._iceberg.spark.Spark3Util.loadIcebergCatalog
+        load = self.iceberg.spark.Spark3Util.loadIcebergCatalog
         try:
             return load(self._session._jsparkSession, self._catalog_name)
         except Exception as error:  # known by its Java cause alone
@@ -270,7 +243,8 @@ class SparkEngine:
         java = found(self._jvm) if found else self._jvm.org.apache.spark.sql.SparkSession
         java.setActiveSession(self._session._jsparkSession)
 
-    def _identifier(self, name: TableName) -> Any:
+    def java_identifier(self, name: TableName) -> Any:
+        """Java's ``TableIdentifier``."""
         if name not in self._identifiers:
             self._identifiers[name] = self._new_identifier(name)
         return self._identifiers[name]
@@ -282,10 +256,10 @@ class SparkEngine:
         array = gateway.new_array(self._jvm.java.lang.String, len(parts))
         for at, part in enumerate(parts):
             array[at] = part
-        return self._iceberg.catalog.TableIdentifier.of(array)
+        return self.iceberg.catalog.TableIdentifier.of(array)
 
     def _load(self, name: TableName) -> Any | None:
-        catalog, identifier = self._catalog(), self._identifier(name)
+        catalog, identifier = self.java_catalog(), self.java_identifier(name)
         catalog.invalidateTable(identifier)  # a session that the user passed in may cache tables
         self._reach.require()
         try:
@@ -297,22 +271,28 @@ class SparkEngine:
         self._reach.learn(catalog, table)
         return table
 
-    def _existing(self, name: TableName) -> Any:
+    def java_table(self, name: TableName) -> Any:
+        """Java's ``Table``, freshly loaded.
+
+        :raises EngineError: there is none.
+        """
         table = self._load(name)
         if table is None:
             raise EngineError(f"there is no table `{name}` in catalog `{self._catalog_name}` any more")
         return table
 
-    def _read(self, metadata: Any) -> dict[str, Any]:
-        return reading.metadata_json(self._iceberg, metadata)
+    def read(self, metadata: Any) -> dict[str, Any]:
+        """Java's ``TableMetadata`` as the JSON of a metadata file."""
+        return reading.metadata_json(self.iceberg, metadata)
 
     def _seen(self, name: TableName) -> Table:
         """The table right after a commit, with Spark's own view of it made new."""
-        self._refresh(name)
-        return table_from_json(self._read(self._existing(name).operations().current()), name)
+        self.refresh(name)
+        return table_from_json(self.read(self.java_table(name).operations().current()), name)
 
-    def _refresh(self, name: TableName) -> None:
-        self._catalog().invalidateTable(self._identifier(name))
+    def refresh(self, name: TableName) -> None:
+        """Make Spark forget what it knows of a table that was changed behind its back."""
+        self.java_catalog().invalidateTable(self.java_identifier(name))
         # Only where the user has cached data of some table in the session is there more to forget.
         if self._session._jsparkSession.sharedState().cacheManager().isEmpty():
             return
