@@ -1,4 +1,4 @@
-# `make demo` and `make test` prepare what they need, on a machine with Python and git; a second run is instant.
+# `make demo` and `make test` prepare what they need, on Debian with Python, git and make; a second run is instant.
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
 
@@ -12,7 +12,7 @@ help: ## What can be made
 	@touch $@
 
 setup: .venv/ready ## The environment in .venv, with Spark and the tools
-java: .venv/ready
+java: .venv/ready ## Java, found or installed
 	@bash scripts/java.sh
 
 postgres:
@@ -47,5 +47,5 @@ docs: setup java ## The pages made from code, and what the commands on the other
 	@$(PYTHON) -m tests.documents
 
 clean: ## Take away all that was made
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
@@ -54,6 +55,20 @@ class Project:
     def name(self) -> str:
         """The project's name."""
         return self._project.name
+
+    def spark(self) -> SparkSession:
+        """A Spark session on the environment's catalog, under the name that it has in plans.
+
+        Where Spark runs in this process already, this is another session of it.
+
+        :raises EngineError: Java or Spark failed.
+        """
+        from icemigrate.app.spark import open_engine
+        from icemigrate.project import choose_environment
+
+        return open_engine(
+            choose_environment(self._project, self._environment, dict(os.environ)), None
+        ).session
 
     def check(self, git_base: str | None = None, *, fix: bool = False) -> CheckResult:
         """Check every file and every step between versions, without a catalog.

@@ -160,8 +160,11 @@ def rollback_text(result: RollbackResult, style: Style) -> str:
             f"{style.good('Rolled back')} {what} in {result.environment} "
             f"in {words.duration(result.elapsed_ms)}: {', '.join(result.rolled_back)}."
         )
+        one = len(result.rolled_back) == 1
+        version, which = (result.rolled_back[0], "it") if one else ("VERSION", "one")
         lines.append(
-            "Held from now on; `icemigrate apply --redo VERSION` applies one again, its file mended or not."
+            f"Held from now on; `icemigrate apply --redo {version}` applies {which} again, "
+            "its file mended or not."
         )
     return "\n".join(lines) + "\n"
 
