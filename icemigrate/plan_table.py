@@ -12,7 +12,7 @@ from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Found, difference, unproved
-from icemigrate.merge import Conflict, Merged, done_notes, merge
+from icemigrate.merge import Conflict, Merged, adopted, done_notes, merge
 from icemigrate.model import legality
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
@@ -232,6 +232,8 @@ def _out_of_the_trash(case: _Case, goal: Table, trashed: Table) -> Outcome:
 
 
 def _adopt(case: _Case, goal: Table, there: Table) -> Outcome:
+    goal = adopted(goal, there, case.wanted.unsaid)
+    case = replace(case, goal=goal)
     merged = merge(None, goal, there, (), case.surroundings.overwrite)
     # To adopt is to record what is there, so what would have to be changed is a conflict too.
     conflicts = tuple(

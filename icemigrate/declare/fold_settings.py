@@ -15,9 +15,14 @@ from icemigrate.declare.migration import UNSET, Reference, Retention, Subject, T
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.model import column_properties, retention
 from icemigrate.model.names import Path
-from icemigrate.model.table import CURRENT_SNAPSHOT, DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Ref
+from icemigrate.model.table import (
+    CURRENT_SNAPSHOT,
+    DESCRIPTION_PROPERTY,
+    DISTRIBUTION_PROPERTY,
+    MAIN_BRANCH,
+    Ref,
+)
 
-MAIN_BRANCH = "main"
 _MS = timedelta(milliseconds=1)
 
 

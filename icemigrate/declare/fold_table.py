@@ -66,9 +66,24 @@ def fold_table(
             "adopt-known", ("adopt",), f"`{name}` is declared already, so there is nothing to adopt"
         )
     wanted = Wanted(
-        name, after, None if before is None else before.name, positions, entry.adopt and before is None
+        name,
+        after,
+        None if before is None else before.name,
+        positions,
+        entry.adopt and before is None,
+        _unsaid(entry) if before is None else frozenset(),
     )
     return FoldedTable(wanted, renaming.purges)
+
+
+def _unsaid(entry: TableEntry) -> frozenset[str]:
+    keys = {
+        "identifier": entry.identifier,
+        "partition_by": entry.partition_by,
+        "sort_by": entry.sort_by,
+        "format_version": entry.format_version,
+    }
+    return frozenset(key for key, value in keys.items() if value is UNSET)
 
 
 def _drop(entry: TableEntry, name: TableName, before: Table | None, complaints: Complaints) -> FoldedTable:

@@ -8,9 +8,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from icemigrate.model.names import TableName
-from icemigrate.model.table import SUMMARY_PREFIX, Table
-
-TAG_PREFIX = "icemigrate-"
+from icemigrate.model.table import SUMMARY_PREFIX, TAG_PREFIX, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from icemigrate.catalog.capabilities import NAME_MAPPING, SPARK_ADDS
-from icemigrate.engine.port import TAG_PREFIX
 from icemigrate.merge import merge, rebind
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import siblings
-from icemigrate.model.table import Table
+from icemigrate.model.table import TAG_PREFIX, Table
 
 
 @dataclass(frozen=True, slots=True)

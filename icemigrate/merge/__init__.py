@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from icemigrate.merge.adopted import adopted
 from icemigrate.merge.facts import Conflict, Fact
 from icemigrate.merge.notes import done_notes, grouped
 from icemigrate.merge.rebind import rebind, rebind_by_path
@@ -13,6 +14,7 @@ __all__ = [
     "Fact",
     "Merged",
     "TouchedFact",
+    "adopted",
     "done_notes",
     "grouped",
     "merge",

@@ -122,13 +122,14 @@ def _decide(
     target: Table,
     halfway: bool,
 ) -> bool:
-    """The verdict on a fact that rests on fields: without one that somebody dropped there is no way to it.
+    """The verdict on a fact that rests on fields: without one that somebody dropped there is no way to it
+    (which a table that is there may have behind it already).
 
     :param shown: the fact in base, as wanted, and as it is.
     :param sources: the fields that the wanted value needs.
     """
     before, want, there = shown
-    if want != before:
+    if want not in (before, there):
         fields = index(target.schema)
         gone = [i for i in sources if i not in fields]
         if gone:

@@ -66,6 +66,8 @@ class Wanted:
     :param formerly: the table's name in the state before; ``None`` where the migration is its first mention.
     :param positions: positions that the migration asserts, in the order of the file.
     :param adopt: a table that exists and is not known yet is taken in rather than refused.
+    :param unsaid: of a table's first mention, the keys that the file does not write, of those which a table
+        always has a value for (``identifier``, ``partition_by``, …): a table that is adopted keeps its own.
     :param made: the table as this very version had made it before it was rolled back; ``None`` where it
         was not, or did not make it.
     """
@@ -75,4 +77,5 @@ class Wanted:
     formerly: TableName | None
     positions: tuple[Position, ...] = ()
     adopt: bool = False
+    unsaid: frozenset[str] = frozenset()
     made: Table | None = None

@@ -19,6 +19,10 @@ CURRENT_SNAPSHOT = -1
 DISTRIBUTION_PROPERTY = "write.distribution-mode"
 SUMMARY_PREFIX = "icemigrate."
 """Before every key that icemigrate writes into a snapshot's summary."""
+TAG_PREFIX = "icemigrate-"
+"""Before the name of every tag that icemigrate puts on a table."""
+MAIN_BRANCH = "main"
+"""The branch that every table has once it has a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
