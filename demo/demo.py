@@ -32,13 +32,13 @@ def play(folder: Path) -> None:
     os.chdir(folder)
     _forward()
     way_back.play(folder / "migrations")
+    _next(folder)
 
 
 def _forward() -> None:
     say("Every file is checked, without a catalog.")
     icemigrate("check")
-    say("The first migration, planned and applied; Spark starts once.")
-    icemigrate("plan", "--to", "0001")
+    say("The first migration. `apply` shows its plan first, as `plan` would; Spark starts once.")
     icemigrate("apply", "--to", "0001", "--auto-approve")
     _load(datetime(2026, 3, 2))
     say("A column is added, others are renamed. No row is rewritten.")
@@ -50,6 +50,12 @@ def _forward() -> None:
     _load(datetime(2026, 3, 4))
     _afterwards()
     icemigrate("status")
+
+
+def _next(folder: Path) -> None:
+    say(f"The tables and the files are in {folder}. To go on by hand:")
+    print(f"   . {ROOT}/.venv/bin/activate && cd {folder}")
+    print("   icemigrate new 'your own idea'    and then: check, plan, apply, rollback", flush=True)
 
 
 def _load(day: datetime) -> None:

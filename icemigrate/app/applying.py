@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from icemigrate.app.locking import journal
+from icemigrate.app.noting import Notes
 from icemigrate.app.opening import as_mistakes, load_unapplied
 from icemigrate.app.planning import plan_in
 from icemigrate.app.publishing import ways
@@ -15,7 +16,7 @@ from icemigrate.app.spark import engine_of
 from icemigrate.app.undoing import inverse
 from icemigrate.app.world import Opened, opened
 from icemigrate.errors import ConflictError, Mistakes
-from icemigrate.events import Event, Noted
+from icemigrate.events import Event
 from icemigrate.plan import Plan
 from icemigrate.plan_file import require_fresh
 from icemigrate.project import Project
@@ -124,12 +125,7 @@ def _carry_out(
 ) -> ApplyResult:
     from icemigrate import executor
 
-    notes: list[str] = []
-
-    def listen(event: Event) -> None:
-        if isinstance(event, Noted):
-            notes.append(f"{event.version}: {f'{event.table}: ' if event.table else ''}{event.text}")
-        on_event(event)
+    notes = Notes(on_event)
 
     def replan() -> Plan:
         if _is_done(world, plan):
@@ -143,7 +139,7 @@ def _carry_out(
         plan,
         engine,
         journal,
-        listen,
+        notes,
         keep=world.environment.keep_tags,
         replan=replan,
         ways=ways(world, engine),
@@ -154,5 +150,5 @@ def _carry_out(
         environment=world.environment.name,
         applied=tuple(r.version.text for r in records if r.version is not None),
         elapsed_ms=round((time.monotonic() - clock) * 1000),
-        notes=tuple(notes),
+        notes=notes.beside(plan),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate import versions as installed
 from icemigrate.app.locking import journal
+from icemigrate.app.noting import Notes
 from icemigrate.app.publishing import ways
 from icemigrate.app.spark import LazySpark, engine_of
 from icemigrate.app.undoing import Undoing, Version, state_after
@@ -16,7 +17,7 @@ from icemigrate.app.world import Opened, opened
 from icemigrate.changes.base import Problem
 from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
-from icemigrate.events import Event, Noted
+from icemigrate.events import Event
 from icemigrate.history.properties import Applied, History
 from icemigrate.model.sides import State
 from icemigrate.plan import Direction, Plan
@@ -79,13 +80,7 @@ def rollback(
 
     if plan.is_empty:
         return RollbackResult(project.name, plan.environment, (), 0)
-    notes: list[str] = []
-
-    def listen(event: Event) -> None:
-        if isinstance(event, Noted):
-            notes.append(f"{event.version}: {f'{event.table}: ' if event.table else ''}{event.text}")
-        on_event(event)
-
+    notes = Notes(on_event)
     with opened(project, plan.environment) as world:
         engine = engine_of(world, spark, on_start)
 
@@ -101,13 +96,13 @@ def rollback(
 
         clock = time.monotonic()
         held = journal(world, engine, lock_timeout_s)
-        records = executor.apply(plan, engine, held, listen, replan=replan, ways=ways(world, engine))
+        records = executor.apply(plan, engine, held, notes, replan=replan, ways=ways(world, engine))
         return RollbackResult(
             project=project.name,
             environment=plan.environment,
             rolled_back=tuple(r.version.text for r in records if r.version is not None),
             elapsed_ms=round((time.monotonic() - clock) * 1000),
-            notes=tuple(notes),
+            notes=notes.beside(plan),
         )
 
 

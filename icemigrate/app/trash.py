@@ -17,7 +17,7 @@ from icemigrate.model.retention import format_duration
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo
 from icemigrate.model.upkeep import Kept, Upkeep
-from icemigrate.plan_table import CREATED_BY_PROPERTY, TRASH_NAMESPACE
+from icemigrate.plan_table import TRASH_NAMESPACE, project_of
 from icemigrate.undo.finding import uuid_of
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ def trashed(history: History, project: str, tables: Iterable[Table]) -> Iterator
     for table in tables:
         found = _VERSION.search(table.name.name)
         known = [undo for undo in undos if table.uuid is not None and uuid_of(undo[1]) == table.uuid]
-        maker = table.properties.get(CREATED_BY_PROPERTY, "").rpartition("/")[0]
-        if found is None or not (known or maker == project):
+        if found is None or not (known or project_of(table) == project):
             continue
         version = found[1]
         undo = next((undo for of, undo in known if of == version), None)

@@ -40,9 +40,7 @@ def expire_sql(catalog: str, name: TableName, before: datetime) -> str:
     :param before: what is younger stays.  Iceberg would count the table's age from the moment of the call,
         and so take more than was shown.
     """
-    moment = before.astimezone(timezone.utc)
-    until = f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}+00:00'"
-    arguments = f"table => {_argument(name)}, older_than => {until}"
+    arguments = f"table => {_argument(name)}, older_than => {_timestamp_sql(before)}"
     return f"CALL {path_sql((catalog,))}.system.expire_snapshots({arguments})"
 
 
@@ -63,12 +61,8 @@ def delete_sql(catalog: str, name: TableName, column: Path, type_: str, before: 
     :param type_: of the column: ``date``, ``timestamp`` or ``timestamptz``.
     :param before: in UTC; a timestamp without zone is taken for one in UTC too.
     """
-    moment = before.astimezone(timezone.utc)
-    literal = {
-        "date": f"DATE '{moment:%Y-%m-%d}'",
-        "timestamp": f"TIMESTAMP_NTZ '{moment:%Y-%m-%d %H:%M:%S}'",
-        "timestamptz": f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S}+00:00'",
-    }[type_]
+    keyword = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}[type_]
+    literal = f"{keyword} '{_moment(type_, before, ' ')}'"
     # A whole partition is dropped where its value is before the moment, and there null counts as before it
     # (seen with Iceberg 1.12 on a table by `day(at)`): rows without a value would go too.
     where = f"{path_sql(column)} IS NOT NULL AND {path_sql(column)} < {literal}"
@@ -83,14 +77,11 @@ def old_rows(
     :returns: files and rows; none of the rows of other files is that old.
     :raises EngineError: there is no such table, or a manifest cannot be read.
     """
-    moment = before.astimezone(timezone.utc)
-    literal = f"{moment:%Y-%m-%d}" if type_ == "date" else f"{moment:%Y-%m-%dT%H:%M:%S}"
-    literal += "+00:00" if type_ == "timestamptz" else ""
     files = rows = 0
     with explained():
         said = engine.iceberg.expressions.Expressions
         path = ".".join(column)
-        older = getattr(said, "and")(said.notNull(path), said.lessThan(path, literal))
+        older = getattr(said, "and")(said.notNull(path), said.lessThan(path, _moment(type_, before, "T")))
         tasks = engine.java_table(name).newScan().filter(older).planFiles()
         try:
             found = tasks.iterator()
@@ -108,8 +99,7 @@ def orphans_sql(catalog: str, name: TableName, before: datetime, location: str, 
     :param before: files that are younger stay.
     :param location: of the table; object stores are listed by the table's own ``FileIO``.
     """
-    moment = before.astimezone(timezone.utc)
-    parts = [f"table => {_argument(name)}", f"older_than => TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S}+00:00'"]
+    parts = [f"table => {_argument(name)}", f"older_than => {_timestamp_sql(before)}"]
     scheme = location.partition(":")[0] if ":" in location else ""
     if scheme not in _LISTED_BY_SPARK:
         parts.append("prefix_listing => true")
@@ -138,3 +128,18 @@ def _rows(engine: SparkEngine, text: str) -> list[dict[str, Any]]:
 def _argument(name: TableName) -> str:
     """A table's name in the string that a procedure takes."""
     return string_sql(path_sql((*name.namespace, name.name)))
+
+
+def _timestamp_sql(moment: datetime) -> str:
+    return f"TIMESTAMP '{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S.%f}+00:00'"
+
+
+def _moment(type_: str, moment: datetime, between: str) -> str:
+    """A moment as text for a column of a type.
+
+    :param between: what stands between day and time.
+    """
+    utc = moment.astimezone(timezone.utc)
+    if type_ == "date":
+        return f"{utc:%Y-%m-%d}"
+    return f"{utc:%Y-%m-%d}{between}{utc:%H:%M:%S}{'+00:00' if type_ == 'timestamptz' else ''}"

@@ -106,8 +106,6 @@ class Work:
 
     def _table(self, plan: TablePlan) -> Table | None:
         """Do what is to be done to one table; the table that came out of it."""
-        for note in plan.notes:
-            self._note(plan.name, note)
         self._next(f"reading table `{plan.name}`")
         before = self.engine.table(plan.name)
         for fact in changed_beside(plan, self.known, before):

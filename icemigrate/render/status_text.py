@@ -127,8 +127,8 @@ def _event(event: str, style: Style) -> str:
 
 
 def apply_text(result: ApplyResult, style: Style) -> str:
-    """What was applied."""
-    lines = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
+    """What was applied; its notes were told with the plan and on the way."""
+    lines = []
     if not result.applied:
         lines.append(words.nothing_line(result))
     else:
@@ -150,8 +150,8 @@ def unlock_text(result: UnlockResult, style: Style) -> str:
 
 
 def rollback_text(result: RollbackResult, style: Style) -> str:
-    """What was taken back."""
-    lines = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
+    """What was taken back; its notes were told with the plan and on the way."""
+    lines = []
     if not result.rolled_back:
         lines.append("Nothing to roll back: no migration is applied.")
     else:

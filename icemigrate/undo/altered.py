@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, MetadataCommit, Problem, Subject
+from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Difference, Found, difference, unproved
@@ -138,12 +139,22 @@ def _declared(undo: TableUndo, kept: Iterable[Key]) -> Sides:
 
 
 def _one_commit(version: str, found: list[Found]) -> Step:
-    changes = tuple(planned_change(f) for f in found)
+    changes = tuple(_until_redone(planned_change(f), version) for f in found)
     return Step(changes, (MetadataCommit(f"undo {version}: {_summary(changes)}"),))
 
 
+def _until_redone(planned: PlannedChange, version: str) -> PlannedChange:
+    """A change, its loss told as what it is: a column that goes with its migration comes back with it."""
+    if not isinstance(planned.change, DropColumn):
+        return planned
+    name = format_path(planned.change.path)
+    reason = f"the values of `{name}` can be read again only after `apply --redo {version}`"
+    return replace(planned, hazards=tuple(replace(h, reason=reason) for h in planned.hazards))
+
+
 def _summary(changes: tuple[PlannedChange, ...]) -> str:
-    return "; ".join(c.text for c in changes if not isinstance(c.change, ExpectSnapshot))
+    told = (c for c in changes if not isinstance(c.change, ExpectSnapshot))
+    return "; ".join(f"{c.change.symbol} {c.text}" for c in told)
 
 
 def _problem_of(breach: legality.Breach, table: TableName) -> Problem:

@@ -172,7 +172,7 @@ def test_calls_name_their_table_in_a_string() -> None:
     )
     on_s3 = orphans_sql("lake", A, at, "s3://lake/a", dry_run=True)
     assert on_s3.endswith(
-        "older_than => TIMESTAMP '2026-01-02 00:00:00+00:00', prefix_listing => true, dry_run => true)"
+        "older_than => TIMESTAMP '2026-01-02 00:00:00.000000+00:00', prefix_listing => true, dry_run => true)"
     )
     assert "prefix_listing" not in orphans_sql("lake", A, at, "/lake/a", dry_run=False)
 
