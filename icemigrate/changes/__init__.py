@@ -15,12 +15,14 @@ from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.drop_partition_field import DropPartitionField
 from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.end_refill import EndRefill
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.free_identifier import FreeIdentifier
 from icemigrate.changes.free_sort_order import FreeSortOrder
 from icemigrate.changes.make_optional import MakeOptional
 from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.move_column import MoveColumn
+from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.rename_partition_field import RenamePartitionField
 from icemigrate.changes.rename_table import RenameTable
@@ -70,7 +72,7 @@ KINDS: tuple[type[Change], ...] = (
 )
 """Every kind, in running order: by phase, and inside a phase as they stand here."""
 
-UNDO_KINDS: tuple[type[Change], ...] = (ExpectSnapshot, RewindRows)
+UNDO_KINDS: tuple[type[Change], ...] = (ExpectSnapshot, RewindRows, RefillColumns, EndRefill)
 """Kinds that no file can ask for: only an undo has them."""
 
 _BY_NAME = {kind.kind: kind for kind in (*KINDS, *UNDO_KINDS)}

@@ -50,6 +50,7 @@ class Phase(IntEnum):
     IDENTIFIER = 130
     PROPERTIES = 140
     REFERENCES = 150
+    ROWS = 160
     REMOVE_TABLE = 200
 
 

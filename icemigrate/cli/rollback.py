@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Leave the rows of a migration that changed rows as they are.",
 )
+@click.option(
+    "--refill/--no-refill",
+    default=None,
+    help="Bring values of dropped columns back that were rewritten away and a tag keeps.",
+)
 @click.option("--auto-approve", is_flag=True, help="Do not ask.")
 @lock_timeout_option
 @format_option("text", "json")
@@ -45,6 +50,7 @@ def command(
     partial: bool,
     discard_new_data: bool,
     metadata_only: bool,
+    refill: bool | None,
     auto_approve: bool,
     lock_timeout_s: float | None,
 ) -> ExitCode:
@@ -57,7 +63,7 @@ def command(
 
     if discard_new_data and metadata_only:
         raise UsageError("`--discard-new-data` and `--metadata-only` exclude each other", "give one of them")
-    options = Options(partial, discard_new_data, metadata_only)
+    options = Options(partial, discard_new_data, metadata_only, refill=refill)
     project = settings.open_project()
     spark = SparkTold()
     result = _plan(settings, project, to, only, options, spark)

@@ -16,8 +16,9 @@ from itertools import count
 from typing import Any
 
 from icemigrate.changes.base import Change, Phase, Sql, Statement
-from icemigrate.engine.publish import Telling, fold, statement_text
+from icemigrate.engine.publish import fold, statement_text
 from icemigrate.engine.spark import SparkEngine
+from icemigrate.engine.telling import Telling
 from icemigrate.errors import EngineError
 from icemigrate.merge import merge
 from icemigrate.model.names import TableName

@@ -57,8 +57,17 @@ class Engine(Protocol):
     :class:`~icemigrate.errors.EngineError`; nothing else comes out of the engine.
     """
 
+    @property
+    def catalog_name(self) -> str:
+        """The catalog's name in Spark SQL."""
+        ...
+
     def sql(self, text: str) -> None:
         """Run one statement."""
+        ...
+
+    def ask(self, text: str) -> list[tuple[Any, ...]]:
+        """The rows that a query gives."""
         ...
 
     def create_namespace(self, namespace: tuple[str, ...]) -> None:

@@ -6,22 +6,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import reduce
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from icemigrate.changes.base import Sql, Statement
 from icemigrate.engine.port import Engine, Marker
-from icemigrate.events import Event, Noted, StatementFinished, StatementStarted
-from icemigrate.model.names import TableName
+from icemigrate.engine.refill import is_refill, refill
+from icemigrate.engine.telling import Listener, Telling
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import DEFAULT_FORMAT_VERSION, Table
 from icemigrate.plan import Step, TablePlan
-
-Listener: TypeAlias = Callable[[Event], None]
 
 
 class Publisher(Protocol):
@@ -42,41 +36,6 @@ class Publisher(Protocol):
         :raises ConflictError: somebody else changed what the plan changes.
         """
         ...
-
-
-@dataclass(slots=True)
-class Telling:
-    """Tells of the statements of one table as they run.
-
-    :param of: how many there are.
-    """
-
-    version: str
-    on_event: Listener
-    of: int
-    _number: int = field(default=0, init=False)
-
-    @contextmanager
-    def statement(self, table: TableName, text: str, on_copy: bool = False) -> Iterator[None]:
-        """A block in which a statement runs; one that fails is not told as finished."""
-        self._number += 1
-        self.on_event(StatementStarted(self.version, table, text, self._number, self.of, on_copy))
-        clock = time.monotonic()
-        yield
-        self.on_event(StatementFinished(self.version, table, text, time.monotonic() - clock, on_copy))
-
-    def note(self, table: TableName, text: str) -> None:
-        """Something worth saying."""
-        self.on_event(Noted(self.version, table, text))
-
-    def again(self) -> None:
-        """The statements run from the first one again."""
-        self._number = 0
-
-
-def telling(plan: TablePlan, version: str, on_event: Listener) -> Telling:
-    """Who tells of a plan's statements."""
-    return Telling(version, on_event, sum(len(step.statements) for step in plan.steps))
 
 
 def statement_text(statement: Statement) -> str:
@@ -103,6 +62,9 @@ def run_step(engine: Engine, plan: TablePlan, step: Step, current: Table | None,
     """
     name = plan.name if current is None else current.name
     foreseen = fold(step, current or blank(plan))
+    if is_refill(step):
+        refill(engine, step, tell)
+        return foreseen
     for statement in step.statements:
         with tell.statement(name, statement_text(statement)):
             if isinstance(statement, Sql):

@@ -17,9 +17,10 @@ from icemigrate.engine.copies import Copies, otherwise
 from icemigrate.engine.explain import is_commit_conflict
 from icemigrate.engine.landing import Base, land, open_base
 from icemigrate.engine.port import Marker
-from icemigrate.engine.publish import Listener, Telling, fold, run_step, statement_text, telling
+from icemigrate.engine.publish import fold, run_step, statement_text
 from icemigrate.engine.rebase import facts, require_untouched
 from icemigrate.engine.spark import SparkEngine, explained
+from icemigrate.engine.telling import Listener, Telling, telling
 from icemigrate.errors import EngineError
 from icemigrate.events import TableMarked, TablePublished, TablePublishing
 from icemigrate.model.table import Table
@@ -28,8 +29,9 @@ from icemigrate.plan import Step, TablePlan
 TRIES = 40
 """How often the commit of one table is tried; with the pauses between them some fifteen seconds."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
-_DIRECTLY = (Phase.TABLE, Phase.REMOVE_TABLE)
-"""A catalog makes, renames and drops tables by itself; no commit of a table's metadata does."""
+_DIRECTLY = (Phase.TABLE, Phase.ROWS, Phase.REMOVE_TABLE)
+"""A catalog makes, renames and drops tables by itself; no commit of a table's metadata does, nor any of its
+rows."""
 
 
 @dataclass(frozen=True, slots=True)

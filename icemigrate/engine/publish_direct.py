@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icemigrate.engine.port import Engine, Marker
-from icemigrate.engine.publish import Listener, run_step, telling
+from icemigrate.engine.publish import run_step
+from icemigrate.engine.telling import Listener, telling
 from icemigrate.events import TableMarked
 from icemigrate.model.table import Table
 from icemigrate.plan import TablePlan

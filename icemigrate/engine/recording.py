@@ -31,6 +31,7 @@ class RecordingEngine(Engine):
     :param ignores: statements, or parts of their text, that are accepted and do nothing.
     :param log: all that was asked for, in order.
     :param rows: what was appended, by table.
+    :param answers: what queries give, by a part of their text; others give no rows.
     """
 
     tables: dict[TableName, Table] = field(default_factory=dict)
@@ -41,6 +42,8 @@ class RecordingEngine(Engine):
     namespaces: set[tuple[str, ...]] = field(default_factory=set)
     markers: list[tuple[TableName, Marker]] = field(default_factory=list)
     rows: dict[TableName, list[Mapping[str, Any]]] = field(default_factory=dict)
+    answers: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    catalog_name: str = "lake"
     _mutex: Lock = field(default_factory=Lock, repr=False)
 
     def expect(self, plan: Plan) -> None:
@@ -71,6 +74,12 @@ class RecordingEngine(Engine):
         """Write the statement down, and do what the plan says it does."""
         if self._takes(text):
             self.effects.get(text, lambda: None)()
+
+    def ask(self, text: str) -> list[tuple[Any, ...]]:
+        """The answer that was given beforehand."""
+        if not self._takes(text):
+            return []
+        return next((rows for part, rows in self.answers.items() if part in text), [])
 
     def create_namespace(self, namespace: tuple[str, ...]) -> None:
         """Make a namespace."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Phase, Sql
 from icemigrate.engine.copies import Copies, otherwise, rendered
-from icemigrate.engine.publish import Listener, Telling, blank, run_step, telling
+from icemigrate.engine.publish import blank, run_step
 from icemigrate.engine.spark import SparkEngine, explained
+from icemigrate.engine.telling import Listener, Telling, telling
 from icemigrate.errors import EngineError
 from icemigrate.events import Event, StatementFinished, StatementStarted
 from icemigrate.model.metadata import table_from_json

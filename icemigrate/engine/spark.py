@@ -83,6 +83,11 @@ class SparkEngine:
                     if not is_commit_conflict(error) or attempt == TRIES:
                         raise
 
+    def ask(self, text: str) -> list[tuple[Any, ...]]:
+        """The rows that a query gives."""
+        with explained():
+            return [tuple(row) for row in self._session.sql(text).collect()]
+
     def create_namespace(self, namespace: tuple[str, ...]) -> None:
         """Make a namespace, unless it is there."""
         text = f"CREATE NAMESPACE IF NOT EXISTS {namespace_sql(self._catalog_name, namespace)}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from icemigrate.model.names import Path
+
 
 @dataclass(frozen=True, slots=True)
 class Questions:
@@ -15,12 +17,15 @@ class Questions:
     :param nulls: fields into which nulls may have been written since.
     :param held: fields (each with all that is below it) whose values may still be in the files.
     :param snapshots: snapshots of which it is wanted whether they are still there.
+    :param versions: tags, and ids of snapshots, that may keep values of :attr:`held` which the files of now
+        do not hold any more; the best first.
     """
 
     since: int | None
     nulls: frozenset[int] = frozenset()
     held: Mapping[int, frozenset[int]] = field(default_factory=dict)
     snapshots: frozenset[int] = frozenset()
+    versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,31 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Where values of a field can be read that the files of now do not hold any more.
+
+    :param version: a tag or the id of a snapshot, as ``VERSION AS OF`` takes it.
+    :param path: how the field is called there.
+    :param rows: how many rows of now may get their value back from there; never fewer than really can.
+    :param in_structs: whether it stands in structs alone, so that an assignment can name it.
+    :param by_row_id: whether every row has its row id, there and now (format version 3).
+    :param identifier: the identifier fields, the same there and now: id → how it is called there.
+    """
+
+    version: str
+    path: Path
+    rows: int
+    in_structs: bool = True
+    by_row_id: bool = False
+    identifier: Mapping[int, Path] = field(default_factory=dict)
+
+    @property
+    def can_be_matched(self) -> bool:
+        """Whether it can be told which row of then is which row of now."""
+        return self.in_structs and (self.by_row_id or bool(self.identifier))
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """The answers.
 
@@ -59,6 +89,7 @@ class Evidence:
     :param nulls: by field, nulls in those files; ``None`` where a file does not say.
     :param held: by field, see :class:`Share`; of the main branch.
     :param there: which of the snapshots that were asked for are there.
+    :param kept: by field, where rows whose files do not hold it any more may get their value back from.
     """
 
     files: int = 0
@@ -67,3 +98,4 @@ class Evidence:
     nulls: Mapping[int, int | None] = field(default_factory=dict)
     held: Mapping[int, Share] = field(default_factory=dict)
     there: frozenset[int] = frozenset()
+    kept: Mapping[int, Kept] = field(default_factory=dict)

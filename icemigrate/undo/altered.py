@@ -21,8 +21,9 @@ from icemigrate.model.undo_record import TableUndo
 from icemigrate.plan import PlannedChange, Step
 from icemigrate.steps import as_steps, planned_change
 from icemigrate.undo.inverse import Sides, inverse
-from icemigrate.undo.keeping import dropped, keep
+from icemigrate.undo.keeping import keep
 from icemigrate.undo.own import own, own_notes
+from icemigrate.undo.refilling import plan_refill, shares
 from icemigrate.undo.refusing import come_back_optional, refusals, relies_on_files
 from icemigrate.undo.rows import rewind
 from icemigrate.undo.values import Key, Options, Refusal, both_sides
@@ -80,7 +81,7 @@ def undo_altered(
         *own_notes(recorded),
         *needed.values(),
         *_names_back(before, optional),
-        *_shares(before, after, evidence),
+        *shares(before, after, evidence),
     ]
     current = there
     if there.name != new_name:
@@ -99,9 +100,14 @@ def undo_altered(
     elif inner and evidence is not None and relies_on_files(undo, kept):
         snapshot = None if current.snapshot is None else current.snapshot.id
         inner.insert(0, Found(ExpectSnapshot(current.name, snapshot), current))
+    final = outcome.after if rows.change is None else rows.change.apply(outcome.after)
+    # Rows that go back to an earlier snapshot have their values there.
+    refill = plan_refill(final, version, catalog, evidence if rows.change is None else None, options)
+    inner += refill.before
+    notes += [*rows.notes, *refill.notes, *done_notes(merged.done)]
     if inner:
         steps.append(_one_commit(version, inner))
-    notes += [*rows.notes, *done_notes(merged.done)]
+    steps += refill.steps
     problems, conflicts = [*rows.problems, *taken], merged.conflicts
     if options.partial:
         notes += [f"stays: {r.stays}; {r.message}" for r in refused]
@@ -111,7 +117,6 @@ def undo_altered(
         problems += [_problem(r, undo.declared) for r in refused]
     warnings: list[Problem] = []
     problems += _objections(undo, inner, outcome, current, warnings)
-    final = outcome.after if rows.change is None else rows.change.apply(outcome.after)
     declared = _declared(recorded, kept)
     return Altered(
         there.name, final, declared, tuple(steps), tuple(notes), tuple(problems), conflicts, tuple(warnings)
@@ -175,14 +180,6 @@ def _names_back(before: Table, optional: tuple[int, ...]) -> Iterator[str]:
     for field_id in optional:
         name = format_path(index(before.schema)[field_id].path)
         yield f"{name} was required and comes back as optional: rows were written without it since"
-
-
-def _shares(before: Table, after: Table, evidence: Evidence | None) -> Iterator[str]:
-    """How much of what was dropped is still there."""
-    for field_id in dropped(before, after):
-        if evidence is not None and field_id in evidence.held:
-            name = format_path(index(before.schema)[field_id].path)
-            yield f"values of {name} that are still in the files: {evidence.held[field_id]}"
 
 
 def _objections(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from icemigrate.changes.end_refill import is_refilling
 from icemigrate.model.evidence import Questions
 from icemigrate.model.names import TableName
-from icemigrate.model.table import Table
+from icemigrate.model.table import TAG_PREFIX, Table
 from icemigrate.model.types import is_nested, walk
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.undo.finding import find
@@ -38,20 +40,25 @@ def questions(record: UndoRecord, actual: dict[TableName, Table | None]) -> tupl
     asked = []
     for undo in record.tables:
         there = find(undo, actual)
-        found = None if there is None else questions_about(undo, there)
+        found = None if there is None else questions_about(undo, there, record.version)
         if there is not None and found is not None:
             asked.append(Asked(record.version, undo.declared, there.name, found))
     return tuple(asked)
 
 
-def questions_about(undo: TableUndo, there: Table) -> Questions | None:
-    """What must be known of a table that was altered; ``None`` where nothing must."""
+def questions_about(undo: TableUndo, there: Table, version: str) -> Questions | None:
+    """What must be known of a table that was altered; ``None`` where nothing must.
+
+    :param version: of the migration.
+    """
     if undo.before is None or undo.after is None:
         return None
     before, after = both_sides(own(undo))
     narrower = any(True for _ in narrowed(before, after))
     nulls = frozenset(made_optional(before, after))
-    held = {i: _leaves(before, i) for i in dropped(before, after) if there.schema.by_id(i) is None}
+    # A refill that was cut short has its columns back already.
+    gone = [i for i in dropped(before, after) if there.schema.by_id(i) is None or is_refilling(there)]
+    held = {i: _leaves(before, i) for i in gone}
     snapshots = {
         undo.actual_before.refs[name].snapshot_id
         for name in before.refs.keys() - after.refs.keys()
@@ -64,7 +71,14 @@ def questions_about(undo: TableUndo, there: Table) -> Questions | None:
     # What was written while the migration ran may have been written under either schema: it counts as new.
     then = undo.actual_after if undo.rows_changed else undo.actual_before
     since = None if then is None or then.snapshot is None else then.snapshot.id
-    return Questions(since, nulls, held, frozenset(snapshots))
+    return Questions(since, nulls, held, frozenset(snapshots), tuple(_keeping(undo, version)) if held else ())
+
+
+def _keeping(undo: TableUndo, version: str) -> Iterator[str]:
+    """What keeps the rows from before the migration: its tag, and the snapshot itself until it expires."""
+    yield f"{TAG_PREFIX}{version}-before"
+    if undo.actual_before is not None and undo.actual_before.snapshot is not None:
+        yield str(undo.actual_before.snapshot.id)
 
 
 def _leaves(table: Table, field_id: int) -> frozenset[int]:

@@ -26,12 +26,15 @@ class Options:
     :param metadata_only: the rows of a migration that changed rows stay as they are.
     :param apart: what the migration made goes into the trash under a name that no other try uses, since
         the file may be tried again under the same version.
+    :param refill: values that the files do not hold any more are brought back from a tag that keeps them;
+        ``None``: only where an earlier try has begun that.
     """
 
     partial: bool = False
     discard_new_data: bool = False
     metadata_only: bool = False
     apart: bool = False
+    refill: bool | None = None
 
 
 PLAIN = Options()

@@ -18,10 +18,11 @@ from icemigrate.engine import landing, publish_atomic
 from icemigrate.engine.copies import Copies
 from icemigrate.engine.explain import is_commit_conflict
 from icemigrate.engine.port import Marker
-from icemigrate.engine.publish import Publisher, telling
+from icemigrate.engine.publish import Publisher
 from icemigrate.engine.publish_atomic import AtomicPublisher
 from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.engine.spark import SparkEngine
+from icemigrate.engine.telling import telling
 from icemigrate.errors import ConflictError, EngineError, StalePlan
 from icemigrate.events import (
     Event,

@@ -1,0 +1,71 @@
+"""The end of a refill: the table's own settings again, and what was used on the way is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icemigrate.changes.base import Change, MetadataCommit, Pair, Phase, Reversal, Statement
+from icemigrate.changes.statements import reversible
+from icemigrate.model.table import Table
+from icemigrate.sql.refilling import BRANCH
+
+REFILLING = "icemigrate.refilling"
+"""On a table while values are brought back to it: the version that is undone.  A run that died meanwhile is
+known by it, and gone on with."""
+MERGE_MODE = "write.merge.mode"
+MERGE_ON_READ = "merge-on-read"
+OWN_MERGE_MODE = f"{REFILLING}.{MERGE_MODE}"
+"""Beside :data:`REFILLING` where rows are matched by row id: the table's own :data:`MERGE_MODE`, empty where
+it has none.  Spark finds row ids in a ``MERGE`` only where that writes by merge-on-read."""
+
+
+def is_refilling(table: Table) -> bool:
+    """Whether a refill of the table was begun and has not ended."""
+    return REFILLING in table.properties
+
+
+def begun(table: Table, version: str, by_row_id: bool) -> dict[str, str]:
+    """The properties that a table bears while it is refilled, which differ from those that it has."""
+    wanted = {REFILLING: version}
+    if by_row_id and table.properties.get(MERGE_MODE) != MERGE_ON_READ:
+        wanted |= {MERGE_MODE: MERGE_ON_READ, OWN_MERGE_MODE: table.properties.get(MERGE_MODE, "")}
+    return {key: value for key, value in wanted.items() if table.properties.get(key) != value}
+
+
+@dataclass(frozen=True, slots=True)
+class EndRefill(Change):
+    """Take back what a refill has set on the table, see :func:`begun`."""
+
+    kind: ClassVar[str] = "end_refill"
+    phase: ClassVar[Phase] = Phase.ROWS
+    symbol: ClassVar[str] = "·"
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[Change]:
+        """Nothing, as for the refill."""
+        return iter(())
+
+    def apply(self, table: Table) -> Table:
+        """The table without the refill's properties and branch."""
+        properties = {k: v for k, v in table.properties.items() if k not in (REFILLING, OWN_MERGE_MODE)}
+        own = table.properties.get(OWN_MERGE_MODE)
+        if own:
+            properties[MERGE_MODE] = own
+        elif own is not None:
+            properties.pop(MERGE_MODE, None)
+        refs = {name: ref for name, ref in table.refs.items() if name != BRANCH}
+        return replace(table, properties=properties, refs=refs)
+
+    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+        """One commit."""
+        return (MetadataCommit(self.describe()),)
+
+    def reversal(self, before: Table) -> Reversal:
+        """It leaves nothing behind."""
+        return reversible("it leaves nothing behind")
+
+    def describe(self) -> str:
+        """What goes."""
+        return "take the refill's branch and settings off the table"

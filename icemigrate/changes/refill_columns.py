@@ -1,0 +1,74 @@
+"""Values that were rewritten away come back from a tag that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from icemigrate.changes.base import Change, Pair, Phase, Reversal, Sql, Statement
+from icemigrate.changes.statements import reversible
+from icemigrate.model.names import Path, format_path
+from icemigrate.model.table import Table
+from icemigrate.sql.refilling import Refilling
+
+
+@dataclass(frozen=True, slots=True)
+class Refilled:
+    """A field that gets values back.
+
+    :param path: how it is called now.
+    :param then: how it is called in the version that keeps its values.
+    """
+
+    path: Path
+    then: Path
+
+
+@dataclass(frozen=True, slots=True)
+class RefillColumns(Change):
+    """Rows without a value get the one that they had in an earlier version.
+
+    Found when a dropped column comes back, not by :meth:`detect`.
+
+    :param version: a tag or the id of a snapshot.
+    :param keys: the identifier fields by which rows are matched; none for row ids.
+    """
+
+    kind: ClassVar[str] = "refill_columns"
+    phase: ClassVar[Phase] = Phase.ROWS
+    symbol: ClassVar[str] = "+"
+
+    version: str
+    fields: tuple[Refilled, ...]
+    keys: tuple[Refilled, ...] = ()
+
+    @classmethod
+    def detect(cls, pair: Pair) -> Iterator[Change]:
+        """Nothing, see the class."""
+        return iter(())
+
+    def apply(self, table: Table) -> Table:
+        """The table as it is: nothing but rows changes."""
+        return table
+
+    def refilling(self, catalog: str) -> Refilling:
+        """Its statements and questions."""
+        fields = tuple((f.path, f.then) for f in self.fields)
+        keys = tuple((f.path, f.then) for f in self.keys)
+        return Refilling(catalog, self.table, self.version, fields, keys)
+
+    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+        """A branch, the values, the publication."""
+        return tuple(map(Sql, self.refilling(catalog).statements()))
+
+    def reversal(self, before: Table) -> Reversal:
+        """Nothing that was there is lost."""
+        return reversible("only rows without a value get one")
+
+    def describe(self) -> str:
+        """Which fields, from where, and by what rows are matched."""
+        names = ", ".join(format_path(f.path) for f in self.fields)
+        keys = ", ".join(format_path(f.path) for f in self.keys)
+        by = f"identifier {keys}" if keys else "row id"
+        return f"bring values of {names} back from {self.version}, rows matched by {by}"

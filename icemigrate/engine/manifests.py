@@ -1,0 +1,157 @@
+"""A table's manifests through Iceberg's Java API: snapshots, and the files that are live in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from icemigrate.model.evidence import Share
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A live data file, as a manifest has it; maps by field id, of the fields that are asked about.
+
+    :param sequence: its file sequence number; 0 or ``None`` in format version 1.
+    :param first_row_id: from which its rows without an id of their own are numbered (format version 3);
+        ``None`` where its rows have none.
+    """
+
+    path: str
+    rows: int
+    sequence: int | None
+    sizes: Mapping[int, int]
+    values: Mapping[int, int]
+    nulls: Mapping[int, int]
+    first_row_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Java's view of one table's manifests.
+
+    :param fields: a Java set of the fields that are asked about; of the others no metrics are brought over,
+        since those of a wide table's file fill kilobytes.
+    """
+
+    iceberg: Any
+    table: Any
+    fields: Any
+
+    def live(self, manifest: Any) -> Iterator[File]:
+        """The files of a manifest that are not deleted."""
+        specs = self.table.specs()
+        reader = self.iceberg.ManifestFiles.read(manifest, self.table.io(), specs)
+        try:
+            for file in each(reader):
+                slim = file.copyWithStats(self.fields)
+                text = self.iceberg.ContentFileParser.toJson(slim, specs.get(file.specId()))
+                yield _file(json.loads(text), file.fileSequenceNumber())
+        finally:
+            reader.close()
+
+    def manifests(self, snapshot: Any | None) -> dict[str, Any]:
+        """The data manifests of a snapshot by path."""
+        if snapshot is None:
+            return {}
+        return {m.path(): m for m in each(snapshot.dataManifests(self.table.io()))}
+
+    def files(self, snapshot: Any | None) -> list[File]:
+        """The live data files of a snapshot."""
+        return [file for manifest in self.manifests(snapshot).values() for file in self.live(manifest)]
+
+    def heads(self) -> Iterator[Any]:
+        """The current snapshots of all branches."""
+        refs = self.table.refs()
+        for name in each(refs.keySet()):
+            ref = refs.get(name)
+            if ref.isBranch():
+                yield self.table.snapshot(ref.snapshotId())
+
+    def added_since(self, since: Any | None, is_known: bool) -> Iterator[File]:
+        """The live files of all branches that the snapshot of then does not have.
+
+        :param is_known: whether the snapshot of then is still there; where it is not, every file counts.
+        """
+        old, seen = self.manifests(since), set[str]()
+        is_old = self._is_old(since, old) if is_known else _never
+        new: dict[str, Any] = {}
+        for head in self.heads():
+            new |= {path: m for path, m in self.manifests(head).items() if path not in old}
+        for manifest in new.values():
+            for file in self.live(manifest):
+                if file.path not in seen and not is_old(file):
+                    seen.add(file.path)
+                    yield file
+
+    def _is_old(self, since: Any | None, old: Mapping[str, Any]) -> Any:
+        if since is None:
+            return _never
+        number = since.sequenceNumber()
+        if number > 0:
+            return lambda file: file.sequence is not None and file.sequence <= number
+        paths = {file.path for manifest in old.values() for file in self.live(manifest)}
+        return lambda file: file.path in paths
+
+    def snapshots_since(self, since: int | None) -> int | None:
+        """How many snapshots the main branch got; ``None`` where that of then is no ancestor any more."""
+        count, snapshot = 0, self.table.currentSnapshot()
+        while snapshot is not None:
+            if snapshot.snapshotId() == since:
+                return count
+            count += 1
+            parent = snapshot.parentId()
+            if parent is None:
+                return count if since is None else None
+            snapshot = self.table.snapshot(parent)
+        return 0 if since is None and count == 0 else None
+
+
+def each(found: Any) -> Iterator[Any]:
+    """The elements of a Java collection.
+
+    Py4J's own way ends with an exception in Java, and PySpark takes 10 ms to find out what it means.
+    """
+    elements = found.iterator()
+    while elements.hasNext():
+        yield elements.next()
+
+
+def _never(_file: File) -> bool:
+    return False
+
+
+def _file(saved: Mapping[str, Any], sequence: int | None) -> File:
+    return File(
+        path=saved["file-path"],
+        rows=saved["record-count"],
+        sequence=sequence,
+        sizes=_map(saved, "column-sizes"),
+        values=_map(saved, "value-counts"),
+        nulls=_map(saved, "null-value-counts"),
+        first_row_id=saved.get("first-row-id"),
+    )
+
+
+def _map(saved: Mapping[str, Any], key: str) -> dict[int, Any]:
+    pairs = saved.get(key)
+    return {} if pairs is None else dict(zip(pairs["keys"], pairs["values"], strict=True))
+
+
+def share(files: Iterable[File], leaves: Collection[int], new: Collection[str]) -> Share:
+    """How many rows of these files stand in ones that hold a field.
+
+    :param leaves: the field, or what is below it.
+    :param new: paths of files that were written when the field was gone.
+    """
+    held = unknown = total = 0
+    for file in files:
+        total += file.rows
+        if any(leaf in file.sizes or leaf in file.values for leaf in leaves):
+            held += file.rows
+        elif file.path not in new:
+            # Metrics may be off for the field, or the file is older than it.
+            unknown += file.rows
+    return Share(held, unknown, total)

@@ -1,0 +1,50 @@
+"""Who is told of the statements of one table as they run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from icemigrate.events import Event, Noted, StatementFinished, StatementStarted
+from icemigrate.model.names import TableName
+from icemigrate.plan import TablePlan
+
+Listener: TypeAlias = Callable[[Event], None]
+
+
+@dataclass(slots=True)
+class Telling:
+    """Tells of the statements of one table as they run.
+
+    :param of: how many there are.
+    """
+
+    version: str
+    on_event: Listener
+    of: int
+    _number: int = field(default=0, init=False)
+
+    @contextmanager
+    def statement(self, table: TableName, text: str, on_copy: bool = False) -> Iterator[None]:
+        """A block in which a statement runs; one that fails is not told as finished."""
+        self._number += 1
+        self.on_event(StatementStarted(self.version, table, text, self._number, self.of, on_copy))
+        clock = time.monotonic()
+        yield
+        self.on_event(StatementFinished(self.version, table, text, time.monotonic() - clock, on_copy))
+
+    def note(self, table: TableName, text: str) -> None:
+        """Something worth saying."""
+        self.on_event(Noted(self.version, table, text))
+
+    def again(self) -> None:
+        """The statements run from the first one again."""
+        self._number = 0
+
+
+def telling(plan: TablePlan, version: str, on_event: Listener) -> Telling:
+    """Who tells of a plan's statements."""
+    return Telling(version, on_event, sum(len(step.statements) for step in plan.steps))

@@ -1,0 +1,28 @@
+"""Branches on which rows are written: made, published and taken away."""
+
+from __future__ import annotations
+
+from icemigrate.model.names import TableName, format_path
+from icemigrate.sql.literals import string_sql
+from icemigrate.sql.names import path_sql, table_sql
+
+
+def branch_sql(catalog: str, table: TableName, branch: str) -> str:
+    """The branch, as a statement that reads or writes rows names it."""
+    return f"{table_sql(catalog, table)}.{path_sql((f'branch_{branch}',))}"
+
+
+def create_branch_sql(catalog: str, table: TableName, branch: str) -> str:
+    """Make the branch from what is current, whatever it was before."""
+    return f"ALTER TABLE {table_sql(catalog, table)} CREATE OR REPLACE BRANCH {path_sql((branch,))}"
+
+
+def drop_branch_sql(catalog: str, table: TableName, branch: str) -> str:
+    """Take the branch away, if it is there."""
+    return f"ALTER TABLE {table_sql(catalog, table)} DROP BRANCH IF EXISTS {path_sql((branch,))}"
+
+
+def publish_branch_sql(catalog: str, table: TableName, branch: str) -> str:
+    """Make main what the branch is; refused where main is not among its ancestors."""
+    name = string_sql(format_path((*table.namespace, table.name)))
+    return f"CALL {path_sql((catalog,))}.system.fast_forward({name}, 'main', {string_sql(branch)})"

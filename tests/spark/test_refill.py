@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from icemigrate import Project
+from icemigrate.app.opening import open_project
+from icemigrate.app.spark import open_engine
+from icemigrate.errors import EngineError
+from icemigrate.events import Event, StatementStarted
+from icemigrate.model.names import TableName
+from icemigrate.project import choose_environment
+from icemigrate.undo import Options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_numbers = count(1)
+REFILL = Options(refill=True)
+
+CREATE = """
+    description: Make trades
+    tables:
+      - name: db.trades
+        columns:
+          - {name: id, type: int, required: true}
+          - {name: symbol, type: string}
+          - {name: price, type: "decimal(9,2)"}
+          - {name: at, type: "struct<zone: string, venue: string>"}
+          - {name: legs, type: "list<struct<a: int, b: int>>"}
+        identifier: IDENTIFIER
+        format_version: FORMAT
+"""
+
+DROP = """
+    description: Drop what nobody needs
+    allow: [destructive]
+    tables:
+      - {name: db.trades, drop_columns: [price, at.venue], renames: {symbol: ticker}}
+"""
+
+
+class Shop:
+    """A project on a catalog of its own, in the suite's JVM."""
+
+    def __init__(
+        self,
+        folder: Path,
+        spark: SparkSession,
+        format_version: int,
+        identifier: str = "[]",
+        record: str = "tags",
+    ) -> None:
+        self.folder = folder
+        self.catalog = f"refill{next(_numbers)}"
+        (folder / "migrations").mkdir()
+        (folder / "icemigrate.yaml").write_text(
+            "project: shop\nenvironments:\n"
+            f"  local: {{catalog: {{type: sqlite, name: {self.catalog}}}, record: {record}}}\n"
+            "default_environment: local\n",
+            encoding="utf-8",
+        )
+        self.project = Project(folder)
+        self.engine = open_engine(choose_environment(open_project(folder), None, {}), spark)
+        self.spark = self.engine.session
+        create = CREATE.replace("FORMAT", str(format_version)).replace("IDENTIFIER", identifier)
+        self.apply("0001", create)
+
+    def apply(self, version: str, text: str) -> None:
+        file = self.folder / "migrations" / f"{version}_m.yaml"
+        file.write_text(dedent(text), encoding="utf-8")
+        self.project.apply(spark=self.spark)
+
+    def notes(self, options: Options) -> list[str]:
+        plan = self.project.plan_rollback(options=options, spark=self.spark).plan
+        return [n for m in plan.migrations for t in m.tables for n in t.notes]
+
+    def rollback(self, options: Options, **more: Any) -> tuple[str, ...]:
+        return self.project.rollback(options=options, spark=self.spark, **more).notes
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self.spark.sql(text.replace("@", f"{self.catalog}.db")).collect()]
+
+    def decay(self) -> None:
+        """Write, drop the columns, and let life go on until no file of now holds their values."""
+        self.sql(
+            "INSERT INTO @.trades SELECT CAST(id AS INT), concat('S', id), CAST(id AS DECIMAL(9,2)), "
+            "IF(id = 5, NULL, named_struct('zone', 'UTC', 'venue', concat('V', id))), "
+            "array(named_struct('a', 1, 'b', 2)) FROM range(6)"
+        )
+        self.sql("UPDATE @.trades SET price = NULL WHERE id = 4")
+        self.apply("0002", DROP)
+        self.sql("UPDATE @.trades SET ticker = 'T1' WHERE id = 1")
+        self.sql("DELETE FROM @.trades WHERE id = 2")
+        self.compact()
+        self.sql("INSERT INTO @.trades VALUES (100, 'NEW', named_struct('zone', 'CET'), NULL)")
+
+    def compact(self) -> None:
+        rewrite = "system.rewrite_data_files(table => 'db.trades', options => map('rewrite-all', 'true'))"
+        self.sql(f"CALL {self.catalog}.{rewrite}")
+
+    def values(self) -> list[tuple[Any, ...]]:
+        columns = "id, symbol, CAST(price AS STRING), at.zone, at.venue, at IS NULL"
+        return self.sql(f"SELECT {columns} FROM @.trades ORDER BY id")
+
+    def table(self) -> Any:
+        found = self.engine.table(TableName.parse("db.trades"))
+        assert found is not None
+        return found
+
+
+ALL_BACK = [
+    (0, "S0", "0.00", "UTC", "V0", False),
+    (1, "T1", "1.00", "UTC", "V1", False),
+    (3, "S3", "3.00", "UTC", "V3", False),
+    (4, "S4", None, "UTC", "V4", False),
+    (5, "S5", "5.00", None, None, True),
+    (100, "NEW", None, "CET", None, False),
+]
+
+BEFORE = "icemigrate-0002-before"
+
+
+def at_publication(do: Callable[[], object]) -> Callable[[Event], None]:
+    """Does something once, right before the values are published."""
+    left = [do]
+
+    def listen(event: Event) -> None:
+        if left and isinstance(event, StatementStarted) and "fast_forward" in event.text:
+            left.pop()()
+
+    return listen
+
+
+@pytest.mark.parametrize(("format_version", "identifier"), [(3, "[]"), (2, "[id]")])
+def test_values_that_were_compacted_away_come_back_to_every_row_that_is_still_there(
+    tmp_path: Path, spark: SparkSession, format_version: int, identifier: str
+) -> None:
+    shop = Shop(tmp_path, spark, format_version, identifier)
+    shop.decay()
+    properties = shop.table().properties
+    offered = [n for n in shop.notes(Options()) if "--refill" in n]
+    assert [n.split(" when ")[0] for n in offered] == [
+        "up to 6 rows lost the value of price",
+        "up to 6 rows lost the value of at.venue",
+    ]
+    assert f"{BEFORE} keeps it" in offered[0]
+    newer = "INSERT INTO @.trades VALUES (101, 'LAST', 7, NULL, NULL)"
+    notes = shop.rollback(REFILL, on_event=at_publication(lambda: shop.sql(newer)))
+    assert shop.values() == [*ALL_BACK, (101, "LAST", "7.00", None, None, True)]
+    told = [n.removeprefix("0002: db.trades: ") for n in notes]
+    assert "somebody wrote to it meanwhile: all again, try 2 of 5" in told
+    assert f"brought back from {BEFORE}: 4 values of price, 4 values of at.venue" in told
+    assert f"of {BEFORE}'s 6 rows with a value 1 are gone since" in told
+    # Nothing of it is left: neither a setting nor the branch.
+    after = shop.table()
+    assert after.properties == properties
+    assert [n for n, ref in after.refs.items() if ref.kind == "branch"] == ["main"]
+
+
+def test_a_refill_that_was_cut_short_is_gone_on_with_and_needs_no_tag(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    shop = Shop(tmp_path, spark, 3, "[]", record="history")
+    shop.decay()
+    assert shop.table().refs.keys() == {"main"}
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(EngineError, match="you asked to stop"):
+        shop.rollback(REFILL, on_event=at_publication(die))
+    assert [row[2] for row in shop.values()] == [None] * 6  # the column is back, its values are not
+    notes = shop.rollback(Options())
+    assert shop.values() == ALL_BACK
+    assert "4 values of price, 4 values of at.venue" in notes[-2]
+    assert "write.merge.mode" not in shop.table().properties
+    assert shop.table().refs.keys() == {"main"}
+
+
+def test_where_rows_cannot_be_told_apart_the_plan_says_where_the_values_are(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    shop = Shop(tmp_path, spark, 2, "[]")
+    shop.decay()
+    (note, _) = [n for n in shop.notes(REFILL) if "lost the value" in n]
+    assert "without identifier fields, the same then and now, nothing tells which row was which" in note
+    query = note.split(f"{BEFORE} keeps it: ")[1]
+    assert query == f"SELECT price FROM {shop.catalog}.db.trades VERSION AS OF '{BEFORE}'"
+    kept = sorted(str(price) for (price,) in shop.sql(query))
+    assert kept == ["0.00", "1.00", "2.00", "3.00", "5.00", "None"]
+    shop.rollback(REFILL)
+    assert [row[2] for row in shop.values()] == [None] * 6

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from icemigrate.errors import EngineError
+from icemigrate.model.evidence import Evidence, Kept, Share
+from icemigrate.plan import Plan
+from icemigrate.plan_file import dumps, loads
+from icemigrate.undo import Options
+from tests.undoing import Lake, notes
+
+CREATE = """
+    tables:
+      - name: db.t
+        columns:
+          - {name: id, type: int, required: true}
+          - {name: price, type: int}
+          - {name: s, type: "struct<x: int, y: int>"}
+          - {name: legs, type: "list<struct<a: int, b: int>>"}
+        identifier: [id]
+        format_version: 3
+"""
+DROP = """
+    allow: [destructive]
+    tables: [{name: db.t, drop_columns: [price, s.y]}]
+"""
+PRICE, Y = 2, 6
+TAG = "icemigrate-0002-before"
+REFILL, NO_REFILL = Options(refill=True), Options(refill=False)
+
+
+@pytest.fixture
+def lake() -> Lake:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    lake.write(7)
+    lake.apply("0002", DROP)
+    lake.write(8)
+    return lake
+
+
+def kept(*names: str, **what: Any) -> Kept:
+    return Kept(TAG, names, 3, **what)
+
+
+def evidence(**fields: Kept) -> Evidence:
+    ids = {"price": PRICE, "y": Y}
+    return Evidence(
+        held={ids[name]: Share(0, 0, 3) for name in fields},
+        kept={ids[name]: found for name, found in fields.items()},
+    )
+
+
+BY_ROW_ID = evidence(price=kept("price", by_row_id=True), y=kept("s", "y", by_row_id=True))
+BY_ID = evidence(price=kept("price", identifier={1: ("id",)}))
+
+
+def statements(lake: Lake, found: Evidence) -> list[str]:
+    (migration,) = lake.undo("0002", evidence=found, options=REFILL).migrations
+    steps = [step for table in migration.tables for step in table.steps]
+    return [getattr(s, "text", "(commit)") for step in steps for s in step.statements]
+
+
+def test_a_refill_writes_on_a_branch_only_what_is_missing(lake: Lake) -> None:
+    commit, branch, price, y, publish, end = statements(lake, BY_ROW_ID)
+    assert commit == end == "(commit)"
+    assert branch == "ALTER TABLE local.db.t CREATE OR REPLACE BRANCH `icemigrate-refill`"
+    source = (
+        "(SELECT _row_id AS k0, price AS v0, s.y AS v1 FROM local.db.t VERSION AS OF 'icemigrate-0002-before'"
+        " WHERE price IS NOT NULL OR s.y IS NOT NULL)"
+    )
+    assert price == (
+        f"MERGE INTO local.db.t.`branch_icemigrate-refill` t\nUSING {source} b\nON t._row_id = b.k0\n"
+        "WHEN MATCHED AND ((t.price IS NULL AND b.v0 IS NOT NULL))\n"
+        "THEN UPDATE SET t.price = coalesce(t.price, b.v0)"
+    )
+    # A struct that is null stays null.
+    assert "WHEN MATCHED AND ((t.s.y IS NULL AND b.v1 IS NOT NULL AND t.s IS NOT NULL))" in y
+    assert publish == "CALL local.system.fast_forward('db.t', 'main', 'icemigrate-refill')"
+
+
+def test_rows_are_matched_by_identifier_where_they_have_no_row_ids(lake: Lake) -> None:
+    merge = statements(lake, BY_ID)[2]
+    assert "(SELECT id AS k0, price AS v0 FROM" in merge
+    assert "\nON t.id = b.k0\n" in merge
+
+
+def test_a_snapshot_serves_as_well_as_a_tag(lake: Lake) -> None:
+    found = evidence(price=Kept("4711", ("price",), 3, by_row_id=True))
+    assert "VERSION AS OF 4711 WHERE price IS NOT NULL" in statements(lake, found)[2]
+
+
+def test_without_being_asked_for_it_a_rollback_only_says_what_it_could_do(lake: Lake) -> None:
+    planned = lake.undo("0002", evidence=BY_ID)
+    assert len(planned.migrations[0].tables[0].steps) == 1
+    assert (
+        f"up to 3 rows lost the value of price when their files were written anew, and {TAG} keeps it: "
+        f"`--refill` brings it back; or look: SELECT id, price FROM local.db.t VERSION AS OF '{TAG}'"
+        in notes(planned)
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (kept("price"), "and rows had no row ids then, and no identifier fields that are the same now"),
+        (
+            kept("legs", "element", "b", in_structs=False, by_row_id=True),
+            "and what is in a list or a map cannot be brought back",
+        ),
+    ],
+)
+def test_what_cannot_be_brought_back_is_said_with_where_it_is(lake: Lake, found: Kept, why: str) -> None:
+    planned = lake.undo("0002", evidence=evidence(price=found), options=REFILL)
+    assert len(planned.migrations[0].tables[0].steps) == 1
+    (note,) = [n for n in notes(planned) if "lost the value" in n]
+    assert why in note
+    assert f"{TAG} keeps it: SELECT " in note
+
+
+def test_a_plan_with_a_refill_is_saved_and_read_back(lake: Lake) -> None:
+    planned = lake.undo("0002", evidence=BY_ROW_ID, options=REFILL)
+    plan = Plan("market", "local", "sqlite", "local", planned.migrations, base=lake.state)
+    assert loads(dumps(plan), "plan.json") == plan
+
+
+def answers(
+    kept: int, different: int, pairs: int, matched: int, after: int
+) -> dict[str, list[tuple[Any, ...]]]:
+    """Of a table of three rows without a price."""
+    return {
+        "WHERE price IS NOT NULL) b": [(pairs, matched, matched)],
+        "SELECT count(*), count(DISTINCT k0)": [(kept, different)],
+        "SELECT count(*), count(price)": [(3, after)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            answers(kept=3, different=2, pairs=3, matched=3, after=0),
+            "icemigrate-0002-before has 3 rows of `db.t` with a value, but only 2 different identifiers",
+        ),
+        (
+            answers(kept=3, different=3, pairs=4, matched=3, after=0),
+            "4 rows of `db.t` have the identifiers of 3 rows of icemigrate-0002-before",
+        ),
+        (
+            answers(kept=3, different=3, pairs=3, matched=3, after=0),
+            "3 rows with 0 values instead of 3 rows with 3 values; readers have seen nothing of it",
+        ),
+    ],
+)
+def test_what_does_not_come_out_is_not_published_and_can_be_let_be(
+    lake: Lake, said: dict[str, list[tuple[Any, ...]]], message: str
+) -> None:
+    lake.engine.answers = said
+    lake.engine.catalog_name = "local"
+    own = {"k": "v", "write.merge.mode": "copy-on-write"}
+    lake.by_hand(lambda t: replace(t, properties={**t.properties, **own}))
+    found = evidence(price=kept("price", by_row_id=True))
+    with pytest.raises(EngineError) as failed:
+        lake.rollback("0002", evidence=found, options=REFILL)
+    assert message in failed.value.message
+    assert "`icemigrate rollback --no-refill` ends the undo with the values as they are" in str(
+        failed.value.hint
+    )
+    assert not [text for text in lake.engine.log if "fast_forward" in text]
+    assert lake.table().properties["write.merge.mode"] == "merge-on-read"
+    lake.rollback("0002", evidence=found, options=NO_REFILL)
+    assert {k: v for k, v in lake.table().properties.items() if k in own or "refill" in k} == own
+    assert [a.standing for a in lake.history.applied if a.version.text == "0002"] == ["held"]
