@@ -15,6 +15,7 @@ from icemigrate.merge import Conflict
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
+from icemigrate.model.writers import Writer
 
 PLAN_FORMAT = 1
 """Version of the saved form; a plan of another version is refused."""
@@ -60,6 +61,22 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveWriter:
+    """Somebody who writes a table, and what its migration does to them.
+
+    :param breaks: why they fail or write wrongly once it is applied; nothing: they may go on as they are.
+    """
+
+    writer: Writer
+    breaks: tuple[str, ...] = ()
+
+    @property
+    def must_restart(self) -> bool:
+        """Whether it is a stream that has to be stopped and started anew."""
+        return self.writer.stream and bool(self.breaks)
+
+
+@dataclass(frozen=True, slots=True)
 class TablePlan:
     """What one migration does to one table.
 
@@ -70,6 +87,7 @@ class TablePlan:
     :param formerly: the declared name before, ``None`` for a first mention.
     :param steps: in running order.
     :param notes: what was found done already, and other things worth saying.
+    :param writers: who wrote the table of late, where anything is done to it.
     """
 
     name: TableName
@@ -79,6 +97,7 @@ class TablePlan:
     steps: tuple[Step, ...] = ()
     notes: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    writers: tuple[LiveWriter, ...] = ()
 
     def changes(self) -> Iterator[PlannedChange]:
         """All changes in running order."""

@@ -18,6 +18,7 @@ from icemigrate.declare.migration import UNSET, AnyFile, MigrationFile
 from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import UsageError
 from icemigrate.history.properties import History
+from icemigrate.live import with_writers
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
@@ -90,7 +91,7 @@ def plan_in(
     if again is not None:
         # A table that it made the first time was put into the trash.
         physical |= {trash_name(name, again.file.version.text) for name in physical}
-    actual = world.catalog.load(sorted(physical))
+    actual = world.catalog.load(sorted(physical), with_writers=True)
     there = frozenset(world.catalog.namespaces())
     given = _Given(world, pending, history, dict(actual), there, again, squashes)
     facts = frozenset(overwrite)
@@ -142,13 +143,13 @@ class _Given:
         return PlanResult(self._complete(planned.migrations, overwrite), diagnostics)
 
     def _complete(self, migrations: tuple[MigrationPlan, ...], overwrite: frozenset[str]) -> Plan:
-        world = self.world
+        world, told = self.world, with_writers(migrations, self.actual)
         return Plan(
             project=world.project.name,
             environment=world.environment.name,
             catalog=world.catalog.identity,
             catalog_name=world.environment.catalog.name,
-            migrations=(*(found.plan() for found in self.squashes), *map(self._marked, migrations)),
+            migrations=(*(found.plan() for found in self.squashes), *map(self._marked, told)),
             applied=tuple((a.version.text, a.checksum) for a in self.history.applied),
             based_on=self.actual,
             base=self.history.state,

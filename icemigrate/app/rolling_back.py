@@ -19,6 +19,7 @@ from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
 from icemigrate.events import Event
 from icemigrate.history.properties import Applied, History
+from icemigrate.live import with_writers
 from icemigrate.model.sides import State
 from icemigrate.plan import Direction, Plan
 from icemigrate.plan_file import require_fresh
@@ -133,7 +134,7 @@ def _plan(
         environment=world.environment.name,
         catalog=world.catalog.identity,
         catalog_name=world.environment.catalog.name,
-        migrations=planned.migrations,
+        migrations=with_writers(planned.migrations, undoing.actual),
         applied=tuple((a.version.text, a.checksum) for a in history.applied),
         based_on=undoing.actual,
         base=history.state,

@@ -69,7 +69,7 @@ class Undoing:
         names = {name for _, undo in tables for name in names_of(undo, state, physical)}
         names |= {trash_name(name, version) for version in {v for v, _ in tables} for name in names}
         catalog = self.world.catalog
-        actual = dict(catalog.load(sorted(names)))
+        actual = dict(catalog.load(sorted(names), with_writers=True))
         lost = [undo for _, undo in tables if uuid_of(undo) is not None and find(undo, actual) is None]
         if lost:
             # Somebody renamed it: looked for by its uuid, in all of the catalog.

@@ -89,8 +89,13 @@ class Catalog(Protocol):
         that reaches the same one by the same address."""
         ...
 
-    def load(self, names: Iterable[TableName]) -> Mapping[TableName, Table | None]:
-        """The tables of these names; ``None`` for a name that no table has.  A view counts as no table."""
+    def load(
+        self, names: Iterable[TableName], *, with_writers: bool = False
+    ) -> Mapping[TableName, Table | None]:
+        """The tables of these names; ``None`` for a name that no table has.  A view counts as no table.
+
+        :param with_writers: with those who wrote them of late; a server has to send every snapshot for it.
+        """
         ...
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:

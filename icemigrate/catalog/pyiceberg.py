@@ -54,15 +54,19 @@ class PyIcebergCatalog:
         within = settings.name if settings.type == "sql" else settings.warehouse or ""
         return f"{settings.type}:{where}#{within}"
 
-    def load(self, names: Iterable[TableName]) -> Mapping[TableName, Table | None]:
+    def load(
+        self, names: Iterable[TableName], *, with_writers: bool = False
+    ) -> Mapping[TableName, Table | None]:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         wanted = tuple(dict.fromkeys(names))
         with self._faults(), many_objects():
-            find = self._kind.finder(wanted, whole=False)
+            find = self._kind.finder(wanted, whole=with_writers)
 
             def table(name: TableName) -> Table | None:
                 document = find(name)
-                return None if document is None else to_table(name, document.json, document.location)
+                if document is None:
+                    return None
+                return to_table(name, document.json, document.location, with_writers)
 
             return dict(zip(wanted, self._map(table, wanted), strict=True))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from icemigrate.catalog.files import damaged
@@ -12,17 +14,20 @@ from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
+from icemigrate.model.writers import writers_of
 
 
-def to_table(name: TableName, json: Any, location: str | None) -> Table:
+def to_table(name: TableName, json: Any, location: str | None, with_writers: bool = False) -> Table:
     """The table of a metadata file.
 
+    :param with_writers: with those who wrote it up to now.
     :raises MetadataError: the metadata is damaged; the message names the table, the file and the part.
     """
     try:
-        return table_from_json(json, name)
+        table = table_from_json(json, name)
     except BadMetadata as error:
         raise damaged(name, error, location) from error
+    return replace(table, writers=writers_of(json, time.time_ns() // 1_000_000)) if with_writers else table
 
 
 def joined_location(warehouse: str | None, name: TableName) -> str:

@@ -46,7 +46,9 @@ class SqliteCatalog:
         """File and name: the name is the key of the rows."""
         return f"sqlite:{self._path.resolve()}#{self.settings.name}"
 
-    def load(self, names: Iterable[TableName]) -> Mapping[TableName, Table | None]:
+    def load(
+        self, names: Iterable[TableName], *, with_writers: bool = False
+    ) -> Mapping[TableName, Table | None]:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         locations = self._rows().tables
         tables: dict[TableName, Table | None] = {}
@@ -54,9 +56,10 @@ class SqliteCatalog:
             for name in names:
                 location = locations.get(name)
                 # One metadata file at a time is in memory.
-                tables[name] = (
-                    None if location is None else to_table(name, self._read(name, location), location)
-                )
+                if location is None:
+                    tables[name] = None
+                    continue
+                tables[name] = to_table(name, self._read(name, location), location, with_writers)
         return tables
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:

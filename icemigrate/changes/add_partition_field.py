@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
+from icemigrate.changes.base import (
+    OTHER_PARTITIONING,
+    Change,
+    Harm,
+    Pair,
+    Phase,
+    Reversal,
+    Statement,
+    Subject,
+)
 from icemigrate.changes.partition_terms import (
     existing_field_sql,
     named,
@@ -73,6 +82,9 @@ class AddPartitionField(Change):
             return (alter_table(catalog, self.table, f"ADD PARTITION FIELD {new}"),)
         old = existing_field_sql(before, named(before, self.replaces))
         return (alter_table(catalog, self.table, f"REPLACE PARTITION FIELD {old} WITH {new}"),)
+
+    def harm(self) -> Harm:
+        return OTHER_PARTITIONING
 
     def reversal(self, before: Table) -> Reversal:
         """The earlier spec is set again; format version 1 keeps a void field, and that its source."""

@@ -3,8 +3,8 @@
 A kind is one file: a frozen dataclass below :class:`Change`.  It finds itself in the difference
 of two states of a table (:meth:`Change.detect`), folds itself over a table exactly as Iceberg
 would (:meth:`Change.apply`), says how it is done (:meth:`Change.statements`), what it costs
-(:meth:`Change.hazards`), what forbids it (:meth:`Change.problems`), and whether there is a way
-back (:meth:`Change.reversal`).
+(:meth:`Change.hazards`) and whom it breaks (:meth:`Change.harm`), what forbids it
+(:meth:`Change.problems`), and whether there is a way back (:meth:`Change.reversal`).
 
 Fields are named by id; the path beside it is how the field is called when the step runs, for the
 statement and for the reader.
@@ -22,6 +22,7 @@ from typing import ClassVar, TypeAlias
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Entry, index
 from icemigrate.model.table import Table
+from icemigrate.model.writers import Whom
 
 Subject: TypeAlias = tuple[str, ...]
 """What in a table entry a thing is about, e.g. ``("columns", "address.zip", "type")``: a path of
@@ -88,6 +89,21 @@ class Reversal:
 
     answer: Reversible
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """What a change does to those who write the table and do not know of it.
+
+    :param reason: what happens to them, as the end of a sentence that begins with their name.
+    """
+
+    whom: Whom
+    reason: str
+
+
+OTHER_PARTITIONING = Harm(Whom.STREAMS, "goes on writing by the partitioning that it started with")
+"""Flink's sink and a streaming query take the spec of the table as they loaded it (iceberg #11536)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +222,10 @@ class Change(ABC):
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
         """The consents it needs on a table in the state ``before``."""
         return ()
+
+    def harm(self) -> Harm | None:
+        """What it does to those who write the table; ``None`` where they may go on as they are."""
+        return None
 
     def problems(self, before: Table) -> Iterator[Problem]:
         """Why it must not be done on a table in the state ``before``."""

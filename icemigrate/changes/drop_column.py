@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from icemigrate.changes.base import (
     Change,
+    Harm,
     Hazard,
     HazardKind,
     Pair,
@@ -26,6 +27,7 @@ from icemigrate.model.schema_edits import remove_by_id
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Struct, Type
+from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql, table_sql
 
 
@@ -78,6 +80,9 @@ class DropColumn(FieldChange):
 
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)
+
+    def harm(self) -> Harm:
+        return Harm(Whom.ALL, f"gives `{format_path(self.path)}`, which is gone then")
 
     def reversal(self, before: Table) -> Reversal:
         reason = "the data files that hold it are neither rewritten nor expired"

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
+from icemigrate.changes.base import (
+    OTHER_PARTITIONING,
+    Change,
+    Harm,
+    Pair,
+    Phase,
+    Reversal,
+    Statement,
+    Subject,
+)
 from icemigrate.changes.partition_terms import existing_field_sql, named, spec_difference
 from icemigrate.changes.statements import alter_table, reversible
 from icemigrate.model.spec_update import drop_partition_field
@@ -48,6 +57,9 @@ class DropPartitionField(Change):
         """One ``DROP PARTITION FIELD``."""
         field = existing_field_sql(before, named(before, self.name))
         return (alter_table(catalog, self.table, f"DROP PARTITION FIELD {field}"),)
+
+    def harm(self) -> Harm:
+        return OTHER_PARTITIONING
 
     def reversal(self, before: Table) -> Reversal:
         """The earlier spec is set again."""

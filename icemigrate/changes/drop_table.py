@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from icemigrate.changes.base import (
     Change,
+    Harm,
     Hazard,
     HazardKind,
     Pair,
@@ -21,6 +22,7 @@ from icemigrate.changes.base import (
 from icemigrate.changes.statements import alter_table
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
+from icemigrate.model.writers import Whom
 from icemigrate.sql.names import namespace_sql, path_sql
 
 
@@ -66,6 +68,9 @@ class DropTable(Change):
         """Its readers lose it."""
         reason = "the table can no longer be read under its name, and goes for good when the trash is emptied"
         return (Hazard(HazardKind.DESTRUCTIVE, reason, self.scope()),)
+
+    def harm(self) -> Harm:
+        return Harm(Whom.ALL, f"finds no table `{self.table}` then")
 
     def reversal(self, before: Table) -> Reversal:
         """It is renamed back, as long as it is there."""

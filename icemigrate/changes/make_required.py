@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
+    Harm,
     Hazard,
     HazardKind,
     MetadataCommit,
@@ -21,6 +22,7 @@ from icemigrate.changes.base import (
 from icemigrate.changes.fields import FieldChange, altered_alike
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
+from icemigrate.model.writers import Whom
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class MakeRequired(FieldChange):
 
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)
+
+    def harm(self) -> Harm:
+        return Harm(Whom.ALL, f"may give no value for `{format_path(self.path)}`, which is required then")
 
     def reversal(self, before: Table) -> Reversal:
         return Reversal(Reversible.YES, "undoing makes it optional again, which reads every row as before")

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from icemigrate.changes.base import Pair, Phase, Problem, Reversal, Reversible, Sql, Statement, Subject
+from icemigrate.changes.base import Harm, Pair, Phase, Problem, Reversal, Reversible, Sql, Statement, Subject
 from icemigrate.changes.fields import FieldChange
 from icemigrate.changes.positions import all_siblings
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
 from icemigrate.model.schema_edits import edit_fields_of, place_field
 from icemigrate.model.table import Table
+from icemigrate.model.writers import Whom
 from icemigrate.sql.names import quote
 
 
@@ -53,6 +54,9 @@ class MoveColumn(FieldChange):
 
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)
+
+    def harm(self) -> Harm:
+        return Harm(Whom.BY_POSITION, "may insert by position, where the columns stand otherwise then")
 
     def reversal(self, before: Table) -> Reversal:
         return Reversal(Reversible.YES, "undoing moves it back; only the order of the columns changes")

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from icemigrate.changes.base import (
     Change,
+    Harm,
     Pair,
     Phase,
     Problem,
@@ -23,6 +24,7 @@ from icemigrate.model.names import Path, format_path, passing_name, quote_name
 from icemigrate.model.schema import Entry, Schema, index
 from icemigrate.model.schema_edits import fields_of
 from icemigrate.model.table import Table
+from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql, quote, table_sql
 
 
@@ -81,6 +83,9 @@ class RenameColumn(FieldChange):
 
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)
+
+    def harm(self) -> Harm:
+        return Harm(Whom.ALL, f"gives `{format_path(self.path)}`, which is called `{format_path((self.to,))}` then")
 
     def reversal(self, before: Table) -> Reversal:
         return Reversal(Reversible.YES, "undoing renames it back; values belong to the field id, which stays")

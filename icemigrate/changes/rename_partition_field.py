@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
+from icemigrate.changes.base import (
+    OTHER_PARTITIONING,
+    Change,
+    Harm,
+    Pair,
+    Phase,
+    Reversal,
+    Statement,
+    Subject,
+)
 from icemigrate.changes.partition_terms import existing_field_sql, named, source_path, spec_difference
 from icemigrate.changes.statements import alter_table, reversible
 from icemigrate.model.partitioning import PartitionField
@@ -56,6 +65,9 @@ class RenamePartitionField(Change):
         old = existing_field_sql(before, field)
         action = f"REPLACE PARTITION FIELD {old} WITH {term} AS {quote(self.new)}"
         return (alter_table(catalog, self.table, action),)
+
+    def harm(self) -> Harm:
+        return OTHER_PARTITIONING
 
     def reversal(self, before: Table) -> Reversal:
         """It is renamed back."""

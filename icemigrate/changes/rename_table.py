@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
+from icemigrate.changes.base import Change, Harm, Pair, Phase, Reversal, Statement, Subject
 from icemigrate.changes.statements import alter_table, reversible
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
+from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql
 
 
@@ -46,6 +47,9 @@ class RenameTable(Change):
         """One ``RENAME``; Spark wants the new name without the catalog."""
         new = path_sql((*self.new.namespace, self.new.name))
         return (alter_table(catalog, self.table, f"RENAME TO {new}"),)
+
+    def harm(self) -> Harm:
+        return Harm(Whom.ALL, f"finds no table `{self.table}` then")
 
     def reversal(self, before: Table) -> Reversal:
         """It is renamed back."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Phase, Statement
+from icemigrate.changes.base import Change, Harm, Pair, Phase, Statement
 from icemigrate.changes.identifier_terms import IdentifierChange
 from icemigrate.changes.statements import alter_table
 from icemigrate.model.table import Table
+from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql
 
 
@@ -29,6 +30,9 @@ class SetIdentifier(IdentifierChange):
         if before != after:
             paths = tuple(entry.path for i, entry in pair.new.items() if i in after)
             yield cls(pair.both[0].name, paths)
+
+    def harm(self) -> Harm:
+        return Harm(Whom.STREAMS, "goes on finding rows by the identifier that it started with")
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``SET IDENTIFIER FIELDS``, or a ``DROP`` of all, since nothing cannot be set."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from icemigrate.changes.base import (
     Change,
+    Harm,
     Hazard,
     HazardKind,
     Pair,
@@ -20,6 +21,7 @@ from icemigrate.changes.base import (
 )
 from icemigrate.changes.statements import set_properties
 from icemigrate.model.table import Table
+from icemigrate.model.writers import Whom
 
 LATEST = 3
 """The newest format version that is adopted (specification, "Versioning") and known here."""
@@ -67,6 +69,12 @@ class UpgradeFormat(Change):
             return ()
         reason = f"a table never goes back from format version {self.new}, and readers of older ones lose it"
         return (Hazard(HazardKind.IRREVERSIBLE, reason, self.scope()),)
+
+    def harm(self) -> Harm | None:
+        """PyIceberg 0.12 writes no format version 3, and nobody says which library an unnamed writer is."""
+        if self.new < 3:
+            return None
+        return Harm(Whom.UNNAMED, f"may not know format version {self.new}, as PyIceberg 0.12 does not")
 
     def problems(self, before: Table) -> Iterator[Problem]:
         """Down, or to a version that does not exist."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
+    Harm,
     MetadataCommit,
     Pair,
     Phase,
@@ -24,6 +25,7 @@ from icemigrate.model.promotions import promotion_since
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Decimal, Primitive, Type, is_nested
+from icemigrate.model.writers import Whom
 from icemigrate.sql.types import spark_type
 
 _DATE, _UNKNOWN = Primitive("date"), Primitive("unknown")
@@ -117,6 +119,9 @@ class WidenType(FieldChange):
 
     def _problem(self, rule: str, message: str, hint: str) -> Problem:
         return Problem(rule, self.table, self.subject, message, hint)
+
+    def harm(self) -> Harm:
+        return Harm(Whom.STREAMS, f"goes on writing `{format_path(self.path)}` as it was when it started")
 
     def reversal(self, before: Table) -> Reversal:
         narrow = format_type(self.old)

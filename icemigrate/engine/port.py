@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from icemigrate.model.names import TableName
-from icemigrate.model.table import SUMMARY_PREFIX, TAG_PREFIX, Table
+from icemigrate.model.reserved import SUMMARY_PREFIX
+from icemigrate.model.table import TAG_PREFIX, Table
 
 
 @dataclass(frozen=True, slots=True)

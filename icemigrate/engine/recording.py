@@ -16,8 +16,9 @@ from icemigrate.changes.base import Change, Phase, Sql
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.errors import EngineError, HeadMoved
 from icemigrate.model.names import TableName
+from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.schema import Schema
-from icemigrate.model.table import DEFAULT_FORMAT_VERSION, SUMMARY_PREFIX, Snapshot, Table
+from icemigrate.model.table import DEFAULT_FORMAT_VERSION, Snapshot, Table
 from icemigrate.plan import Plan, TablePlan
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from icemigrate.errors import HistoryError
-from icemigrate.model.table import SUMMARY_PREFIX, Snapshot
+from icemigrate.model.reserved import SUMMARY_PREFIX
+from icemigrate.model.table import Snapshot
 
 EVENT_KEY = "event"
 _FORMAT_KEY, _FORMAT = "head-format", 1

@@ -20,9 +20,10 @@ from icemigrate.model.metadata_check import (
     whole_number,
 )
 from icemigrate.model.partitioning import FIRST_FIELD_ID, PartitionSpec
+from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import ASC, DESC, NULLS_FIRST, NULLS_LAST, UNSORTED, SortOrder
-from icemigrate.model.table import SUMMARY_PREFIX, Ref, Snapshot
+from icemigrate.model.table import Ref, Snapshot
 from icemigrate.model.table_json import ref_from_json
 
 Json = Mapping[str, Any]

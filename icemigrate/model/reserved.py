@@ -1,8 +1,11 @@
-"""Properties that are no properties: what is said elsewhere, and where."""
+"""What is reserved: properties that are no properties, and the keys of snapshot summaries that are ours."""
 
 from __future__ import annotations
 
 from types import MappingProxyType
+
+SUMMARY_PREFIX = "icemigrate."
+"""Before every key that icemigrate writes into a snapshot's summary."""
 
 _ITSELF = "Iceberg keeps it itself; take the property out"
 

@@ -10,6 +10,7 @@ from icemigrate.model.partitioning import UNPARTITIONED, PartitionSpec
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import UNSORTED, SortOrder
 from icemigrate.model.types import Field
+from icemigrate.model.writers import Writer
 
 DEFAULT_FORMAT_VERSION = 2
 DESCRIPTION_PROPERTY = "comment"
@@ -17,8 +18,6 @@ DESCRIPTION_PROPERTY = "comment"
 CURRENT_SNAPSHOT = -1
 """Snapshot id of a declared reference: the current one when the reference is made."""
 DISTRIBUTION_PROPERTY = "write.distribution-mode"
-SUMMARY_PREFIX = "icemigrate."
-"""Before every key that icemigrate writes into a snapshot's summary."""
 TAG_PREFIX = "icemigrate-"
 """Before the name of every tag that icemigrate puts on a table."""
 MAIN_BRANCH = "main"
@@ -76,6 +75,7 @@ class Table:
     :param last_column_id: highest field id ever given; only grows.
     :param last_partition_id: highest partition field id ever given.
     :param dropped: fields that migrations dropped; empty on the actual side.
+    :param writers: who wrote it of late; known of the actual side alone, and no part of what a table is.
     """
 
     name: TableName
@@ -93,6 +93,7 @@ class Table:
     older_orders: tuple[SortOrder, ...] = ()
     snapshot: Snapshot | None = None
     dropped: tuple[Dropped, ...] = ()
+    writers: tuple[Writer, ...] = field(default=(), compare=False)
 
     @property
     def has_rows(self) -> bool:

@@ -16,6 +16,7 @@ from icemigrate.render import words
 from icemigrate.render.created import created_lines
 from icemigrate.render.markdown import LIMIT, code, cut, diagnostic_line, fenced, size, text
 from icemigrate.render.places import by_weight
+from icemigrate.render.writers import writer_lines
 from icemigrate.results import PlanResult
 
 
@@ -62,6 +63,8 @@ def _table(table: TablePlan, migration: MigrationPlan, with_statements: bool) ->
     changes = list(table.changes())
     about = [words.count(len(changes), "change") if changes else "nothing to do"]
     about += _worst(changes)
+    if broken := sum(1 for w in table.writers if w.breaks):
+        about.append(f"{words.count(broken, 'writer')} to look after")
     if table.conflicts:
         about.append(words.count(len(table.conflicts), "conflict"))
     label = code(words.table_label(table))
@@ -70,6 +73,10 @@ def _table(table: TablePlan, migration: MigrationPlan, with_statements: bool) ->
     for change in changes:
         yield from _change(change, migration)
     yield from (f"- note: {text(note)}" for note in table.notes)
+    for writer in table.writers:
+        first, *rest = writer_lines(writer)
+        yield f"- {'⚠️ ' if writer.breaks else ''}{text(first)}"
+        yield from (f"  - {text(line.strip())}" for line in rest)
     for conflict in table.conflicts:
         yield from _conflict(conflict)
     if with_statements:

@@ -11,6 +11,7 @@ from icemigrate.render import words
 from icemigrate.render.created import created_lines
 from icemigrate.render.findings_text import diagnostics_lines
 from icemigrate.render.style import Style
+from icemigrate.render.writers import writer_lines
 from icemigrate.results import PlanResult
 
 _INDENT = "  "
@@ -51,6 +52,9 @@ def _table(table: TablePlan, migration: MigrationPlan, style: Style) -> Iterator
         yield from (f"{_INDENT * 2}{line}" for line in _step(step, migration, style))
     for note in table.notes:
         yield f"{_INDENT * 2}{style.dim(f'note: {words.one_line(note)}')}"
+    for writer in table.writers:
+        paint = style.changed if writer.breaks else style.dim
+        yield from (f"{_INDENT * 2}{paint(line)}" for line in writer_lines(writer))
     for conflict in table.conflicts:
         yield from (f"{_INDENT * 2}{line}" for line in _conflict(conflict, migration.direction, style))
     if not (table.steps or table.notes or table.conflicts):

@@ -14,7 +14,8 @@ from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.merge import Conflict
 from icemigrate.model.names import TableName
-from icemigrate.plan import MigrationPlan, Plan, PlannedChange, Step, TablePlan
+from icemigrate.model.writers import Writer
+from icemigrate.plan import LiveWriter, MigrationPlan, Plan, PlannedChange, Step, TablePlan
 from icemigrate.plan_file import load
 from icemigrate.render.formats import FORMATS, names_for, render
 from icemigrate.render.markdown import LIMIT
@@ -91,6 +92,64 @@ def test_text_shows_a_conflict_with_its_values_and_both_ways_out() -> None:
         assert part in text
     # The fact has a space, so it is quoted for a shell.
     assert "plan --overwrite 'prod_data.trades:columns.a b.type'" in text
+
+
+WRITERS = (
+    LiveWriter(Writer("flink", True, "7df3", "ab12", "1.20.1", 672, 96.0, 1_795_000_000_000), ("gives `v`",)),
+    LiveWriter(
+        Writer("spark", False, "nightly", "local-1", "4.1.4", 3, 0.4, 1_795_000_000_000), ("gives `v`",)
+    ),
+    LiveWriter(Writer("spark", True, "q-7", commits=14, a_day=2.0, last_ms=1_795_000_000_000)),
+    LiveWriter(Writer("kafka-connect", True, "control.g\x1b[2J", last_ms=1_795_000_000_000)),
+    LiveWriter(Writer(None, commits=1, a_day=1.0, last_ms=1_795_000_000_000)),
+)
+
+
+def written(*writers: LiveWriter) -> PlanResult:
+    """A plan of one table that these write."""
+    made = result(change())
+    (migration,) = made.plan.migrations
+    table = replace(migration.tables[0], writers=writers)
+    return PlanResult(replace(made.plan, migrations=(replace(migration, tables=(table,)),)))
+
+
+def test_text_names_who_writes_the_table_and_who_must_restart() -> None:
+    lines = [line.strip() for line in render(written(*WRITERS)).splitlines()]
+    at = lines.index("note: done already: f")
+    assert lines[at + 1 : at + 8] == [
+        "writer: Flink 1.20.1 stream, operator 7df3 (job ab12); about 96 commits a day, "
+        "last 2026-11-18 11:06:40 UTC; must be restarted:",
+        "gives `v`",
+        "writer: Spark 4.1.4, application nightly (application local-1); 3 commits in 7 days, "
+        "last 2026-11-18 11:06:40 UTC; look after it:",
+        "gives `v`",
+        "writer: Spark stream, query q-7; about 2 commits a day, "
+        "last 2026-11-18 11:06:40 UTC; goes on as it is",
+        "writer: Kafka Connect stream, group control.g�[2J; 0 commits in 7 days, "
+        "last 2026-11-18 11:06:40 UTC; goes on as it is",
+        "writer: one that does not say who it is, as PyIceberg does not; 1 commit in 7 days, "
+        "last 2026-11-18 11:06:40 UTC; goes on as it is",
+    ]
+
+
+def test_markdown_counts_the_writers_that_somebody_must_look_after() -> None:
+    text = render(written(*WRITERS), "markdown")
+    assert ": 1 change, 2 writers to look after</summary>" in text
+    assert "- ⚠️ writer: Flink 1.20.1 stream" in text
+    assert "- writer: Spark stream" in text
+    assert "\x1b" not in text
+    assert "to look after" not in render(written(*WRITERS[2:]), "markdown")
+
+
+def test_json_has_the_writers_as_the_schema_says() -> None:
+    made = written(*WRITERS)
+    document = json.loads(render(made, "json"))
+    jsonschema.validate(document, json.loads((SCHEMAS / "plan.schema.json").read_text(encoding="utf-8")))
+    assert load(document) == made.plan
+    flink, *_, unnamed = document["migrations"][0]["tables"][0]["writers"]
+    assert flink["breaks"] == ["gives `v`"]
+    assert flink["writer"]["stream"] is True
+    assert unnamed == {"writer": {"commits": 1, "a_day": 1.0, "last_ms": 1_795_000_000_000}}
 
 
 def test_the_condition_of_a_reversal_reads_as_one() -> None:

@@ -1,0 +1,110 @@
+"""What a plan does to those who write its tables meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from icemigrate.live import with_writers
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.model.writers import Writer
+from icemigrate.plan import LiveWriter
+from icemigrate.plan_table import Surroundings
+from icemigrate.planner import plan_migrations
+from tests.build import table
+from tests.planning import pending
+
+FLINK = Writer("flink", True, "7df3", "ab12", commits=96, a_day=96.0)
+SPARK = Writer("spark", False, "nightly", "local-1", commits=7, a_day=1.0)
+PYICEBERG = Writer(commits=1, a_day=1.0)
+ALL = (FLINK, SPARK, PYICEBERG)
+TABLE = replace(table("id: long, v: int, note: string"), writers=ALL)
+CONSENT = "allow: [destructive, incompatible, irreversible]\nbecause: x\n"
+
+
+def told(*texts: str) -> list[tuple[LiveWriter, ...]]:
+    """The writers of the one table that each migration speaks of."""
+    base = State({TABLE.name: TABLE}, frozenset({TABLE.name.namespace}))
+    files = [pending(f"{n:04}", CONSENT + text) for n, text in enumerate(texts, start=2)]
+    actual = {TABLE.name: TABLE}
+    around = Surroundings("market", "lake", namespaces=base.namespaces)
+    planned = plan_migrations(files, base, actual, around)
+    assert all(m.ready for m in planned.migrations), [m.problems for m in planned.migrations]
+    return [m.tables[0].writers for m in with_writers(planned.migrations, actual)]
+
+
+def broken(text: str) -> dict[str | None, tuple[str, ...]]:
+    (writers,) = told(f"tables: [{{name: db.t, {text}}}]")
+    assert [w.writer for w in writers] == [*ALL]
+    return {w.writer.engine: w.breaks for w in writers if w.breaks}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("renames: {v: volume}", "gives `v`, which is called `volume` then"),
+        ("drop_columns: [v]", "gives `v`, which is gone then"),
+        ("columns: [{name: v, required: true}]", "may give no value for `v`, which is required then"),
+        (
+            "columns: [{name: w, type: int, required: true}]",
+            "gives no value for `w`, which is new and required",
+        ),
+    ],
+)
+def test_what_breaks_everybody(text: str, reason: str) -> None:
+    assert broken(text) == {"flink": (reason,), "spark": (reason,), None: (reason,)}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("columns: [{name: v, type: long}]", "goes on writing `v` as it was when it started"),
+        ('partition_by: ["bucket(8, id)", v]', "goes on writing by the partitioning that it started with"),
+    ],
+)
+def test_what_a_stream_does_not_see_until_it_is_restarted(text: str, reason: str) -> None:
+    assert broken(text) == {"flink": (reason,)}
+
+
+def test_what_stands_elsewhere_is_missed_by_those_who_insert_by_position() -> None:
+    assert broken("columns: [{name: note, first: true}]").keys() == {"spark"}
+
+
+def test_a_newer_format_is_one_that_not_every_library_writes() -> None:
+    assert broken("format_version: 3").keys() == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["columns: [{name: w, type: int}]", "columns: [{name: v, description: x}]", "properties: {a: b}"],
+)
+def test_what_breaks_nobody(text: str) -> None:
+    assert broken(text) == {}
+
+
+def test_streams_that_must_restart_are_those_that_something_breaks() -> None:
+    (writers,) = told("tables: [{name: db.t, renames: {v: volume}}]")
+    assert [w.writer.engine for w in writers if w.must_restart] == ["flink"]
+
+
+def test_a_table_to_which_nothing_is_done_names_nobody() -> None:
+    assert told("tables: [{name: db.t, columns: [{name: v, type: int}]}]") == [()]
+
+
+def test_the_writers_of_a_renamed_table_go_along() -> None:
+    first, second, third = told(
+        "tables: [{name: db.u, renamed_from: db.t}]",
+        "tables: [{name: db.u, drop: true}]",
+        "tables: [{name: db.u, columns: [{name: id, type: long}]}]",
+    )
+    assert {w.breaks for w in first} == {("finds no table `db.t` then",)}
+    assert {w.breaks for w in second} == {("finds no table `db.u` then",)}
+    assert [w.writer for w in second] == [*ALL]
+    assert third == ()
+
+
+def test_writers_are_no_part_of_what_a_table_is() -> None:
+    assert replace(TABLE, writers=()) == TABLE
+    assert TABLE.name == TableName(("db",), "t")
