@@ -48,6 +48,7 @@ _SPARK = re.compile(r"^\$ icemigrate apply|^```sql$|\.apply\(", re.MULTILINE)
 _CHANGING = (
     (re.compile(r"\d+\.\d s|\d+ s\b"), "0.1 s"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?"), "2026-01-01 00:00:00"),
+    (re.compile(r"\blocal-\d{5,}"), "local-1"),
     (re.compile(r"(?<=\S) {2,}|-{5,}"), "  "),
 )
 """What differs from run to run, and what is compared instead; columns take their widths from it."""

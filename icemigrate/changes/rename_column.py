@@ -85,7 +85,8 @@ class RenameColumn(FieldChange):
         return self.map_key_problem(before)
 
     def harm(self) -> Harm:
-        return Harm(Whom.ALL, f"gives `{format_path(self.path)}`, which is called `{format_path((self.to,))}` then")
+        old, new = format_path(self.path), format_path((self.to,))
+        return Harm(Whom.ALL, f"gives `{old}`, which is called `{new}` then")
 
     def reversal(self, before: Table) -> Reversal:
         return Reversal(Reversible.YES, "undoing renames it back; values belong to the field id, which stays")

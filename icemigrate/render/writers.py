@@ -10,7 +10,7 @@ from icemigrate.render.words import count, moment, one_line
 
 _ENGINES = {"spark": "Spark", "flink": "Flink", "kafka-connect": "Kafka Connect", "trino": "Trino"}
 _NAMES = {"flink": "operator", "kafka-connect": "group", "trino": "user"}
-_IDS = {"flink": "job", "trino": "query"}
+_IDS = {"flink": "job ", "trino": "query "}
 
 
 def writer_lines(live: LiveWriter) -> list[str]:
@@ -31,12 +31,12 @@ def _who(writer: Writer) -> str:
     about = " ".join(filter(None, (engine, writer.version, "stream" if writer.stream else None)))
     name = "query" if writer.stream and writer.engine == "spark" else _NAMES.get(writer.engine, "application")
     named = f", {name} {writer.name}" if writer.name else ""
-    run = f" ({_IDS.get(writer.engine, 'application')} {writer.id})" if writer.id else ""
+    run = f" ({_IDS.get(writer.engine, '')}{writer.id})" if writer.id else ""
     return f"{about}{named}{run}"
 
 
 def _how_often(writer: Writer) -> str:
-    if writer.a_day >= 2:
+    if writer.commits > WATCHED_DAYS and writer.a_day >= 2:
         return f"about {round(writer.a_day)} commits a day"
     return f"{count(writer.commits, 'commit')} in {WATCHED_DAYS} days"
 

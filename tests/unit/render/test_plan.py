@@ -120,7 +120,7 @@ def test_text_names_who_writes_the_table_and_who_must_restart() -> None:
         "writer: Flink 1.20.1 stream, operator 7df3 (job ab12); about 96 commits a day, "
         "last 2026-11-18 11:06:40 UTC; must be restarted:",
         "gives `v`",
-        "writer: Spark 4.1.4, application nightly (application local-1); 3 commits in 7 days, "
+        "writer: Spark 4.1.4, application nightly (local-1); 3 commits in 7 days, "
         "last 2026-11-18 11:06:40 UTC; look after it:",
         "gives `v`",
         "writer: Spark stream, query q-7; about 2 commits a day, "
