@@ -9,7 +9,6 @@ Ids are permanent: one that is given up is never given to another rule.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -136,25 +135,32 @@ class Touched:
 Find: TypeAlias = Callable[[Touched, Options], Iterator[Finding]]
 
 
+def finds_nothing(_touched: Touched, _options: Options) -> Iterator[Finding]:
+    """What a rule finds in a table that is about something else: comments, or SQL that reads the tables."""
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule.
 
     :param id: permanent: ``IM104``.
     :param name: kebab-case, which may stand for the id wherever a user names a rule.
+    :param docstring: of its module; ``None`` where Python was told to leave those out.
     :param find: looks at one table of one migration.
     """
 
     id: str
     name: str
     level: Level
-    find: Find
+    docstring: str | None
+    find: Find = finds_nothing
     options: tuple[Option, ...] = ()
 
     @property
     def page(self) -> str:
         """Its page: the docstring of its module."""
-        return (sys.modules[self.find.__module__].__doc__ or "").strip()
+        return (self.docstring or "").strip()
 
     @property
     def title(self) -> str:

@@ -57,4 +57,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
                 yield touched.finding(planned.change.subject, f"`{hazard.scope}`: {hazard.reason}")
 
 
-RULE = Rule("IM101", "destructive", Level.NOTE, find)
+RULE = Rule("IM101", "destructive", Level.NOTE, __doc__, find)

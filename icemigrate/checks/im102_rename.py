@@ -67,4 +67,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("IM102", "rename", Level.WARNING, find)
+RULE = Rule("IM102", "rename", Level.WARNING, __doc__, find)

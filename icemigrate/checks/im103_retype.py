@@ -56,4 +56,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("IM103", "retype", Level.NOTE, find)
+RULE = Rule("IM103", "retype", Level.NOTE, __doc__, find)

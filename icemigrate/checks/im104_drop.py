@@ -61,4 +61,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         yield touched.finding(table.subject, f"what reads `{touched.name}` fails once it is dropped", _HINT)
 
 
-RULE = Rule("IM104", "drop", Level.WARNING, find)
+RULE = Rule("IM104", "drop", Level.WARNING, __doc__, find)

@@ -66,4 +66,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         yield touched.finding(made.subject, message, "see that every writer fills it")
 
 
-RULE = Rule("IM105", "required", Level.WARNING, find)
+RULE = Rule("IM105", "required", Level.WARNING, __doc__, find)

@@ -50,4 +50,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
             yield touched.finding(planned.change.subject, message, "keep it in a migration of its own")
 
 
-RULE = Rule("IM106", "irreversible", Level.NOTE, find)
+RULE = Rule("IM106", "irreversible", Level.NOTE, __doc__, find)

@@ -59,4 +59,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("IM107", "rows-and-schema", Level.NOTE, find)
+RULE = Rule("IM107", "rows-and-schema", Level.NOTE, __doc__, find)

@@ -71,4 +71,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("IM108", "name-reused", Level.WARNING, find)
+RULE = Rule("IM108", "name-reused", Level.WARNING, __doc__, find)

@@ -64,4 +64,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("IM109", "name-taken-over", Level.WARNING, find)
+RULE = Rule("IM109", "name-taken-over", Level.WARNING, __doc__, find)

@@ -56,4 +56,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         yield touched.finding(change.subject, message)
 
 
-RULE = Rule("IM110", "made-optional", Level.NOTE, find)
+RULE = Rule("IM110", "made-optional", Level.NOTE, __doc__, find)

@@ -58,6 +58,7 @@ RULE = Rule(
     "IM201",
     "rows-kept-too-short",
     Level.ERROR,
+    __doc__,
     find,
     (Option("at_least", None, "how long rows are to be kept at least, such as `365d`"),),
 )

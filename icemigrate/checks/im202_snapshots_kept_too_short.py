@@ -60,6 +60,7 @@ RULE = Rule(
     "IM202",
     "snapshots-kept-too-short",
     Level.WARNING,
+    __doc__,
     find,
     (Option("at_least", parse_duration("5d"), "how long a rollback may be needed, `5d` by itself"),),
 )

@@ -57,4 +57,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("IM203", "rows-go-earlier", Level.WARNING, find)
+RULE = Rule("IM203", "rows-go-earlier", Level.WARNING, __doc__, find)

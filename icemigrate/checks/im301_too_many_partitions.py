@@ -76,6 +76,7 @@ RULE = Rule(
     "IM301",
     "too-many-partitions",
     Level.WARNING,
+    __doc__,
     find,
     (Option("at_most", 100_000, "how many partitions a year may be, `100000` by itself"),),
 )

@@ -101,4 +101,4 @@ def _instead(path: Path, field: Field) -> str:
     return f"take `bucket(16, {text})`, or leave it away and sort by it"
 
 
-RULE = Rule("IM302", "high-cardinality-partition", Level.WARNING, find)
+RULE = Rule("IM302", "high-cardinality-partition", Level.WARNING, __doc__, find)

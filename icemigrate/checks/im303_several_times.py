@@ -65,4 +65,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("IM303", "several-times", Level.WARNING, find)
+RULE = Rule("IM303", "several-times", Level.WARNING, __doc__, find)

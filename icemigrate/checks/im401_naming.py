@@ -72,6 +72,7 @@ RULE = Rule(
     "IM401",
     "naming",
     Level.NOTE,
+    __doc__,
     find,
     (Option("pattern", SNAKE_CASE, "a regular expression for the whole name, snake case by itself"),),
 )

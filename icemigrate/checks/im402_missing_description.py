@@ -55,4 +55,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("IM402", "missing-description", Level.OFF, find)
+RULE = Rule("IM402", "missing-description", Level.OFF, __doc__, find)

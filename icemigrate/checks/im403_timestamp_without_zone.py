@@ -57,4 +57,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("IM403", "timestamp-without-zone", Level.NOTE, find)
+RULE = Rule("IM403", "timestamp-without-zone", Level.NOTE, __doc__, find)

@@ -61,4 +61,4 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("IM404", "float-for-money", Level.WARNING, find)
+RULE = Rule("IM404", "float-for-money", Level.WARNING, __doc__, find)

@@ -61,4 +61,4 @@ def _nearest(key: str, cutoff: float) -> str | None:
     return found[0] if found else None
 
 
-RULE = Rule("IM501", "unknown-property", Level.WARNING, find)
+RULE = Rule("IM501", "unknown-property", Level.WARNING, __doc__, find)

@@ -59,4 +59,4 @@ def _kind(key: str) -> Kind | None:
     return next(kind for prefix, kind in PREFIXED.items() if key.startswith(prefix))
 
 
-RULE = Rule("IM502", "property-value", Level.ERROR, find)
+RULE = Rule("IM502", "property-value", Level.ERROR, __doc__, find)

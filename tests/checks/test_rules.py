@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ from tests.checks.corpus import Case, all_cases, found, of_last
 ROOT = Path(__file__).resolve().parents[2]
 CASES = all_cases()
 SECTIONS = ("Why", "Bad", "Good", "Instead")
+FILES = sorted(path.stem for path in (ROOT / "icemigrate" / "checks").glob("im*.py"))
+MODULES = [importlib.import_module(f"icemigrate.checks.{name}") for name in FILES]
 each = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 
 
@@ -80,9 +83,10 @@ def test_a_page_says_why_and_what_to_do(rule: Rule) -> None:
 
 @each
 def test_a_rule_is_called_as_its_file(rule: Rule) -> None:
-    module = rule.find.__module__.rpartition(".")[2]
     assert re.fullmatch(r"IM[1-9]\d\d", rule.id)
-    assert module.startswith(f"im{rule.id[2:]}_")
+    own = [m for m in MODULES if m.RULE is rule]
+    assert [m.__name__.rpartition(".")[2][:6] for m in own] == [f"im{rule.id[2:]}_"]
+    assert rule.docstring is own[0].__doc__
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
     assert rule_of(rule.id) is rule_of(rule.name) is rule_of(rule.id.lower()) is rule
 
@@ -91,8 +95,7 @@ def test_rules_stand_in_the_order_of_their_ids() -> None:
     ids = [rule.id for rule in RULES]
     assert ids == sorted(set(ids))
     assert len(BY_WORD) == 2 * len(RULES)
-    files = sorted(path.stem for path in (ROOT / "icemigrate" / "checks").glob("im*.py"))
-    assert files == [rule.find.__module__.rpartition(".")[2] for rule in RULES]
+    assert [module.RULE for module in MODULES] == list(RULES)
 
 
 def test_only_what_is_dangerous_is_an_error() -> None:
