@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "icemigrate"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = sorted(p.stem for p in PACKAGE.iterdir() if p.suffix == ".py" or (p / "__init__.py").is_file())
-HEAVY = {"pyspark", "py4j", "pyiceberg", "sqlalchemy", "pyarrow", "pandas", "numpy", "duckdb"}
+HEAVY = {"pyspark", "py4j", "pyiceberg", "sqlalchemy", "pyarrow", "pandas", "numpy", "duckdb", "sqlglot"}
 LONGEST = 400
 
 

@@ -51,9 +51,13 @@ def check(project: Project, base: GitBase | None = None, *, fix: bool = False) -
     of_lock = fix_lock(project, loaded) if fix else None
     told: Sequence[Diagnostic]
     told = (*judged.diagnostics, *lock_findings(project, loaded), *((of_lock,) if of_lock else ()))
-    ref = None
+    ref, new = None, None
     if base is not None:
-        told, ref = _compared(project, base, loaded, told)
+        told, ref, new = _compared(project, base, loaded, told)
+    if project.impact:
+        from icemigrate.app.impact import sql_findings
+
+        told = (*told, *sql_findings(project, judged, new))
     return CheckResult(
         project=project.name,
         migrations=len(loaded.migrations) + len(loaded.broken),
@@ -65,17 +69,21 @@ def check(project: Project, base: GitBase | None = None, *, fix: bool = False) -
 
 def _compared(
     project: Project, base: GitBase, loaded: Loaded, found: Sequence[Diagnostic]
-) -> tuple[tuple[Diagnostic, ...], str | None]:
-    """What a change adds, and to what; all that was found where CI speaks of what its clone does not have."""
+) -> tuple[tuple[Diagnostic, ...], str | None, frozenset[str] | None]:
+    """What a change adds, to what, and by which migrations.
+
+    All that was found, where CI speaks of what its clone does not have.
+    """
     from icemigrate.app.reviewing import reviewed
 
     try:
-        return reviewed(project, base, loaded, found, _judge_with_lock), base.ref
+        review = reviewed(project, base, loaded, found, _judge_with_lock)
+        return review.told, base.ref, review.new
     except GitError as error:
         if base.is_named:
             raise
         message = f"all files are told of, not only those of this change: {error.message}"
-        return (*found, Diagnostic("no-git-base", message, None, error.hint, Severity.WARNING)), None
+        return (*found, Diagnostic("no-git-base", message, None, error.hint, Severity.WARNING)), None, None
 
 
 def _judge_with_lock(project: Project, loaded: Loaded) -> tuple[Diagnostic, ...]:

@@ -23,6 +23,19 @@ from icemigrate.declare.source import shown_path
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.project.values import Project
 
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What a change adds.
+
+    :param told: what is to be told of it.
+    :param new: its migrations, by their files as shown: those that are new and those that were edited.
+    """
+
+    told: tuple[Diagnostic, ...]
+    new: frozenset[str]
+
+
 Judge = Callable[[Project, Loaded], Iterable[Diagnostic]]
 """All that is found in files."""
 
@@ -31,7 +44,7 @@ _RULE = re.compile(r"IM[0-9]+")
 
 def reviewed(
     project: Project, base: GitBase, loaded: Loaded, found: Iterable[Diagnostic], judge: Judge
-) -> tuple[Diagnostic, ...]:
+) -> Review:
     """What is to be told of a change: its own findings, and those that the base does not have.
 
     A mistake that the base has already is told as such, since nothing can be applied with it; what rules have
@@ -44,12 +57,13 @@ def reviewed(
     taken = change.taken
     doubled = {one.new.version for one in taken}
     of_doubles = {file.shown for file in change.now if file.version in doubled}
-    return (
+    told = (
         *(one.diagnostic for one in change.edits),
         *change.deletions(),
         *(one.diagnostic(change.base.ref) for one in taken),
         *_told(_without_doubles(found, of_doubles), change, judge),
     )
+    return Review(told, change.new)
 
 
 def _without_doubles(found: Iterable[Diagnostic], files: set[str]) -> Iterator[Diagnostic]:
@@ -131,6 +145,11 @@ class _Change:
     def _new(self) -> tuple[FoundFile, ...]:
         old = {now.shown for _, now in self._pairs if now is not None}
         return tuple(file for file in self.now if file.shown not in old)
+
+    @property
+    def new(self) -> frozenset[str]:
+        """The files of migrations that the base does not have as they are."""
+        return frozenset((*(f.shown for f in self._new), *(one.now.shown for one in self.edits)))
 
     def _migration(self, file: FoundFile) -> MigrationFile | None:
         known = self._read.get(file.shown)

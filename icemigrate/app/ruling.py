@@ -15,7 +15,6 @@ from icemigrate.checks import (
 )
 from icemigrate.checks.base import Level, Options, Rule, Touched, options_of
 from icemigrate.declare.ignores import Ignore
-from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic, Place, Severity, did_you_mean
 from icemigrate.plan import MigrationPlan
 from icemigrate.project.values import NO_SETTING, RuleSetting
@@ -64,7 +63,7 @@ def rule_findings(
     for plan in plans:
         file = folding.file_of(plan)
         of_rules = list(_of_rules(active, folding, plan))
-        found += _after_ignores(of_rules, file, active, file.path in wrong) if file.ignores else of_rules
+        found += after_ignores(of_rules, file.ignores, active, is_looked_at=file.path not in wrong)
     return tuple(found)
 
 
@@ -84,10 +83,16 @@ def _of_rules(active: Sequence[Active], folding: Folding, plan: MigrationPlan) -
                 yield Diagnostic(one.rule.id, found.message, place, found.hint, one.severity)
 
 
-def _after_ignores(
-    found: Sequence[Diagnostic], file: MigrationFile, active: Sequence[Active], is_wrong: bool
+def after_ignores(
+    found: Sequence[Diagnostic], ignores: Sequence[Ignore], active: Sequence[Active], *, is_looked_at: bool
 ) -> Iterator[Diagnostic]:
-    """What is left of the findings, and what is to be said of the ignores."""
+    """What is left of the findings of one file, and what is to be said of its ignores.
+
+    :param is_looked_at: whether all was found that the file has, so that an ignore may be one of nothing.
+    """
+    if not ignores:
+        yield from found
+        return
     levels = {one.rule.id: one.severity for one in active}
 
     def told(rule: Rule, message: str, place: Place, hint: str) -> Iterator[Diagnostic]:
@@ -96,12 +101,11 @@ def _after_ignores(
 
     here = {(d.code, d.place.line) for d in found if d.place is not None}
     ignored: set[tuple[str, int]] = set()
-    for ignore in file.ignores:
+    for ignore in ignores:
         if not ignore.rules:
             message = "a comment for icemigrate that cannot be read"
-            yield from told(
-                NOT_UNDERSTOOD, message, ignore.place, "write `# icemigrate: ignore IM104 because …`"
-            )
+            hint = f"write `{ignore.mark} icemigrate: ignore IM104 because …`"
+            yield from told(NOT_UNDERSTOOD, message, ignore.place, hint)
             continue
         for word, rule in ((word, rule_of(word)) for word in ignore.rules):
             if rule is None:
@@ -112,7 +116,7 @@ def _after_ignores(
                 yield from told(WITHOUT_REASON, message, ignore.place, hint)
             elif (rule.id, ignore.line) in here:
                 ignored.add((rule.id, ignore.line))
-            elif not is_wrong and rule.id in levels:
+            elif is_looked_at and rule.id in levels:
                 message = f"{rule.id} finds nothing here to ignore"
                 hint = "take the comment out, or move it to the line of the finding or the one above"
                 yield from told(OF_NOTHING, message, ignore.place, hint)
@@ -120,7 +124,7 @@ def _after_ignores(
 
 
 def _written(ignore: Ignore) -> str:
-    return f"# icemigrate: ignore {', '.join(ignore.rules)}"
+    return f"{ignore.mark} icemigrate: ignore {', '.join(ignore.rules)}"
 
 
 def _known(word: str) -> str:

@@ -19,6 +19,10 @@ from icemigrate.diagnostics import Place
 
 _MARK = "icemigrate:"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#\s*icemigrate:(?!\S)\s*(.*?)\s*$")
+_SQL_MARKS = ("--", "#", "{#")
+_SQL_COMMENT = re.compile(
+    r"(?:^|(?<=\s))(?P<mark>--|#|\{#)-?\s*icemigrate:(?!\S)\s*(?P<says>.*?)\s*(?:-?#\}.*)?$"
+)
 _IGNORE = re.compile(r"ignores?\s+(?P<rules>.*?)(?:\s+because\b[\s:]*(?P<reason>.*))?")
 _WORDS = re.compile(r"[\w-]+(?:\s*,\s*[\w-]+)*")
 
@@ -31,12 +35,14 @@ class Ignore:
     :param reason: what stands behind ``because``; empty where nothing does.
     :param line: the line that it is about; 0 where none follows.
     :param place: of the comment.
+    :param mark: what begins a comment there.
     """
 
     rules: tuple[str, ...]
     reason: str
     line: int
     place: Place
+    mark: str = "#"
 
 
 def read_ignores(source: Source) -> tuple[Ignore, ...]:
@@ -64,6 +70,22 @@ def _read(source: Source) -> Iterator[Ignore]:
         yield Ignore(rules, reason, about, Place(source.path, number, found.start() + 1))
 
 
+def read_sql_ignores(source: Source) -> tuple[Ignore, ...]:
+    """All comments of a file of SQL, or of Python that holds SQL, that are for icemigrate."""
+    return tuple(_read_sql(source)) if _MARK in source.text else ()
+
+
+def _read_sql(source: Source) -> Iterator[Ignore]:
+    lines = source.text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        found = _SQL_COMMENT.search(line) if _MARK in line else None
+        if found is not None:
+            about = number if line[: found.start()].strip() else _next(lines, number, _SQL_MARKS)
+            rules, reason = _said(found["says"])
+            place = Place(source.path, number, found.start() + 1)
+            yield Ignore(rules, reason, about, place, found["mark"])
+
+
 def _texts(text: str) -> Iterator[tuple[int, int]]:
     """Where texts in quotes and in blocks begin and end; behind the head of a block may stand a comment."""
     for token in yaml.scan(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -79,10 +101,10 @@ def _said(text: str) -> tuple[tuple[str, ...], str]:
     return tuple(word.strip() for word in said["rules"].split(",")), (said["reason"] or "").strip()
 
 
-def _next(lines: list[str], number: int) -> int:
+def _next(lines: list[str], number: int, marks: tuple[str, ...] = ("#",)) -> int:
     """The number of the first line behind this one that is neither blank nor a comment; 0 for none."""
     for at in range(number, len(lines)):
         text = lines[at].lstrip()
-        if text and not text.startswith("#"):
+        if text and not text.startswith(marks):
             return at + 1
     return 0

@@ -15,6 +15,7 @@ from icemigrate.declare.values import duration, entries, items, mapping, text
 from icemigrate.diagnostics import Diagnostic, has_errors, sort_key
 from icemigrate.errors import UsageError
 from icemigrate.project.environments import build_environment, embedded_environment
+from icemigrate.project.impact import sql_files
 from icemigrate.project.mistakes import project_mistakes
 from icemigrate.project.rules import rule_mistakes, rule_settings
 from icemigrate.project.values import Project
@@ -117,6 +118,7 @@ def _build(content: Mapping, shown: str, root: Path) -> Project:
         nodes,
         rule_settings(content),
         _trash_max_age(content, fallback.trash_max_age),
+        sql_files(content),
     )
 
 

@@ -157,6 +157,21 @@ NO_SETTING = RuleSetting()
 
 
 @dataclass(frozen=True, slots=True)
+class SqlFiles:
+    """SQL that is searched for what migrations change.
+
+    :param paths: files, folders and patterns, below the folder of the project file, each with its place.
+    :param dialect: as SQLGlot calls it.
+    :param namespace: what a table without one belongs to; empty where the file does not say it.
+    """
+
+    paths: tuple[tuple[str, Place], ...]
+    dialect: str
+    dialect_place: Place = field(compare=False)
+    namespace: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """The project file, or what stands in for it where there is none.
 
@@ -167,6 +182,7 @@ class Project:
     :param history: the table that holds the project's history.
     :param rules: what the file says to rules, by their ids.
     :param trash_max_age: how long dropped tables stay in the trash before ``maintain`` drops them for good.
+    :param impact: SQL that reads or writes the tables.
     :param file: the project file, as shown to the user; ``None`` where there is none.
     """
 
@@ -181,3 +197,4 @@ class Project:
     nodes: Mapping[str, Node] = field(default_factory=dict, compare=False, repr=False)
     rules: Mapping[str, RuleSetting] = field(default_factory=dict)
     trash_max_age: timedelta = timedelta(days=30)
+    impact: tuple[SqlFiles, ...] = ()
