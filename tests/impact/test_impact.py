@@ -161,7 +161,8 @@ def test_the_page_shows_what_is_told(
         "impact: [models, jobs]\nrules: {IM101: off, IM102: off, IM104: off}\n"
     )
     for name, text in {
-        "models/stg_trades.sql": "select id,\n       t.volume as size\nfrom {{ source('market_data', 'trades') }} t",
+        "models/stg_trades.sql": "select id,\n       t.volume as size\n"
+        "from {{ source('market_data', 'trades') }} t",
         "models/daily.sql": "select sum(size) from {{ ref('stg_trades') }}",
         "jobs/load.py": 'spark.sql("""\n    INSERT INTO market_data.trades\n        (id,\n'
         + " " * 19
