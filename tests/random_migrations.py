@@ -39,7 +39,6 @@ _WIDER: dict[Type, Type] = {
     Decimal(20, 4): Decimal(38, 4),
 }
 _WIDER_SINCE_V3: dict[Type, Type] = {
-    Primitive("date"): Primitive("timestamp"),
     Primitive("unknown"): Primitive("string"),
 }
 _AGES = (None, 86_400_000, 2_592_000_000)

@@ -18,6 +18,7 @@ from icemigrate.changes.base import (
 )
 from icemigrate.changes.fields import FieldChange, altered_alike, default_text
 from icemigrate.model.names import format_path
+from icemigrate.model.promotions import promoted_default
 from icemigrate.model.table import Table
 from icemigrate.model.types import JsonValue
 
@@ -39,7 +40,8 @@ class SetDefault(FieldChange):
     def detect(cls, pair: Pair) -> Iterator[SetDefault]:
         for old, new in altered_alike(pair):
             a, b = old.field, new.field
-            same = (a.write_default, a.initial_default) == (b.write_default, b.initial_default)
+            kept = tuple(promoted_default(v, a.type, b.type) for v in (a.write_default, a.initial_default))
+            same = kept == (b.write_default, b.initial_default)
             if pair.before is not None and not same:
                 yield cls(pair.before.name, b.id, new.path, b.write_default, b.initial_default)
 

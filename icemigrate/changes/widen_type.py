@@ -21,10 +21,10 @@ from icemigrate.changes.base import (
 from icemigrate.changes.fields import FieldChange, is_reshaped
 from icemigrate.model.names import format_path
 from icemigrate.model.partitioning import PartitionField, reads_as_same
-from icemigrate.model.promotions import promotion_since
+from icemigrate.model.promotions import is_read_back, promoted_default, promotion_since
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
-from icemigrate.model.types import Decimal, Primitive, Type, is_nested
+from icemigrate.model.types import Decimal, Field, Primitive, Type, is_nested
 from icemigrate.model.writers import Whom
 from icemigrate.sql.types import spark_type
 
@@ -33,7 +33,7 @@ _WIDER = {
     "int": "`long`",
     "float": "`double`",
     "date": "`timestamp` or `timestamp_ns` (format version 3)",
-    "unknown": "any type (format version 3)",
+    "unknown": "any type without fields below it (format version 3)",
 }
 
 
@@ -65,7 +65,14 @@ class WidenType(FieldChange):
         return self.of_column("type")
 
     def apply(self, table: Table) -> Table:
-        return self.edit(table, lambda f: replace(f, type=self.new))
+        return self.edit(table, self._widened)
+
+    def _widened(self, field: Field) -> Field:
+        initial, write = (
+            promoted_default(value, self.old, self.new)
+            for value in (field.initial_default, field.write_default)
+        )
+        return replace(field, type=self.new, initial_default=initial, write_default=write)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """Spark SQL, but for the promotions of format version 3, which Iceberg's own API refuses as well."""
@@ -89,6 +96,8 @@ class WidenType(FieldChange):
                 f"format version {before.format_version} does not let {self._from_to()}",
                 f"declare `format_version: {since}` for the table, which cannot be undone",
             )
+        elif before.has_rows and not is_read_back(self.old, self.new):
+            yield self._not_read_back()
         for field in before.spec.live:
             if self.field_id in field.source_ids and not reads_as_same(field.transform, self.old, self.new):
                 yield self._partitioned_by(field)
@@ -105,6 +114,15 @@ class WidenType(FieldChange):
         )
         message = f"no format version lets {self._from_to()}"
         return self._problem("no-promotion", message, f"{can}; {anew}" if can else anew)
+
+    def _not_read_back(self) -> Problem:
+        return self._problem(
+            "promotion-not-read",
+            f"the table has rows, and Iceberg's library cannot read them if it lets {self._from_to()}: Spark"
+            " fails on them, or takes days for microseconds",
+            f"add a new column of type `{format_type(self.new)}`, fill it from `{format_path(self.path)}`,"
+            " and drop that one in a later migration",
+        )
 
     def _partitioned_by(self, field: PartitionField) -> Problem:
         return self._problem(

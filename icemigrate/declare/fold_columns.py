@@ -18,6 +18,7 @@ from icemigrate.declare.draft import (
 )
 from icemigrate.declare.migration import UNSET, ColumnEntry, Subject
 from icemigrate.model.names import Path, format_path
+from icemigrate.model.promotions import promoted_default
 from icemigrate.model.type_text import TypeSyntaxError, parse_type
 from icemigrate.model.types import Field, List, Map, Struct, Type
 
@@ -224,6 +225,9 @@ class ColumnFold:
             self._merge_field(node.children["key"], type_.key)
             self._merge_field(node.children["value"], type_.value)
         else:
+            if node.leaf is not None:
+                node.initial_default = promoted_default(node.initial_default, node.leaf, type_)
+                node.write_default = promoted_default(node.write_default, node.leaf, type_)
             set_leaf(node, type_)
 
     def _merge_field(self, node: Node, field: Field) -> None:

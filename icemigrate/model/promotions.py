@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.model.types import Decimal, Primitive, Type, is_nested
+from icemigrate.model.types import Decimal, JsonValue, Primitive, Type, is_nested
 
 _PROMOTIONS: dict[tuple[str, str], int] = {
     ("int", "long"): 1,
@@ -11,13 +11,14 @@ _PROMOTIONS: dict[tuple[str, str], int] = {
     ("date", "timestamp_ns"): 3,
 }
 """From, to, and the first format version that allows it."""
+_DATE = Primitive("date")
 
 
 def promotion_since(old: Type, new: Type) -> int | None:
     """First format version that allows ``old`` → ``new``; ``None`` where none does.
 
-    Decimals may grow in precision, never change in scale.  ``unknown`` goes to every type but
-    another kind of nesting is never reached otherwise.
+    Decimals may grow in precision, never change in scale.  ``unknown`` goes to every type without fields
+    below it; a struct, a list or a map is no promotion.
     """
     if isinstance(old, Decimal) and isinstance(new, Decimal):
         return 1 if old.scale == new.scale and new.precision > old.precision else None
@@ -32,3 +33,23 @@ def is_promotion(old: Type, new: Type, format_version: int) -> bool:
     """Whether ``old`` may become ``new`` in a table of this format version."""
     since = promotion_since(old, new)
     return since is not None and format_version >= since
+
+
+def is_read_back(old: Type, new: Type) -> bool:
+    """Whether rows written under ``old`` are read under ``new``, which must be a promotion of it.
+
+    The specification lets a date become a timestamp, and no reader of Iceberg's Java library 1.12 does it:
+    Spark fails on such a row, passes over it in a filter, or gives ``1970-01-01 00:00:00.020455`` for
+    ``2026-01-02`` (``max``); PyIceberg 0.12 fails; DuckDB 1.5 reads it.  So it does for tables without rows.
+    """
+    return old != _DATE or new == _DATE
+
+
+def promoted_default(value: JsonValue, old: Type, new: Type) -> JsonValue:
+    """A default of ``old`` as one of ``new``, in the specification's JSON form (Appendix D).
+
+    A date is midnight of that day; all other promotions write a value alike.
+    """
+    if old == _DATE and isinstance(value, str) and new in (Primitive("timestamp"), Primitive("timestamp_ns")):
+        return f"{value}T00:00:00"
+    return value

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from icemigrate.merge import rebind
 from icemigrate.model.names import Path
-from icemigrate.model.promotions import is_promotion
+from icemigrate.model.promotions import is_promotion, is_read_back
 from icemigrate.model.schema import index
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
@@ -62,4 +62,4 @@ def _reads(old: Type, new: Type, format_version: int) -> bool:
     """Whether values of the one type are read as the other."""
     if is_nested(old) or is_nested(new):
         return type(old) is type(new) and (bool(children(old)) or not children(new))
-    return old == new or is_promotion(old, new, format_version)
+    return old == new or (is_promotion(old, new, format_version) and is_read_back(old, new))

@@ -46,7 +46,12 @@ from icemigrate.model.legality.partitioned import (
     transforms_fit,
     void_sources_exist,
 )
-from icemigrate.model.legality.sizing import sizes_in_range, types_of_the_format, unknown_is_optional
+from icemigrate.model.legality.sizing import (
+    sizes_in_range,
+    types_of_the_format,
+    unknown_is_optional,
+    unknown_is_written_beside_others,
+)
 from icemigrate.model.table import Table
 
 __all__ = ["RULES", "Breach", "duplicate_names", "problems"]
@@ -64,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     no_empty_structs,
     types_of_the_format,
     unknown_is_optional,
+    unknown_is_written_beside_others,
     sizes_in_range,
     defaults_of_the_format,
     defaults_of_the_type,

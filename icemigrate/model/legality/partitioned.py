@@ -42,21 +42,27 @@ def partition_sources_exist(view: View) -> Iterator[Breach]:
 def void_sources_exist(view: View) -> Iterator[Breach]:
     """A field that the table was partitioned by stays, as long as the spec still holds it as void.
 
-    Format version 1 never lets a partition field go.  Beside a live field, one without its source makes
-    every write fail ("Cannot build accessor for field"); alone it does no harm yet.
+    Format version 1 never lets a partition field go.  The specification allows its source to be dropped, and
+    so does Iceberg; but beside a live field, a void one without its source makes every write by Spark fail
+    ("Cannot build accessor for field"), in format version 2 too.  Alone it does no harm yet.  A drop wants
+    consent anyway, and undoing it makes the table writable again.
     """
     live = bool(view.table.spec.live)
     for field in view.table.spec.fields:
         if field.transform != VOID or field.source_ids[0] in view.fields:
             continue
-        harm = "no row could be written" if live else "the table can never be partitioned again"
+        harm = (
+            "Spark can write no row into the table, for as long as it is partitioned by anything"
+            if live
+            else "the table can never be partitioned again"
+        )
         yield Breach(
             "void-partition-source-missing",
             _SUBJECT,
             f"{_named(_former_path(view, field))} was the source of partition field `{field.name}`, "
             f"which format version 1 keeps as a void one; without it {harm}",
             "keep the column, or bring it back with `restore_columns`",
-            is_warning=not live,
+            is_warning=True,
         )
 
 

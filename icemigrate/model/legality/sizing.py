@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from icemigrate.model.json_form import primitive_text
 from icemigrate.model.legality.breach import Breach, View, column
 from icemigrate.model.names import format_path
-from icemigrate.model.types import Decimal, Fixed, Primitive, since_version
+from icemigrate.model.types import Decimal, Fixed, List, Map, Primitive, Struct, children, since_version
 
 MAX_PRECISION = 38
+_UNKNOWN = Primitive("unknown")
 
 
 def types_of_the_format(view: View) -> Iterator[Breach]:
@@ -31,12 +32,34 @@ def types_of_the_format(view: View) -> Iterator[Breach]:
 def unknown_is_optional(view: View) -> Iterator[Breach]:
     """A field of type ``unknown`` is optional: it is always null (specification, "Primitive Types")."""
     for path, field in view.walked:
-        if field.type == Primitive("unknown") and field.required:
+        if field.type == _UNKNOWN and field.required:
             yield Breach(
                 "unknown-is-required",
                 column(path, "required"),
                 f"`{format_path(path)}` is of type unknown, which is always null, so it cannot be required",
                 "leave `required` out, or give it another type",
+            )
+
+
+def unknown_is_written_beside_others(view: View) -> Iterator[Breach]:
+    """Nothing but ``unknown`` in a list, a value of a map or a struct: Parquet has no place for it.
+
+    Iceberg takes such a table, and every write into it fails ("Cannot convert element Parquet: unknown").
+    """
+    if view.table.format_version < since_version(_UNKNOWN):
+        return
+    for path, field in view.walked:
+        parts = children(field.type)
+        if isinstance(field.type, Map):
+            parts = parts[1:]
+        if isinstance(field.type, (List, Map, Struct)) and parts and all(p.type == _UNKNOWN for p in parts):
+            yield Breach(
+                "unknown-not-written",
+                column(path, "type"),
+                f"`{format_path(path)}` holds nothing but unknown, for which a Parquet file has no place: "
+                "Spark can write no row into the table",
+                "give it a type of its own, or add it when the type is known",
+                is_warning=True,
             )
 
 

@@ -78,6 +78,29 @@ def test_date_to_timestamp_needs_version_3() -> None:
     assert "format_version: 3" in problem.hint
 
 
+def test_a_date_with_rows_becomes_no_timestamp_since_nobody_reads_it() -> None:
+    change, base = retyped("date", "timestamp", 3)
+    (problem,) = change.problems(with_rows(base))
+    assert problem.rule == "promotion-not-read"
+    assert problem.hint is not None
+    assert "new column" in problem.hint
+    other, _ = retyped("unknown", "timestamp", 3)
+    assert rules(other, with_rows(base)) == []
+
+
+def test_the_defaults_of_a_date_are_midnights_of_a_timestamp() -> None:
+    base = edited(table("c: date", format_version=3), "c", initial_default="2026-01-01")
+    base = edited(base, "c", write_default="2026-01-02")
+    wanted = with_columns(base, "c: timestamp")
+    wanted = edited(wanted, "c", initial_default="2026-01-01T00:00:00", write_default="2026-01-02T00:00:00")
+    change = one(WidenType, base, wanted)
+    assert change.apply(base) == wanted
+    assert detected(SetDefault, base, wanted) == []
+    other = edited(wanted, "c", write_default="2026-01-02T12:00:00")
+    assert one(SetDefault, base, other).write_default == "2026-01-02T12:00:00"
+    assert rules(one(SetDefault, base, other), change.apply(base)) == []
+
+
 @pytest.mark.parametrize(
     ("transform", "refused"),
     [("year", False), ("month", False), ("day", False), ("bucket[4]", True), ("identity", True)],

@@ -132,15 +132,30 @@ def test_structs_and_tables_have_fields() -> None:
 
 @pytest.mark.parametrize("type_", ["timestamp_ns", "variant", "unknown", "geometry"])
 def test_types_of_version_3(type_: str) -> None:
-    columns = f"a: int, l: list<{type_}>"
+    columns = f"a: int, l: list<struct<x: {type_}, n: int>>"
     breach = one(table(columns))
-    assert (breach.rule, breach.subject) == ("type-needs-newer-format", ("columns", "l.element", "type"))
+    assert (breach.rule, breach.subject) == ("type-needs-newer-format", ("columns", "l.element.x", "type"))
     assert "format_version: 3" in breach.hint
     assert broken(table(columns, format_version=3)) == []
 
 
 def test_unknown_is_optional() -> None:
     assert rules(table("a: int, u: required unknown", format_version=3)) == ["unknown-is-required"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ("l: list<unknown>", 1),
+        ("m: map<string, unknown>", 1),
+        ("s: struct<a: unknown, b: unknown>", 1),
+        ("l: list<struct<a: unknown>>", 1),
+        ("l: list<struct<a: unknown, b: int>>, u: unknown", 0),
+    ],
+)
+def test_unknown_alone_has_no_place_in_a_file(columns: str, found: int) -> None:
+    told = list(problems(table(f"id: int, {columns}", format_version=3), None))
+    assert [(b.rule, b.is_warning) for b in told] == [("unknown-not-written", True)] * found
 
 
 @pytest.mark.parametrize("type_", [Decimal(39, 2), Decimal(0, 0), Decimal(5, 6), Fixed(0)])
@@ -237,9 +252,11 @@ def test_a_source_that_is_dropped() -> None:
 def test_void_fields_want_their_source() -> None:
     t = table("id: long, k: string, d: date", partition="k, d", format_version=1)
     half = drop_partition_field(t, "k")
-    assert one(with_columns(half, "id: long, d: date"), half).is_warning is False
+    beside = one(with_columns(half, "id: long, d: date"), half)
+    assert (beside.is_warning, "write no row" in beside.message) == (True, True)
     none = drop_partition_field(half, "d")
-    assert one(with_columns(none, "id: long, d: date"), none).is_warning is True
+    alone = one(with_columns(none, "id: long, d: date"), none)
+    assert (alone.is_warning, "write no row" in alone.message) == (True, False)
 
 
 @pytest.mark.parametrize(
