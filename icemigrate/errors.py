@@ -120,6 +120,10 @@ class EngineError(IcemigrateError):
     """Java, Spark or a statement that Spark was given failed."""
 
 
+class CheckFailed(EngineError):
+    """A check of a migration does not hold; readers have seen nothing of its rows."""
+
+
 class HeadMoved(EngineError):
     """Somebody else wrote to a table whose head was asserted; nothing was written."""
 

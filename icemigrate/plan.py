@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from icemigrate.changes.base import Change, Hazard, Problem, Reversal, Reversible, Statement
+from icemigrate.data.base import DataStatement, RowWork
 from icemigrate.merge import Conflict
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
@@ -77,6 +78,22 @@ class LiveWriter:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedWork:
+    """A data step with everything a reader wants to know of it before it runs.
+
+    :param statements: addressed to the table or to the branch on which it runs.
+    :param overwrites: whether values change that were there before the migration.
+    """
+
+    work: RowWork
+    text: str
+    statements: tuple[DataStatement, ...]
+    hazards: tuple[Hazard, ...]
+    reversal: Reversal
+    overwrites: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TablePlan:
     """What one migration does to one table.
 
@@ -88,6 +105,8 @@ class TablePlan:
     :param steps: in running order.
     :param notes: what was found done already, and other things worth saying.
     :param writers: who wrote the table of late, where anything is done to it.
+    :param rows: what is done to the rows, behind ``steps``, in running order.
+    :param finish: what is left to be done behind ``rows``.
     """
 
     name: TableName
@@ -98,11 +117,30 @@ class TablePlan:
     notes: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     writers: tuple[LiveWriter, ...] = ()
+    rows: tuple[PlannedWork, ...] = ()
+    finish: tuple[Step, ...] = ()
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """The steps before the rows and those behind them."""
+        return (*self.steps, *self.finish)
 
     def changes(self) -> Iterator[PlannedChange]:
         """All changes in running order."""
-        for step in self.steps:
+        for step in self.all_steps:
             yield from step.changes
+
+    def hazards(self) -> Iterator[Hazard]:
+        """The hazards of all changes and of what is done to the rows."""
+        for change in self.changes():
+            yield from change.hazards
+        for work in self.rows:
+            yield from work.hazards
+
+    def reversals(self) -> Iterator[Reversal]:
+        """The ways back of all of it."""
+        yield from (change.reversal for change in self.changes())
+        yield from (work.reversal for work in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +200,8 @@ class MigrationPlan:
 
     @property
     def reversal(self) -> Reversible:
-        """The least reversible answer of its changes."""
-        answers = {c.reversal.answer for c in self.changes()}
+        """The least reversible answer of all that it does."""
+        answers = {r.answer for t in self.tables for r in t.reversals()}
         for answer in (Reversible.NO, Reversible.WHILE):
             if answer in answers:
                 return answer

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from icemigrate.changes import kind_named
 from icemigrate.changes.base import Change, MetadataCommit, Sql, Statement
+from icemigrate.data import kind_named as work_named
+from icemigrate.data.base import Ask, DataStatement, RowWork
 from icemigrate.errors import IcemigrateError, StalePlan
 from icemigrate.model.codec import BadJson, Codec, Form
 from icemigrate.model.table import Table
 from icemigrate.model.table_json import table_to_json
-from icemigrate.plan import PLAN_FORMAT, Plan
+from icemigrate.plan import PLAN_FORMAT, Plan, TablePlan
 
 # Beside the plan itself; what `plan --format json` adds of these, `apply` passes over.
 _FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics"})
@@ -43,9 +45,32 @@ def _load_statement(saved: Mapping[str, str]) -> Statement:
     return Sql(saved["sql"]) if "sql" in saved else MetadataCommit(saved["metadata_commit"])
 
 
+def _dump_work(work: RowWork) -> dict[str, Any]:
+    return {"kind": work.kind, **_CODEC.encode_fields(work)}
+
+
+def _load_work(saved: Mapping[str, Any]) -> Any:
+    values = {k: v for k, v in saved.items() if k != "kind"}
+    return _CODEC.decode_fields(work_named(saved["kind"]), values, saved["kind"])
+
+
+def _dump_data_statement(statement: DataStatement) -> dict[str, str]:
+    if isinstance(statement, Sql):
+        return {"sql": statement.text}
+    return {"query": statement.text, "gives": statement.gives, "name": statement.name}
+
+
+def _load_data_statement(saved: Mapping[str, str]) -> DataStatement:
+    if "sql" in saved:
+        return Sql(saved["sql"])
+    return Ask(saved["query"], saved["gives"], saved["name"])
+
+
 _CODEC = Codec(
     (
         Form(Change, _dump_change, _load_change),
+        Form(RowWork, _dump_work, _load_work),
+        Form(DataStatement, _dump_data_statement, _load_data_statement),
         Form(Statement, _dump_statement, _load_statement),
     )
 )
@@ -125,14 +150,22 @@ def _comparable(plan: Plan) -> dict[str, Any]:
         "history": dict(plan.applied),
         "files": {m.version: m.checksum for m in plan.migrations},
         "tables": {str(n): None if t is None else structure(t) for n, t in plan.based_on.items()},
-        "statements": [
-            statement.text if isinstance(statement, Sql) else f"(metadata commit) {statement.summary}"
-            for migration in plan.migrations
-            for table in migration.tables
-            for step in table.steps
-            for statement in step.statements
-        ],
+        "statements": [text for m in plan.migrations for table in m.tables for text in _texts(table)],
     }
+
+
+def _texts(table: TablePlan) -> Iterator[str]:
+    """All that is run for a table, in order."""
+    for step in table.steps:
+        yield from map(_text, step.statements)
+    for work in table.rows:
+        yield from (s.text if isinstance(s, Sql) else f"{s.text} gives {s.gives}" for s in work.statements)
+    for step in table.finish:
+        yield from map(_text, step.statements)
+
+
+def _text(statement: Statement) -> str:
+    return statement.text if isinstance(statement, Sql) else f"(metadata commit) {statement.summary}"
 
 
 def structure(table: Table) -> dict[str, Any]:

@@ -5,51 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from icemigrate.changes import KINDS
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Problem
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
-from icemigrate.diff import Found, difference, unproved
+from icemigrate.data.base import Ground, RowWork, old_fields
+from icemigrate.diff import Found
 from icemigrate.merge import Conflict, Merged, adopted, done_notes, merge
 from icemigrate.model import legality
+from icemigrate.model.makers import CREATED_BY_PROPERTY, made_by, maker_of, project_of, trash_name
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
 from icemigrate.plan import PlannedChange, Step, TablePlan
+from icemigrate.staging import staged, with_works, work_problems
 from icemigrate.steps import as_steps, as_unwritten_steps
-
-CREATED_BY_PROPERTY = "icemigrate.created-by"
-"""On a table that a migration made: :func:`made_by`.  A run that died between the creation and its record
-finds its own table by it and goes on, instead of meeting a stranger."""
-TRASH_NAMESPACE = "icemigrate_trash"
-"""Where dropped tables wait until ``maintain`` empties it."""
-
-
-def made_by(project: str, version: str) -> str:
-    """What a table that a migration makes bears."""
-    return f"{project}/{version}"
-
-
-def maker_of(table: Table) -> str | None:
-    """What :func:`made_by` wrote on a table; ``None`` where no migration made it."""
-    return table.properties.get(CREATED_BY_PROPERTY)
-
-
-def project_of(table: Table) -> str | None:
-    """Whose migration made a table; ``None`` where none did."""
-    maker = maker_of(table)
-    return None if maker is None else maker.rpartition("/")[0]
-
-
-def trash_name(name: TableName, version: str) -> TableName:
-    """What a table is called in the trash.
-
-    :param version: of the migration that dropped it, or of the one that made it and was taken back.
-    """
-    return TableName((TRASH_NAMESPACE,), "__".join((*name.namespace, name.name, version)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +37,7 @@ class Surroundings:
     :param adjust: what the environment adds to a declared table (overrides of properties, location).
     :param begun: versions that the history knows a run of that has no outcome yet.
     :param partitions_by_first_column: whether the catalog takes that in a ``CREATE TABLE``.
+    :param has_branches: whether rows may be written on a branch of a table.
     :param are_statements_read: whether anybody reads the statements; without them nothing can be carried out.
     """
 
@@ -78,17 +51,22 @@ class Surroundings:
     adjust: Callable[[Table], Table] = lambda table: table
     begun: frozenset[str] = frozenset()
     partitions_by_first_column: bool = True
+    has_branches: bool = True
     are_statements_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A table's plan, what forbids it, and the table it leaves (``None`` where it is gone)."""
+    """A table's plan, what forbids it, and the table it leaves (``None`` where it is gone).
+
+    :param between: the table as it is when its rows are written, where that is another one.
+    """
 
     plan: TablePlan
     after: Table | None
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    between: Table | None = None
 
     def namespaces_needed(self) -> Iterator[TableName]:
         """Names whose namespaces must exist before the plan runs."""
@@ -113,11 +91,11 @@ class _Case:
             declared=self.wanted.name,
             wanted=self.wanted.table if self.wanted.table is None else self.declared_goal(),
             formerly=self.wanted.formerly,
-            steps=tuple(map(self.scoped, self._steps(found))),
+            steps=tuple(map(self.scoped, self.steps(found))),
             notes=tuple(notes),
         )
 
-    def _steps(self, found: Sequence[Found]) -> Iterator[Step]:
+    def steps(self, found: Sequence[Found]) -> Iterator[Step]:
         if self.surroundings.are_statements_read:
             return as_steps(found, self.surroundings.catalog_name)
         return as_unwritten_steps(found)
@@ -132,6 +110,10 @@ class _Case:
         name = str(planned.change.table)
         hazards = (replace(h, scope=f"{self.wanted.name}{h.scope[len(name) :]}") for h in planned.hazards)
         return replace(planned, hazards=tuple(hazards))
+
+    @property
+    def works(self) -> tuple[RowWork, ...]:
+        return tuple(step for step in self.wanted.data if isinstance(step, RowWork))
 
     def declared_goal(self) -> Table:
         assert self.goal is not None
@@ -159,8 +141,24 @@ def plan_table(
         return _drop(case, actual)
     if base is None:
         trashed = actual.get(trash_name(name, version))
-        return _first_mention(case, goal, actual.get(name), wanted.name in former, trashed)
-    return _known(case, goal, base, actual)
+        outcome = _first_mention(case, goal, actual.get(name), wanted.name in former, trashed)
+    else:
+        outcome = _known(case, goal, base, actual)
+    return _with_rows(case, outcome, actual.get(outcome.plan.name))
+
+
+def _with_rows(case: _Case, outcome: Outcome, there: Table | None) -> Outcome:
+    """The outcome with the data steps; without them where the table itself cannot be planned."""
+    if not case.works or outcome.after is None or outcome.problems or outcome.plan.conflicts:
+        return outcome
+    is_resumed = case.version in case.surroundings.begun
+    between = outcome.between or outcome.after
+    ground = Ground(case.wanted.name, between, old_fields(case.base, there, is_resumed))
+    plan = with_works(
+        outcome.plan, case.works, ground, case.surroundings.catalog_name, case.version, is_resumed
+    )
+    problems = tuple(work_problems(case.works, ground, case.surroundings.has_branches))
+    return replace(outcome, plan=plan, problems=problems)
 
 
 def _first_mention(
@@ -339,16 +337,21 @@ def _alter(
         # Somebody else uses a name that the migration gives, so no path means one field any more.
         plan = replace(case.plan(name, (), notes), conflicts=merged.conflicts)
         return Outcome(plan, there, tuple(_problem(case, breach) for breach in taken))
-    outcome = difference(there, merged.target, KINDS)
-    found = [*found, *outcome.found]
-    plan = replace(case.plan(name, found, notes), conflicts=merged.conflicts)
-    judged = _judge(case, plan, found, outcome.after, there)
+    stages = staged(there, merged.target, case.works)
+    found = [*found, *stages.first.found]
+    plan = replace(
+        case.plan(name, found, notes),
+        conflicts=merged.conflicts,
+        finish=tuple(map(case.scoped, case.steps(stages.last.found))),
+    )
+    judged = _judge(case, plan, [*found, *stages.last.found], stages.last.after, there)
+    judged = replace(judged, between=stages.first.after)
     if judged.problems or merged.conflicts:
         return judged
-    left = unproved(outcome, KINDS)
+    left = stages.left
     if left:
         # What keeps Iceberg from following may be that the declared table itself must not be.
-        found_wrong = (b for b in legality.problems(outcome.target, there) if not b.is_warning)
+        found_wrong = (b for b in legality.problems(stages.target, there) if not b.is_warning)
         breaches = tuple(_problem(case, breach) for breach in found_wrong)
         if breaches:
             return replace(judged, problems=breaches)

@@ -89,7 +89,7 @@ def _plan_migration(pending: Pending, world: _World, surroundings: Surroundings)
     missing = sorted((physical | tables) - world.namespaces)
     world.base = replace(world.base, namespaces=world.base.namespaces | folded.namespaces)
     world.namespaces |= frozenset(missing)
-    hazards = [h for o in outcomes for c in o.plan.changes() for h in c.hazards]
+    hazards = [h for o in outcomes for h in o.plan.hazards()]
     return MigrationPlan(
         version=pending.version,
         description=pending.description,
@@ -114,7 +114,9 @@ def _plan_wanted(wanted: Wanted, version: str, world: _World, surroundings: Surr
     blocked = world.blocked & {wanted.name, wanted.formerly}
     if blocked:
         note = "not planned: an earlier migration of this table conflicts"
-        outcome = replace(outcome, plan=replace(outcome.plan, steps=(), conflicts=(), notes=(note,)))
+        outcome = replace(
+            outcome, plan=replace(outcome.plan, steps=(), conflicts=(), notes=(note,), rows=(), finish=())
+        )
     if blocked or outcome.plan.conflicts:
         world.blocked.add(wanted.name)
     _advance(wanted, outcome, world)

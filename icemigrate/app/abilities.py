@@ -30,6 +30,11 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
         "tags stop the catalog's own expiry of snapshots: write `record: history` in the environment",
     ),
     (
+        "branches",
+        "rows are written on a branch, and readers see them when all checks hold",
+        "a branch stops the catalog's own expiry of snapshots: `backfill` and `retype` are refused",
+    ),
+    (
         "drop_keeps_files",
         "a table dropped by hand leaves its files, so it can be registered again",
         "a table dropped by hand loses its files; drop tables by migrations, which use the trash",

@@ -43,6 +43,7 @@ def _missing_consents(file: MigrationFile, plan: MigrationPlan) -> Iterator[Diag
         for c in t.changes()
         for h in c.hazards
     }
+    changes |= {h: f"`{t.declared}`: `{w.text}`" for t in plan.tables for w in t.rows for h in w.hazards}
     whole = _allow_line(file, (h.kind.value for h in plan.unconsented))
     place = file.allow_place or Place(file.path)
     for hazard in plan.unconsented:

@@ -19,11 +19,12 @@ from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import UsageError
 from icemigrate.history.properties import History
 from icemigrate.live import with_writers
+from icemigrate.model.makers import trash_name
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan, Plan, Squash
-from icemigrate.plan_table import Surroundings, trash_name
+from icemigrate.plan_table import Surroundings
 from icemigrate.planner import plan_migrations
 from icemigrate.project import Project
 from icemigrate.results import PlanResult
@@ -135,6 +136,7 @@ class _Given:
                 adjust=world.names.adjust,
                 begun=frozenset(intent.version.text for intent in self.history.intents),
                 partitions_by_first_column=world.catalog.capabilities.partitions_by_first_column,
+                has_branches=world.catalog.capabilities.branches,
             ),
         )
         diagnostics = folding.diagnostics(planned.migrations)

@@ -14,11 +14,11 @@ from icemigrate.app.world import Opened, opened
 from icemigrate.history.intent import Intent
 from icemigrate.history.log import Entry, Log, broken_off, unpack
 from icemigrate.history.properties import History
+from icemigrate.model.makers import project_of
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan
-from icemigrate.plan_table import project_of
 from icemigrate.project import Project
 from icemigrate.results import HistoryEntry, HistoryEvent, HistoryResult, Status, TableStatus
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from icemigrate.app.upkeep import COLLECTED, Act, Found, Look, is_collected
 from icemigrate.history.log import unpack
 from icemigrate.history.properties import History
+from icemigrate.model.makers import TRASH_NAMESPACE, project_of
 from icemigrate.model.names import TableName
 from icemigrate.model.retention import format_duration
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo
 from icemigrate.model.upkeep import Kept, Upkeep
-from icemigrate.plan_table import TRASH_NAMESPACE, project_of
 from icemigrate.undo.finding import uuid_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from icemigrate.app.world import Opened
 from icemigrate.model.evidence import Evidence
+from icemigrate.model.makers import trash_name
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import MigrationPlan
-from icemigrate.plan_table import trash_name
 from icemigrate.planner import Planned
 from icemigrate.undo import PLAIN, Options, Place, Undo, find, names_of, plan_undo, questions, uuid_of
 
@@ -77,7 +77,7 @@ class Undoing:
         return actual
 
     def _evidence(self, record: UndoRecord) -> dict[TableName, Evidence]:
-        asked = questions(record, self.actual)
+        asked = questions(record, self.actual, self.world.project.name)
         if not asked:
             return {}
         from icemigrate.engine.evidence import gather

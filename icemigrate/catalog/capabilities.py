@@ -21,6 +21,7 @@ class Capabilities:
     :param renames_across_namespaces: a table may be renamed into another namespace and back.
     :param atomic_rename: a rename is one step, so that no commit made meanwhile is lost.
     :param tags: a tag with retention harms nothing.
+    :param branches: a branch beside main harms nothing while rows are written on it.
     :param registers: a metadata file can be made a table again.
     :param registering_keeps_uuid: it is the same table then, and so the one that the history knows.
     :param drop_keeps_files: a dropped table's metadata files stay, so that it can be registered again.
@@ -38,6 +39,7 @@ class Capabilities:
     renames_across_namespaces: bool = True
     atomic_rename: bool = True
     tags: bool = True
+    branches: bool = True
     registers: bool = True
     registering_keeps_uuid: bool = True
     drop_keeps_files: bool = True
@@ -72,6 +74,7 @@ MATRIX: dict[str, Capabilities] = {
     # limitations for maintenance jobs"), and a dropped table is gone.
     "s3tables": Capabilities(
         tags=False,
+        branches=False,
         registers=False,
         drop_keeps_files=False,
         nested_namespaces=False,

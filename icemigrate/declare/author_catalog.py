@@ -18,9 +18,9 @@ from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import has_errors
 from icemigrate.merge import adopted, merge
+from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.sides import EMPTY_STATE
 from icemigrate.model.table import MAIN_BRANCH, TAG_PREFIX, Ref, Table
-from icemigrate.plan_table import CREATED_BY_PROPERTY
 
 _OWN_TAG = re.compile(re.escape(TAG_PREFIX) + r"[0-9]{1,18}(-before)?")
 _LAYOUT = ("identifier", "partition_by", "sort_by")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.draft import Draft
 from icemigrate.declare.fold_columns import ColumnFold
+from icemigrate.declare.fold_data import fold_data
 from icemigrate.declare.fold_layout import fold_identifier, fold_order, fold_partition, source_finder
 from icemigrate.declare.fold_names import Purge, Renaming, fold_names
 from icemigrate.declare.fold_positions import fold_positions
@@ -72,6 +73,7 @@ def fold_table(
         positions,
         entry.adopt and before is None,
         _unsaid(entry) if before is None else frozenset(),
+        data=fold_data(entry, before, after, complaints),
     )
     return FoldedTable(wanted, renaming.purges)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Dict
 from typing import cast
 
+from icemigrate.declare import data_reading
 from icemigrate.declare.columns import ColumnReader
 from icemigrate.declare.migration import (
     UNSET,
@@ -58,6 +59,8 @@ class _TableReader:
         number, policy = node.get("format_version"), node.get("retention")
         if policy is not None:
             self._note_nested(policy, ("retention",))
+        for listed in ("backfill", "checks"):
+            self.places.update(data_reading.places(listed, node.get(listed)))
         name, match = optional_text(node.get("name")), optional_text(node.get("match"))
         distribution = optional_text(node.get("write_distribution"))
         return TableEntry(
@@ -83,6 +86,8 @@ class _TableReader:
             location=optional_text(node.get("location")),
             adopt=flag(node.get("adopt")),
             drop=flag(node.get("drop")),
+            backfill=data_reading.backfills(node.get("backfill")),
+            checks=data_reading.checks(node.get("checks")),
             places=self.places,
         )
 

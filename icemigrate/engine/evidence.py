@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from icemigrate.data.publication import publication
 from icemigrate.engine.kept import find_kept
 from icemigrate.engine.manifests import File, Look, share
 from icemigrate.engine.spark import SparkEngine, explained
@@ -24,8 +25,13 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
     with explained():
         table = engine.java_table(name)
         look = Look(engine.iceberg, table, _fields(engine, questions))
-        since = None if questions.since is None else table.snapshot(questions.since)
-        is_known = questions.since is None or since is not None
+        published, then = None, questions.since
+        if questions.rows_of is not None:
+            metadata = engine.read(table.operations().current())
+            published = publication(metadata, questions.rows_of, questions.since)
+            then = questions.since if published is None else published.last.id
+        since = None if then is None else table.snapshot(then)
+        is_known = then is None or since is not None
         added = _Added(questions)
         for file in look.added_since(since, is_known):
             added.count(file)
@@ -35,11 +41,12 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
         return Evidence(
             files=added.files,
             rows=added.rows,
-            snapshots=look.snapshots_since(questions.since),
+            snapshots=look.snapshots_since(then),
             nulls=added.nulls,
             held=held,
             there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
             kept=find_kept(look, questions, held, now, is_known),
+            published=published,
         )
 
 

@@ -66,8 +66,10 @@ def land(engine: SparkEngine, base: Base, after: Table, marker: Marker | None) -
         inside.commit(inside.current(), built)
     for name, ref in branches.items():
         _branch(base.transaction, name, ref)
+    if marker is not None and marker.is_begun and marker.before is None:
+        marker = None  # there are no rows to keep
     snapshot = None if marker is None else markers.add(base.transaction, marker)
-    if not changed and not branches and snapshot is None:
+    if not changed and not branches and marker is None:
         return False
     _commit(base, base.transaction.table().operations().current(), snapshot)
     return True

@@ -32,13 +32,14 @@ def add(transaction: Any, marker: Marker) -> Any:
     The marker has the schema that the transaction's table has by then.
 
     :param transaction: Java's ``Transaction``.
-    :returns: Java's ``Snapshot`` that is the marker.
+    :returns: Java's ``Snapshot`` that is the marker; ``None`` where the migration goes on with the rows.
     """
-    snapshot = _stage(transaction, marker.summary)
+    snapshot = None if marker.is_begun else _stage(transaction, marker.summary)
     now_ms = time.time_ns() // 1_000_000
     refs = transaction.table().refs()
     manage = transaction.manageSnapshots()
-    for tag, snapshot_id in ((marker.tag, int(snapshot.snapshotId())), (marker.before_tag, marker.before)):
+    own = None if snapshot is None else int(snapshot.snapshotId())
+    for tag, snapshot_id in ((marker.tag, own), (marker.before_tag, marker.before)):
         if snapshot_id is None:
             continue
         known = transaction.table().snapshot(snapshot_id)

@@ -20,6 +20,8 @@ class Marker:
     :param before: the snapshot that was current before the migration, where the table had rows then;
         ``None`` leaves an earlier tag of it alone.
     :param keep: how long from now the tags are kept; ``None`` for ever.
+    :param is_begun: the migration goes on with the rows: so far only ``before`` is kept by its tag.
+    :param is_fixed: ``before`` is as given, whatever the table's current snapshot is by now.
     """
 
     project: str
@@ -28,6 +30,8 @@ class Marker:
     checksum: str
     before: int | None = None
     keep: timedelta | None = None
+    is_begun: bool = False
+    is_fixed: bool = False
 
     @property
     def tag(self) -> str:
@@ -65,6 +69,13 @@ class Engine(Protocol):
 
     def sql(self, text: str) -> None:
         """Run one statement."""
+        ...
+
+    def write(self, text: str, summary: Mapping[str, str]) -> None:
+        """Run one statement that writes rows.
+
+        :param summary: what every snapshot that it makes says of itself.
+        """
         ...
 
     def ask(self, text: str) -> list[tuple[Any, ...]]:

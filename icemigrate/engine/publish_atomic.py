@@ -130,7 +130,7 @@ class AtomicPublisher:
             self._engine.refresh(foreseen.name)
             elapsed = time.monotonic() - clock
             tell.on_event(TablePublished(tell.version, foreseen.name, attempt, elapsed))
-        if marker is not None:
+        if marker is not None and not marker.is_begun:
             tell.on_event(TableMarked(tell.version, foreseen.name, marker.tag))
 
     def _make(self, steps: Sequence[Step], base: Base, foreseen: Table, tell: Telling) -> _Made:
@@ -202,7 +202,7 @@ def _onto(now: Table, made: _Made, steps: Sequence[Step]) -> Table:
 
 def _dated(marker: Marker | None, plan: TablePlan, base: Base) -> Marker | None:
     """The marker with the rows before it as they are in the very state that the commit starts from."""
-    if marker is None or not plan.steps:
+    if marker is None or marker.is_fixed or not plan.steps:
         return marker
     rows = base.table.snapshot if base.table.has_rows else None
     return replace(marker, before=rows.id if rows else None)

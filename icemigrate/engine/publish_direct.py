@@ -32,7 +32,8 @@ class DirectPublisher:
             current = run_step(self.engine, plan, step, current, tell)
         if current is None:
             return None
-        if self.tags and plan.wanted is not None:
+        if self.tags and plan.wanted is not None and not (marker.is_begun and marker.before is None):
             self.engine.mark(current.name, marker)
+        if self.tags and plan.wanted is not None and not marker.is_begun:
             on_event(TableMarked(marker.version, current.name, marker.tag))
         return self.engine.table(current.name)

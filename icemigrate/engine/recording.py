@@ -56,7 +56,7 @@ class RecordingEngine(Engine):
     def _expect(self, plan: TablePlan) -> None:
         name = plan.name
         version = plan.wanted.format_version if plan.wanted else DEFAULT_FORMAT_VERSION
-        for step in plan.steps:
+        for step in plan.all_steps:
             changes = [planned.change for planned in step.changes]
             texts = [s.text for s in step.statements if isinstance(s, Sql)]
             if texts and len(texts) == len(step.statements):
@@ -75,6 +75,10 @@ class RecordingEngine(Engine):
         """Write the statement down, and do what the plan says it does."""
         if self._takes(text):
             self.effects.get(text, lambda: None)()
+
+    def write(self, text: str, summary: Mapping[str, str]) -> None:
+        """Write the statement down."""
+        self.sql(text)
 
     def ask(self, text: str) -> list[tuple[Any, ...]]:
         """The answer that was given beforehand."""

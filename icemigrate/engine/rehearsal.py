@@ -71,7 +71,7 @@ class _Rehearsal:
         before = current = self._copied(plan)
         with self._failing(version):
             tell = telling(plan, version, self._heard)
-            for step in plan.steps:
+            for step in plan.all_steps:
                 current = self._step(plan, step, current, tell)
             if before is not None and current is not None:
                 self._compare(before, current)

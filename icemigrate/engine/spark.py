@@ -28,6 +28,8 @@ TRIES = 20
 """How often a commit is tried: two writers that never stop come in between five times running."""
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
+_SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property"
+"""What stands before a key of a snapshot's summary, as a setting of the session."""
 _LONGEST_PAUSE_S = 0.1
 
 _NO_TABLE = "org.apache.iceberg.exceptions.NoSuchTableException"
@@ -82,6 +84,17 @@ class SparkEngine:
                     # Iceberg tries appends again by itself, but no change of a schema.
                     if not is_commit_conflict(error) or attempt == TRIES:
                         raise
+
+    def write(self, text: str, summary: Mapping[str, str]) -> None:
+        """Run one statement that writes rows, and have its snapshots say so."""
+        keys = {f"{_SNAPSHOT_PROPERTY}.{key}": value for key, value in summary.items()}
+        try:
+            for key, value in keys.items():
+                self._session.conf.set(key, value)
+            self.sql(text)
+        finally:
+            for key in keys:
+                self._session.conf.unset(key)
 
     def ask(self, text: str) -> list[tuple[Any, ...]]:
         """The rows that a query gives."""

@@ -27,9 +27,9 @@ def changed_beside(
     :raises ConflictError: it is another table or none, or the plan does not fit it any more.
     :raises StalePlan: a part of the plan is done already.
     """
-    if not plan.steps:
+    if not plan.all_steps:
         return ()
-    if isinstance(plan.steps[0].changes[0].change, CreateTable):
+    if isinstance(plan.all_steps[0].changes[0].change, CreateTable):
         # Whoever had the name when the plan was made has left it by now.
         if now is not None:
             raise ConflictError(f"somebody else made table `{plan.name}` meanwhile", PLAN_AGAIN)
@@ -41,5 +41,5 @@ def changed_beside(
         raise ConflictError(f"somebody else dropped or renamed table `{plan.name}` meanwhile", PLAN_AGAIN)
     if facts(before) == facts(now):
         return ()
-    require_untouched(before, plan.steps, now)
+    require_untouched(before, plan.all_steps, now)
     return merge(before, now, before).open

@@ -34,6 +34,7 @@ from icemigrate.history.superseding import squashed
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
+from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 
 Listener: TypeAlias = Callable[[Event], None]
@@ -186,7 +187,7 @@ class _Run:
             metadata=metadata,
         )
         undo = self.held.begin(intent, self._record(migration, "started", started_at), undo)
-        work = self._work(migration)
+        work = self._work(migration, undo)
         try:
             work.run()
             state = work.settled(self.state)
@@ -195,7 +196,7 @@ class _Run:
             record = self._record(
                 migration, "applied" if is_apply else "rolled_back", started_at, statements=work.done
             )
-            after = finished(undo, migration, work.after, state) if is_apply else None
+            after = finished(undo, migration, work.after, state, work.published) if is_apply else None
             self.held.end(record, state, after)
         except KeyboardInterrupt as error:
             # A call to the JVM may be torn apart, so nothing more is asked of it from this thread.
@@ -245,7 +246,7 @@ class _Run:
                 ways if first.direction is Direction.APPLY else "`icemigrate rollback` finishes undoing it",
             )
 
-    def _work(self, migration: MigrationPlan) -> Work:
+    def _work(self, migration: MigrationPlan, undo: UndoRecord) -> Work:
         def before_each(text: str) -> None:
             self.stop.check()
             self.held.step(f"{migration.version}: {' '.join(text.split())[:_WIDEST_STEP]}")
@@ -264,6 +265,8 @@ class _Run:
             ),
             on_event=self.on_event,
             before_each=before_each,
+            catalog=self.plan.catalog_name,
+            undo=undo,
             known=self.known,
         )
 

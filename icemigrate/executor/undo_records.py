@@ -9,6 +9,7 @@ from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.engine.port import Engine
 from icemigrate.executor.work import foreseen
+from icemigrate.model.evidence import Publication
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
@@ -35,7 +36,11 @@ def intended(migration: MigrationPlan, engine: Engine, state: State) -> tuple[Un
 
 
 def finished(
-    undo: UndoRecord, migration: MigrationPlan, after: Mapping[TableName, Table | None], state: State
+    undo: UndoRecord,
+    migration: MigrationPlan,
+    after: Mapping[TableName, Table | None],
+    state: State,
+    published: Mapping[TableName, Publication | None],
 ) -> UndoRecord:
     """The undo record with what was read back.
 
@@ -43,16 +48,36 @@ def finished(
     :param migration: its tables in the order of the record's.
     :param after: by the declared name in the table's plan.
     :param state: as declared after the migration.
+    :param published: rows on the main branch, by the same name;
     """
     tables = (
-        replace(
-            table,
-            after=None if plan.wanted is None else state.tables.get(plan.declared),
-            actual_after=None if plan.wanted is None else after[plan.declared],
+        _with_rows(
+            replace(
+                table,
+                after=None if plan.wanted is None else state.tables.get(plan.declared),
+                actual_after=None if plan.wanted is None else after[plan.declared],
+            ),
+            published.get(plan.declared),
         )
         for table, plan in zip(undo.tables, migration.tables, strict=True)
     )
     return replace(undo, tables=tuple(tables))
+
+
+def _with_rows(undo: TableUndo, published: Publication | None) -> TableUndo:
+    """The record of a table whose rows were changed: they go back to what they were written on; what comes
+    behind the last of the migration's own snapshots is others'."""
+    if not undo.rows_changed:
+        return undo
+    before, after = undo.actual_before, undo.actual_after
+    if published is None or before is None or after is None:
+        return replace(undo, rows_changed=False, rows_open=False)  # there was none to change
+    return replace(
+        undo,
+        actual_before=replace(before, snapshot=published.before),
+        actual_after=replace(after, snapshot=published.last),
+        rows_open=False,
+    )
 
 
 def _is_made(plan: TablePlan) -> bool:
@@ -62,6 +87,7 @@ def _is_made(plan: TablePlan) -> bool:
 def _table(plan: TablePlan, found: Table | None, state: State) -> TableUndo:
     then = foreseen(plan, found)
     stays = plan.wanted is not None
+    is_rewritten = any(work.overwrites for work in plan.rows)
     trash = [p.change.trash for p in plan.changes() if isinstance(p.change, DropTable)]
     return TableUndo(
         declared_before=plan.formerly if stays else plan.formerly or plan.declared,
@@ -71,4 +97,6 @@ def _table(plan: TablePlan, found: Table | None, state: State) -> TableUndo:
         actual_before=found,
         actual_after=then if stays else None,
         trash=trash[0] if trash else None,
+        rows_changed=is_rewritten,
+        rows_open=is_rewritten,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
+from icemigrate.data.base import Stage
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher, blank, fold, statement_text
 from icemigrate.errors import EngineError
@@ -21,11 +22,16 @@ from icemigrate.events import (
 )
 from icemigrate.executor.faults import Report
 from icemigrate.executor.ground import changed_beside
+from icemigrate.executor.rows import Rows
 from icemigrate.executor.verify import verify
+from icemigrate.model.evidence import Publication
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State
-from icemigrate.model.table import Table
+from icemigrate.model.table import Snapshot, Table
+from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import MigrationPlan, TablePlan
+from icemigrate.plan_file import structure
+from icemigrate.plan_rows import row_statements
 from icemigrate.planner import settle
 
 
@@ -36,10 +42,15 @@ class Work:
     :param marker: what is left on its tables.
     :param on_event: told of every step.
     :param before_each: called before every statement and commit with what it is in words; may raise.
+    :param catalog: the catalog's name in Spark SQL.
+    :param undo: the tables as the migration first found them, in the order of its tables; ``None`` where it
+        changes no rows.
     :param known: the tables as the plan found them, by name in the catalog; ``None`` where there was none.
     :param begun: declared names of tables on which anything may have been done.
     :param after: the tables as they were read back, by the declared name in their plan; ``None`` where gone.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
+    :param published: the rows on the main branch, by the declared name in the plan of a table that has data
+        steps; ``None`` where none had to be written.
     """
 
     migration: MigrationPlan
@@ -48,10 +59,13 @@ class Work:
     marker: Marker
     on_event: Callable[[Event], None]
     before_each: Callable[[str], None] = lambda text: None
+    catalog: str = ""
+    undo: UndoRecord | None = None
     known: Mapping[TableName, Table | None] = field(default_factory=dict)
     begun: set[TableName] = field(default_factory=set)
     after: dict[TableName, Table | None] = field(default_factory=dict)
     renumbered: set[TableName] = field(default_factory=set)
+    published: dict[TableName, Publication | None] = field(default_factory=dict)
     _done: list[str] = field(default_factory=list)
     _copied: list[str] = field(default_factory=list)
     _at: str = ""
@@ -59,7 +73,7 @@ class Work:
     _todo: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._todo = statements(self.migration)
+        self._todo = statements(self.migration, self.catalog)
 
     def run(self) -> None:
         """Do all of it.
@@ -86,11 +100,11 @@ class Work:
 
     def report(self) -> Report:
         """How far it came."""
-        left = self._todo[len(self._done) :]
-        if self._at in left:
-            at = left.index(self._at)
-            left = left[:at] + left[at + 1 :]
-        return Report(self.migration.version, self.migration.direction, self.done, self._at, left)
+        left = [*self._todo]
+        for text in (*self._done, self._at):
+            if text in left:
+                left.remove(text)
+        return Report(self.migration.version, self.migration.direction, self.done, self._at, tuple(left))
 
     def recording(self) -> None:
         """From here on it is the record in the history that may fail."""
@@ -111,6 +125,13 @@ class Work:
         for fact in changed_beside(plan, self.known, before):
             self._note(plan.name, f"changed by somebody else meanwhile: {fact}")
         expected = foreseen(plan, before)
+        if plan.rows:
+            assert expected is not None, "rows are of a table that is there"
+            self.begun.add(plan.declared)
+            actual = self._with_rows(plan, before, expected.name)
+            self._at = f"checking table `{expected.name}`"
+            self._verify(plan, before, expected, actual)
+            return actual
         rows = before.snapshot if plan.steps and before is not None and before.has_rows else None
         if plan.wanted is not None:
             self._next(f"marking table `{plan.name}`")
@@ -123,6 +144,48 @@ class Work:
         self._at = f"checking table `{expected.name}`"
         self._verify(plan, before, expected, actual)
         return actual if plan.wanted is not None else None
+
+    def _with_rows(self, plan: TablePlan, before: Table | None, name: TableName) -> Table | None:
+        """What the rows need, the rows, and what is left; the table that came out of it.
+
+        :param name: the table in the catalog afterwards.
+        """
+        first = self._first(plan)
+        since = None if first is None or first.snapshot is None else first.snapshot.id
+        rows = Rows(
+            self.engine, plan, self.marker.project, self.marker.version, self.catalog, since, self._hear
+        )
+        done = None if before is None else rows.published(before.name)
+        if before is not None and first is not None and structure(before) == structure(first):
+            rows.ask_before()
+        on = before.snapshot if done is None and before is not None else None if done is None else done.before
+        kept = replace(self.marker, before=_with_values(on), is_begun=True, is_fixed=done is not None)
+        self._base = len(self._done)
+        self.publisher.publish(plan, before, kept, self._hear)
+        self._base = len(self._done)
+        if done is None:
+            on = rows.publish(name)
+        else:
+            self._note(name, "its rows were published by an earlier run")
+            rows.drop_branch(name)
+        self.published[plan.declared] = done or rows.published(name)
+        self._base = len(self._done)
+        last = replace(self.marker, before=_with_values(on), is_fixed=True)
+        actual = self.publisher.publish(
+            replace(plan, name=name, steps=plan.finish), self.engine.table(name), last, self._hear
+        )
+        self._base = len(self._done)
+        rows.settle(name)
+        return (
+            actual if not any(w.work.stage is Stage.SETTLED for w in plan.rows) else self.engine.table(name)
+        )
+
+    def _first(self, plan: TablePlan) -> Table | None:
+        """The table as the migration first found it."""
+        if self.undo is None:
+            return None
+        at = self.migration.tables.index(plan)
+        return self.undo.tables[at].actual_before
 
     def _verify(self, plan: TablePlan, before: Table | None, expected: Table, actual: Table | None) -> None:
         if actual is None:
@@ -173,16 +236,33 @@ class Work:
 
 def foreseen(plan: TablePlan, before: Table | None) -> Table | None:
     """The table as the plan's steps will leave it; ``None`` where it is gone and stays so."""
-    if not plan.steps:
+    if not plan.all_steps:
         return before
-    return reduce(lambda table, step: fold(step, table), plan.steps, before or blank(plan))
+    return reduce(lambda table, step: fold(step, table), plan.all_steps, before or blank(plan))
 
 
-def statements(migration: MigrationPlan) -> tuple[str, ...]:
-    """All its statements as text, in order."""
+def statements(migration: MigrationPlan, catalog: str) -> tuple[str, ...]:
+    """All its statements as text, in order.
+
+    :param catalog: the catalog's name in Spark SQL.
+    """
     namespaces = [_namespace_text(n) for n in migration.create_namespaces]
-    steps = [step for table in migration.tables for step in table.steps]
-    return (*namespaces, *(statement_text(s) for step in steps for s in step.statements))
+    return (
+        *namespaces,
+        *(t for table in migration.tables for t in _texts(table, catalog, migration.version)),
+    )
+
+
+def _texts(plan: TablePlan, catalog: str, version: str) -> Iterator[str]:
+    yield from (statement_text(s) for step in plan.steps for s in step.statements)
+    if plan.rows and plan.wanted is not None:
+        yield from row_statements(plan, catalog, version)
+    yield from (statement_text(s) for step in plan.finish for s in step.statements)
+
+
+def _with_values(snapshot: Snapshot | None) -> int | None:
+    """The id of a snapshot that may have rows."""
+    return None if snapshot is None or snapshot.total_records == 0 else snapshot.id
 
 
 def _namespace_text(namespace: tuple[str, ...]) -> str:

@@ -79,6 +79,7 @@ def _table_to_json(undo: TableUndo) -> dict[str, Any]:
         "actual-after": _packed(undo.actual_after),
         "trash": _text(undo.trash),
         "rows-changed": undo.rows_changed,
+        "rows-open": undo.rows_open,
     }
 
 
@@ -92,6 +93,7 @@ def _table_from_json(json_: Mapping[str, Any]) -> TableUndo:
         actual_after=_unpacked(json_["actual-after"]),
         trash=_name(json_["trash"]),
         rows_changed=json_["rows-changed"],
+        rows_open=json_.get("rows-open", False),
     )
 
 

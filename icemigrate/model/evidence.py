@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from icemigrate.model.names import Path
+from icemigrate.model.table import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class Questions:
     :param snapshots: snapshots of which it is wanted whether they are still there.
     :param versions: tags, and ids of snapshots, that may keep values of :attr:`held` which the files of now
         do not hold any more; the best first.
+    :param rows_of: what the summaries of the migration's snapshots say, where it is wanted whether it
+        published rows; then ``since`` is the snapshot that was current when it began.
     """
 
     since: int | None
@@ -26,6 +29,7 @@ class Questions:
     held: Mapping[int, frozenset[int]] = field(default_factory=dict)
     snapshots: frozenset[int] = frozenset()
     versions: tuple[str, ...] = ()
+    rows_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,18 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class Publication:
+    """Rows of a migration that are on the main branch.
+
+    :param before: the snapshot on which they were written; ``None`` where it has expired.
+    :param last: the last snapshot that is the migration's.
+    """
+
+    before: Snapshot | None
+    last: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """The answers.
 
@@ -90,6 +106,8 @@ class Evidence:
     :param held: by field, see :class:`Share`; of the main branch.
     :param there: which of the snapshots that were asked for are there.
     :param kept: by field, where rows whose files do not hold it any more may get their value back from.
+    :param published: the migration's rows on the main branch, where that was asked and there are any; all
+        that counts as added since is younger than they are.
     """
 
     files: int = 0
@@ -99,3 +117,4 @@ class Evidence:
     held: Mapping[int, Share] = field(default_factory=dict)
     there: frozenset[int] = frozenset()
     kept: Mapping[int, Kept] = field(default_factory=dict)
+    published: Publication | None = None

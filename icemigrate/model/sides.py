@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from icemigrate.model.data_step import DataStep
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 
@@ -70,6 +71,7 @@ class Wanted:
         always has a value for (``identifier``, ``partition_by``, …): a table that is adopted keeps its own.
     :param made: the table as this very version had made it before it was rolled back; ``None`` where it
         was not, or did not make it.
+    :param data: what it does to the rows, in running order.
     """
 
     name: TableName
@@ -79,3 +81,4 @@ class Wanted:
     adopt: bool = False
     unsaid: frozenset[str] = frozenset()
     made: Table | None = None
+    data: tuple[DataStep, ...] = ()

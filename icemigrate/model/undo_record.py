@@ -20,7 +20,9 @@ class TableUndo:
         ``None`` where the migration made it.
     :param actual_after: as it was read back; ``None`` where it was dropped.
     :param trash: the name that a dropped table was given in the catalog.
-    :param rows_changed: whether the migration itself wrote, changed or removed rows.
+    :param rows_changed: whether the migration itself changed or removed values that were there before.
+    :param rows_open: whether nobody has recorded yet if the changed rows were published: then the table's own
+        snapshots tell.
     """
 
     declared_before: TableName | None
@@ -31,6 +33,7 @@ class TableUndo:
     actual_after: Table | None
     trash: TableName | None = None
     rows_changed: bool = False
+    rows_open: bool = False
 
     @property
     def declared(self) -> TableName:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from icemigrate.changes.base import Reversible
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.merge import Conflict
-from icemigrate.plan import MigrationPlan, PlannedChange, TablePlan
+from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork, TablePlan
 from icemigrate.render import words
 from icemigrate.render.created import created_lines
 from icemigrate.render.markdown import LIMIT, code, cut, diagnostic_line, fenced, size, text
@@ -35,7 +35,7 @@ def _plan(result: PlanResult, *, with_statements: bool) -> str:
         lines += [f"**{obstacles}**", ""]
     lines += _diagnostics(result.diagnostics)
     for migration in plan.migrations:
-        lines += _migration(migration, with_statements)
+        lines += _migration(migration, plan.catalog_name, with_statements)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -45,7 +45,7 @@ def _diagnostics(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
         yield from (*lines, "")
 
 
-def _migration(migration: MigrationPlan, with_statements: bool) -> Iterator[str]:
+def _migration(migration: MigrationPlan, catalog: str, with_statements: bool) -> Iterator[str]:
     yield f"#### {code(migration.version)} {text(migration.description)}"
     yield ""
     for namespace in migration.create_namespaces:
@@ -56,11 +56,13 @@ def _migration(migration: MigrationPlan, with_statements: bool) -> Iterator[str]
     if migration.create_namespaces or recorded is not None:
         yield ""
     for table in migration.tables:
-        yield from _table(table, migration, with_statements)
+        yield from _table(table, migration, catalog, with_statements)
 
 
-def _table(table: TablePlan, migration: MigrationPlan, with_statements: bool) -> Iterator[str]:
-    changes = list(table.changes())
+def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statements: bool) -> Iterator[str]:
+    before = [c for step in table.steps for c in step.changes]
+    after = [c for step in table.finish for c in step.changes]
+    changes: list[PlannedChange | PlannedWork] = [*before, *table.rows, *after]
     about = [words.count(len(changes), "change") if changes else "nothing to do"]
     about += _worst(changes)
     if broken := sum(1 for w in table.writers if w.breaks):
@@ -70,7 +72,13 @@ def _table(table: TablePlan, migration: MigrationPlan, with_statements: bool) ->
     label = code(words.table_label(table))
     yield f"<details><summary>{words.table_symbol(table)} {label}: {', '.join(about)}</summary>"
     yield ""
-    for change in changes:
+    for change in before:
+        yield from _change(change, migration)
+    for work in table.rows:
+        yield f"- **{text(words.work_symbol(work))}** {text(work.text)}"
+        if work.work.writes:
+            yield from _costs(work, migration)
+    for change in after:
         yield from _change(change, migration)
     yield from (f"- note: {text(note)}" for note in table.notes)
     for writer in table.writers:
@@ -80,7 +88,7 @@ def _table(table: TablePlan, migration: MigrationPlan, with_statements: bool) ->
     for conflict in table.conflicts:
         yield from _conflict(conflict)
     if with_statements:
-        statements = [words.visible(words.statement_text(s)) for step in table.steps for s in step.statements]
+        statements = [words.visible(one) for one in _statements(table, migration, catalog)]
         if statements:
             yield from ("", *fenced("\n".join(statements)))
     yield ""
@@ -88,7 +96,13 @@ def _table(table: TablePlan, migration: MigrationPlan, with_statements: bool) ->
     yield ""
 
 
-def _worst(changes: Iterable[PlannedChange]) -> Iterator[str]:
+def _statements(table: TablePlan, migration: MigrationPlan, catalog: str) -> Iterator[str]:
+    yield from (words.statement_text(s) for step in table.steps for s in step.statements)
+    yield from words.work_lines(table, migration, catalog)
+    yield from (words.statement_text(s) for step in table.finish for s in step.statements)
+
+
+def _worst(changes: Iterable[PlannedChange | PlannedWork]) -> Iterator[str]:
     changes = list(changes)
     yield from dict.fromkeys(h.kind.value for c in changes for h in c.hazards)
     if any(c.reversal.answer is Reversible.NO for c in changes):
@@ -97,10 +111,14 @@ def _worst(changes: Iterable[PlannedChange]) -> Iterator[str]:
 
 def _change(change: PlannedChange, migration: MigrationPlan) -> Iterator[str]:
     yield f"- **{text(change.change.symbol)}** {text(change.text)}"
+    yield from _costs(change, migration)
+    yield from (f"  - {text(line)}" for line in created_lines(change.change, None))
+
+
+def _costs(change: PlannedChange | PlannedWork, migration: MigrationPlan) -> Iterator[str]:
     for hazard in change.hazards:
         yield f"  - ⚠️ {text(words.hazard_text(hazard, migration))}"
     yield f"  - {text(words.reversal_text(change.reversal))}"
-    yield from (f"  - {text(line)}" for line in created_lines(change.change, None))
 
 
 def _conflict(conflict: Conflict) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from icemigrate.changes.base import Reversible
 from icemigrate.merge import Conflict
-from icemigrate.plan import Direction, MigrationPlan, PlannedChange, Step, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.render import words
 from icemigrate.render.created import created_lines
 from icemigrate.render.findings_text import diagnostics_lines
@@ -22,7 +22,7 @@ def plan_text(result: PlanResult, style: Style) -> str:
     plan = result.plan
     lines = [style.dim(f"{plan.project} → {plan.environment} ({words.visible(plan.catalog)})"), ""]
     for migration in plan.migrations:
-        lines += [*_migration(migration, style), ""]
+        lines += [*_migration(migration, plan.catalog_name, style), ""]
     found = list(diagnostics_lines(result.diagnostics, style))
     if found:
         lines += [*found, ""]
@@ -33,12 +33,12 @@ def plan_text(result: PlanResult, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _migration(migration: MigrationPlan, style: Style) -> Iterator[str]:
+def _migration(migration: MigrationPlan, catalog: str, style: Style) -> Iterator[str]:
     yield style.bold(words.migration_title(migration))
     for namespace in migration.create_namespaces:
         yield f"{_INDENT}{style.symbol('+')} create namespace {words.one_line('.'.join(namespace))}"
     for table in migration.tables:
-        yield from (f"{_INDENT}{line}" for line in _table(table, migration, style))
+        yield from (f"{_INDENT}{line}" for line in _table(table, migration, catalog, style))
     recorded = words.recorded_text(migration)
     if recorded is not None:
         yield f"{_INDENT}{style.dim(recorded)}"
@@ -46,9 +46,15 @@ def _migration(migration: MigrationPlan, style: Style) -> Iterator[str]:
         yield f"{_INDENT}{style.dim('nothing to do')}"
 
 
-def _table(table: TablePlan, migration: MigrationPlan, style: Style) -> Iterator[str]:
+def _table(table: TablePlan, migration: MigrationPlan, catalog: str, style: Style) -> Iterator[str]:
     yield f"{style.symbol(words.table_symbol(table))} {style.bold(words.one_line(words.table_label(table)))}"
     for step in table.steps:
+        yield from (f"{_INDENT * 2}{line}" for line in _step(step, migration, style))
+    for work in table.rows:
+        yield from (f"{_INDENT * 2}{line}" for line in _work(work, migration, style))
+    for text in words.work_lines(table, migration, catalog):
+        yield from (f"{_INDENT * 4}{style.dim(line)}" for line in words.visible(text).splitlines())
+    for step in table.finish:
         yield from (f"{_INDENT * 2}{line}" for line in _step(step, migration, style))
     for note in table.notes:
         yield f"{_INDENT * 2}{style.dim(f'note: {words.one_line(note)}')}"
@@ -57,7 +63,7 @@ def _table(table: TablePlan, migration: MigrationPlan, style: Style) -> Iterator
         yield from (f"{_INDENT * 2}{paint(line)}" for line in writer_lines(writer))
     for conflict in table.conflicts:
         yield from (f"{_INDENT * 2}{line}" for line in _conflict(conflict, migration.direction, style))
-    if not (table.steps or table.notes or table.conflicts):
+    if not (table.all_steps or table.rows or table.notes or table.conflicts):
         yield f"{_INDENT * 2}{style.dim('nothing to do')}"
 
 
@@ -72,6 +78,16 @@ def _step(step: Step, migration: MigrationPlan, style: Style) -> Iterator[str]:
 
 def _change(change: PlannedChange, migration: MigrationPlan, style: Style) -> Iterator[str]:
     yield f"{style.symbol(change.change.symbol)} {words.change_text(change)}"
+    yield from _costs(change, migration, style)
+
+
+def _work(work: PlannedWork, migration: MigrationPlan, style: Style) -> Iterator[str]:
+    yield f"{style.symbol(words.work_symbol(work))} {words.one_line(work.text)}"
+    if work.work.writes:
+        yield from _costs(work, migration, style)
+
+
+def _costs(change: PlannedChange | PlannedWork, migration: MigrationPlan, style: Style) -> Iterator[str]:
     for hazard in change.hazards:
         paint = style.bad if hazard in migration.unconsented else style.changed
         yield f"{_INDENT}{paint(words.one_line(words.hazard_text(hazard, migration)))}"

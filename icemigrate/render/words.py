@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from icemigrate.changes.base import Hazard, Reversal, Reversible, Sql, Statement
+from icemigrate.data.base import Ask
 from icemigrate.merge import Conflict
-from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, TablePlan
+from icemigrate.plan_rows import row_statements
 from icemigrate.results import ApplyResult
 
 
@@ -32,9 +34,10 @@ class Summary:
 def summarise(plan: Plan) -> Summary:
     """The numbers of a plan."""
     changes = [c for m in plan.migrations for c in m.changes()]
-    symbols = [c.change.symbol for c in changes]
-    answers = [c.reversal.answer for c in changes]
-    tables = {t.declared for m in plan.migrations for t in m.tables if t.steps or t.conflicts}
+    writes = [w for m in plan.migrations for t in m.tables for w in t.rows if w.work.writes]
+    symbols = [*(c.change.symbol for c in changes), *("~" for _ in writes)]
+    answers = [r.answer for m in plan.migrations for t in m.tables for r in t.reversals()]
+    tables = {t.declared for m in plan.migrations for t in m.tables if t.all_steps or t.rows or t.conflicts}
     namespaces = sum(len(m.create_namespaces) for m in plan.migrations)
     return Summary(
         migrations=len(plan.migrations),
@@ -130,6 +133,20 @@ def statement_text(statement: Statement) -> str:
     return f"(metadata commit) {statement.summary}"
 
 
+def work_symbol(work: PlannedWork) -> str:
+    """How a data step is marked: it changes rows, or asks."""
+    return "~" if work.work.writes else "?"
+
+
+def work_lines(table: TablePlan, migration: MigrationPlan, catalog: str) -> Iterator[str]:
+    """All statements about a table's rows, in running order, as they are shown."""
+    if not table.rows:
+        return
+    gives = {s.text: s.gives for w in table.rows for s in w.statements if isinstance(s, Ask)}
+    for text in row_statements(table, catalog, migration.version):
+        yield f"{text};" + (f"  -- gives {gives[text]}" if text in gives else "")
+
+
 def reversal_text(reversal: Reversal) -> str:
     """``reversible``, ``reversible while no row is written``, ``irreversible: the format cannot go back``."""
     if not reversal.reason:
@@ -152,7 +169,7 @@ def table_symbol(table: TablePlan) -> str:
     for kind in ("create_table", "drop_table"):
         if kind in kinds:
             return kinds[kind]
-    return "!" if table.conflicts else "~" if kinds else "·"
+    return "!" if table.conflicts else "~" if kinds or table.rows else "·"
 
 
 def table_label(table: TablePlan) -> str:

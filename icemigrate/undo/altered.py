@@ -97,7 +97,7 @@ def undo_altered(
     rows = rewind(undo, there, evidence, options)
     if rows.change is not None:
         inner.append(Found(rows.change, outcome.after))
-    elif inner and evidence is not None and relies_on_files(undo, kept):
+    if rows.change is not None or (inner and evidence is not None and relies_on_files(undo, kept)):
         snapshot = None if current.snapshot is None else current.snapshot.id
         inner.insert(0, Found(ExpectSnapshot(current.name, snapshot), current))
     final = outcome.after if rows.change is None else rows.change.apply(outcome.after)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from icemigrate.changes.end_refill import is_refilling
 from icemigrate.model.evidence import Questions
+from icemigrate.model.makers import made_by
 from icemigrate.model.names import TableName
 from icemigrate.model.table import TAG_PREFIX, Table
 from icemigrate.model.types import is_nested, walk
@@ -32,24 +33,26 @@ class Asked:
     questions: Questions
 
 
-def questions(record: UndoRecord, actual: dict[TableName, Table | None]) -> tuple[Asked, ...]:
+def questions(record: UndoRecord, actual: dict[TableName, Table | None], project: str) -> tuple[Asked, ...]:
     """The questions about all tables of a migration; none where the answer cannot matter.
 
     :param actual: the catalog's tables by their name there.
+    :param project: whose migration it is.
     """
     asked = []
     for undo in record.tables:
         there = find(undo, actual)
-        found = None if there is None else questions_about(undo, there, record.version)
+        found = None if there is None else questions_about(undo, there, record.version, project)
         if there is not None and found is not None:
             asked.append(Asked(record.version, undo.declared, there.name, found))
     return tuple(asked)
 
 
-def questions_about(undo: TableUndo, there: Table, version: str) -> Questions | None:
+def questions_about(undo: TableUndo, there: Table, version: str, project: str) -> Questions | None:
     """What must be known of a table that was altered; ``None`` where nothing must.
 
     :param version: of the migration.
+    :param project: whose it is.
     """
     if undo.before is None or undo.after is None:
         return None
@@ -69,9 +72,12 @@ def questions_about(undo: TableUndo, there: Table, version: str) -> Questions | 
     if not (narrower or nulls or held or snapshots or undo.rows_changed):
         return None
     # What was written while the migration ran may have been written under either schema: it counts as new.
-    then = undo.actual_after if undo.rows_changed else undo.actual_before
+    is_recorded = undo.rows_changed and not undo.rows_open
+    then = undo.actual_after if is_recorded else undo.actual_before
     since = None if then is None or then.snapshot is None else then.snapshot.id
-    return Questions(since, nulls, held, frozenset(snapshots), tuple(_keeping(undo, version)) if held else ())
+    versions = tuple(_keeping(undo, version)) if held else ()
+    key = made_by(project, version) if undo.rows_open else None
+    return Questions(since, nulls, held, frozenset(snapshots), versions, key)
 
 
 def _keeping(undo: TableUndo, version: str) -> Iterator[str]:

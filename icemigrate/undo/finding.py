@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from icemigrate.model.makers import maker_of
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo
-from icemigrate.plan_table import maker_of
 
 Tables = Mapping[TableName, Table | None]
 

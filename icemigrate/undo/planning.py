@@ -11,12 +11,12 @@ from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Found
 from icemigrate.merge import Conflict
 from icemigrate.model.evidence import Evidence
+from icemigrate.model.makers import TRASH_NAMESPACE, made_by, maker_of, trash_name
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, TablePlan
-from icemigrate.plan_table import TRASH_NAMESPACE, made_by, maker_of, trash_name
 from icemigrate.planner import Planned, settle
 from icemigrate.sql.names import path_sql, table_sql
 from icemigrate.steps import as_steps

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from icemigrate.changes.base import Problem
 from icemigrate.changes.rewind_rows import RewindRows
 from icemigrate.model.evidence import Evidence
-from icemigrate.model.table import Table
+from icemigrate.model.table import Snapshot, Table
 from icemigrate.model.undo_record import TableUndo
 from icemigrate.undo.values import Options, Unanswered
 
@@ -32,15 +32,22 @@ def rewind(undo: TableUndo, there: Table, evidence: Evidence | None, options: Op
         return Rows(notes=("the rows stay as they are (--metadata-only)",))
     if evidence is None:
         raise Unanswered("the undo needs to know of the table's snapshots, and nobody looked")
-    before = undo.actual_before.snapshot if undo.actual_before is not None else None
-    if before is not None and before.id not in evidence.there:
+    before, last = _snapshot(undo.actual_before), _snapshot(undo.actual_after)
+    is_gone = before is not None and before.id not in evidence.there
+    if undo.rows_open:
+        if evidence.published is None:
+            return Rows()  # nobody has seen what the migration wrote
+        before, last = evidence.published.before, evidence.published.last
+        is_gone = before is None
+    if is_gone:
+        which = "" if before is None else f" ({before.id})"
         return _refused(
             undo,
             "snapshot-expired",
-            f"the snapshot before the migration ({before.id}) has expired, and its rows with it",
+            f"the snapshot before the migration{which} has expired, and its rows with it",
             "`--metadata-only` undoes the rest and leaves the rows as they are",
         )
-    newer = there.snapshot != (undo.actual_after.snapshot if undo.actual_after is not None else None)
+    newer = _id(there.snapshot) != _id(last)
     if newer and not options.discard_new_data:
         count = "an unknown number of" if evidence.snapshots is None else str(evidence.snapshots)
         return _refused(
@@ -51,6 +58,14 @@ def rewind(undo: TableUndo, there: Table, evidence: Evidence | None, options: Op
             "`--discard-new-data` gives them up; `--metadata-only` leaves the rows as they are",
         )
     return Rows(RewindRows(there.name, before, discarded=newer))
+
+
+def _snapshot(table: Table | None) -> Snapshot | None:
+    return None if table is None else table.snapshot
+
+
+def _id(snapshot: Snapshot | None) -> int | None:
+    return None if snapshot is None else snapshot.id
 
 
 def _refused(undo: TableUndo, rule: str, message: str, hint: str) -> Rows:

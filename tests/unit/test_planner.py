@@ -11,12 +11,13 @@ import pytest
 from icemigrate.changes.base import Change, HazardKind, MetadataCommit, Reversible
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.model.makers import CREATED_BY_PROPERTY, TRASH_NAMESPACE
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan, TablePlan
-from icemigrate.plan_table import CREATED_BY_PROPERTY, TRASH_NAMESPACE, Surroundings
+from icemigrate.plan_table import Surroundings
 from icemigrate.planner import Planned, plan_migrations, settle
 from tests.build import NAME, field_at, ids, spec_of, table, with_columns
 from tests.planning import pending
@@ -459,10 +460,10 @@ def test_a_settled_field_is_found_in_its_parent_whatever_that_is_called() -> Non
 
 def test_a_plan_that_does_not_lead_there_is_never_shown_as_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof is made with the kinds that there are: without the one that is needed there is none."""
-    from icemigrate import plan_table
+    from icemigrate import staging
     from icemigrate.changes import KINDS
 
-    monkeypatch.setattr(plan_table, "KINDS", tuple(k for k in KINDS if k.kind != "add_column"))
+    monkeypatch.setattr(staging, "KINDS", tuple(k for k in KINDS if k.kind != "add_column"))
     migration = plan(ADD, known(TABLE), {NAME: TABLE})
     (problem,) = migration.problems
     assert problem.rule == "unproved"

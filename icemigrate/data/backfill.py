@@ -1,0 +1,110 @@
+"""Columns are filled from SQL expressions, in the rows that a condition names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from icemigrate.changes.base import Hazard, HazardKind, Problem, Reversal, Reversible, Sql, Subject
+from icemigrate.data.base import DataStatement, Ground, RowWork, Stage
+from icemigrate.model.names import BadName, Path, format_path, parse_path
+from icemigrate.sql.names import path_sql
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill(RowWork):
+    """One ``UPDATE``.
+
+    :param sets: columns or fields of structs, dotted, each with the expression that gives its values; all of
+        them see the row as it was.
+    :param where: which rows; ``None`` for all.
+    :param number: its place in the list of the file, from 0.
+    """
+
+    kind: ClassVar[str] = "backfill"
+
+    sets: tuple[tuple[str, str], ...]
+    where: str | None = None
+    number: int = 0
+
+    @property
+    def stage(self) -> Stage:
+        """It writes."""
+        return Stage.WRITE
+
+    @property
+    def subject(self) -> Subject:
+        """Its item of the list."""
+        return ("backfill", str(self.number))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """What it sets."""
+        return tuple(parse_path(column) for column, _ in self.sets)
+
+    def statements(self, rows: str) -> tuple[DataStatement, ...]:
+        """One ``UPDATE``."""
+        sets = ", ".join(f"{path_sql(parse_path(column))} = {value}" for column, value in self.sets)
+        where = "" if self.where is None else f" WHERE {self.where}"
+        return (Sql(f"UPDATE {rows} SET {sets}{where}"),)
+
+    def problems(self, ground: Ground) -> Iterator[Problem]:
+        """A column that somebody else has taken away meanwhile."""
+        for path in self.paths:
+            if ground.table.schema.find(path) is None:
+                yield Problem(
+                    "unknown-column",
+                    ground.declared,
+                    (*self.subject, "set", format_path(path)),
+                    f"table `{ground.table.name}` has no column `{format_path(path)}` to fill",
+                )
+
+    def hazards(self, ground: Ground) -> tuple[Hazard, ...]:
+        """Values that were there before, and that it may replace."""
+        return tuple(
+            Hazard(
+                HazardKind.DESTRUCTIVE,
+                f"values of {format_path(path)} that are there are overwritten",
+                f"{ground.declared}.{format_path(path)}",
+            )
+            for path in self.paths
+            if ground.is_old(path) and not self._fills_nulls(path)
+        )
+
+    def overwrites(self, ground: Ground) -> bool:
+        """Whether it sets a column that had values, nulls included."""
+        return any(map(ground.is_old, self.paths))
+
+    def reversal(self, ground: Ground) -> Reversal:
+        """What was added with the migration goes with it; else the rows go back."""
+        if not self.overwrites(ground):
+            return Reversal(Reversible.YES, "the columns go as they came")
+        return Reversal(
+            Reversible.WHILE, "no row is written after it and the snapshot before it has not expired"
+        )
+
+    def describe(self) -> str:
+        """What is set, and where."""
+        sets = ", ".join(f"{column} = {' '.join(value.split())}" for column, value in self.sets)
+        return f"fill {sets}" + ("" if self.where is None else f" where {' '.join(self.where.split())}")
+
+    def _fills_nulls(self, path: Path) -> bool:
+        """Whether the condition says for sure that the column is null; read only where that is plain."""
+        if self.where is None or re.search(
+            r"['\"()]|--|/\*|\b(or|not|case)\b", _NULL.sub("", self.where), re.I
+        ):
+            return False
+        parts = re.split(r"\s+and\s+", self.where.strip(), flags=re.I)
+        return any((m := _NULL.fullmatch(part)) is not None and _names(m[1]) == path for part in parts)
+
+
+_NULL = re.compile(r"\s*([\w.`]+)\s+is\s+null\s*", re.I)
+
+
+def _names(text: str) -> Path:
+    try:
+        return parse_path(text)
+    except BadName:
+        return ()

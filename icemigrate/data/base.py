@@ -1,0 +1,185 @@
+"""What every kind of data step answers about itself.
+
+A kind is one file: a frozen dataclass below :class:`RowWork`.  Columns are named as the migration file names
+them, which is how they are called when the step runs.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+from icemigrate.changes.base import Hazard, Problem, Reversal, Sql, Subject
+from icemigrate.model.data_step import DataStep
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import index
+from icemigrate.model.table import Table
+
+TABLE_MARK = "{table}"
+"""In a query of the file: the rows that it asks about."""
+BEFORE_MARK = "{before}"
+"""In a query of the file: the rows as they were before the migration; filled in when it is asked."""
+BRANCH_PREFIX = "icemigrate-"
+DATA_NOTE = "data"
+"""Key, behind icemigrate's prefix, in the summary of every snapshot that a data step makes."""
+
+
+class Stage(IntEnum):
+    """When a data step runs."""
+
+    BEFORE = 0
+    """On the table, before anything of the migration is done."""
+    WRITE = 10
+    """On the branch, behind the metadata that the rows need."""
+    AFTER = 20
+    """On the branch, behind everything that was written."""
+    SETTLED = 30
+    """On the table itself, when rows and metadata are as the migration leaves them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A query, and what it must give.
+
+    :param gives: as JSON: one value for one row of one column, or a list of rows, whose order says nothing.
+    :param name: what is checked, in words.
+    """
+
+    text: str
+    gives: str
+    name: str
+
+    def failure(self, rows: Sequence[Sequence[Any]]) -> str | None:
+        """What is wrong with an answer; ``None`` where it is as it must be."""
+        wanted = json.loads(self.gives)
+        if not isinstance(wanted, list):
+            wanted = [[wanted]]
+        expected = sorted(_row(row if isinstance(row, list) else [row]) for row in wanted)
+        if sorted(map(_row, rows)) == expected:
+            return None
+        return f"it must give {_shown(wanted)} and gives {_shown(rows)}"
+
+
+DataStatement: TypeAlias = Sql | Ask
+"""What a data step runs: a statement that writes rows, or a query that must give something."""
+
+
+def _row(values: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(map(_plain, values))
+
+
+def _plain(value: Any) -> str:
+    """A value so that 1, 1.0 and a decimal 1.00 are equal, and a date equals its text."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float, Decimal)):
+        number = Decimal(str(value))
+        return str(number.normalize()) if number.is_finite() else str(number)
+    return f"'{value}"
+
+
+_MOST_SHOWN = 5
+
+
+def _shown(rows: Sequence[Any]) -> str:
+    """Rows for a message; many only in part."""
+    if not rows:
+        return "no rows"
+    lists = [list(row) if isinstance(row, (list, tuple)) else [row] for row in rows]
+    if len(lists) == 1 and len(lists[0]) == 1:
+        return _value(lists[0][0])
+    shown = ", ".join(f"({', '.join(map(_value, row))})" for row in lists[:_MOST_SHOWN])
+    more = len(lists) - _MOST_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _value(value: Any) -> str:
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a data step stands on.
+
+    :param declared: the table's declared name.
+    :param table: the table as it is when rows are written.
+    :param old: fields whose values were there before the migration.
+    """
+
+    declared: TableName
+    table: Table
+    old: frozenset[int]
+
+    def is_old(self, path: tuple[str, ...]) -> bool:
+        """Whether a column, or one around it, had values before the migration."""
+        field = self.table.schema.find(path)
+        return field is not None and field.id in self.old
+
+
+def old_fields(base: Table | None, there: Table | None, is_resumed: bool) -> frozenset[int]:
+    """The fields that had values before a migration.
+
+    :param base: the table as declared before it.
+    :param there: as it is; what an earlier run of the same migration has added is in it.
+    """
+    known = (base,) if is_resumed else (base, there)
+    return frozenset(i for table in known if table is not None for i in index(table.schema))
+
+
+@dataclass(frozen=True, slots=True)
+class RowWork(DataStep):
+    """One data step of one table."""
+
+    @property
+    @abstractmethod
+    def stage(self) -> Stage:
+        """When it runs."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes rows, rather than asking about them."""
+        return self.stage not in (Stage.BEFORE, Stage.AFTER)
+
+    @property
+    @abstractmethod
+    def subject(self) -> Subject:
+        """The part of a table entry that it comes from."""
+
+    @abstractmethod
+    def statements(self, rows: str) -> tuple[DataStatement, ...]:
+        """What it runs, in order.
+
+        :param rows: the table, or its branch, as SQL names it.
+        """
+
+    def problems(self, ground: Ground) -> Iterator[Problem]:
+        """Why it must not be done."""
+        return iter(())
+
+    def hazards(self, ground: Ground) -> tuple[Hazard, ...]:
+        """The consents it needs."""
+        return ()
+
+    def overwrites(self, ground: Ground) -> bool:
+        """Whether values change that were there before the migration, so that its undo is one of rows too."""
+        return False
+
+    @abstractmethod
+    def reversal(self, ground: Ground) -> Reversal:
+        """Whether it can be undone, and why."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The step in a few words, without the table's name."""
+
+
+def branch_name(version: str) -> str:
+    """The branch on which a migration writes rows."""
+    return f"{BRANCH_PREFIX}{version}-data"

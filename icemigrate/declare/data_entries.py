@@ -1,0 +1,29 @@
+"""The data steps of a table entry, as typed values that nothing was folded into yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillEntry:
+    """One item of ``backfill``.
+
+    :param sets: column → SQL expression, in the order of the file.
+    """
+
+    sets: tuple[tuple[str, str], ...]
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEntry:
+    """One item of ``checks``.
+
+    :param gives: what the query must give, as JSON: a value, or a list of rows.
+    """
+
+    query: str
+    is_after: bool
+    gives: str = "[]"
+    name: str | None = None

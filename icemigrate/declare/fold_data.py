@@ -1,0 +1,108 @@
+"""The data steps of a table entry, held against the table as it is declared then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from icemigrate.data.backfill import Backfill
+from icemigrate.data.base import TABLE_MARK, RowWork
+from icemigrate.data.check import Check
+from icemigrate.declare.complaints import Complaints
+from icemigrate.declare.migration import TableEntry
+from icemigrate.diagnostics import did_you_mean
+from icemigrate.model.names import Path, format_path
+from icemigrate.model.table import Table
+from icemigrate.model.types import Struct
+
+
+def fold_data(
+    entry: TableEntry, before: Table | None, after: Table, complaints: Complaints
+) -> tuple[RowWork, ...]:
+    """The steps, in running order; only names are read here, the expressions are Spark's to judge.
+
+    :param before: the table as declared before; ``None`` at its first mention.
+    :param after: as it is declared then.
+    """
+    if before is None:
+        _check_first_mention(entry, complaints)
+    steps = (*_backfills(entry, after, complaints), *_checks(entry, complaints))
+    return tuple(sorted(steps, key=lambda step: step.stage))
+
+
+def _check_first_mention(entry: TableEntry, complaints: Complaints) -> None:
+    message = "has no rows yet"
+    if entry.backfill:
+        complaints.error(
+            "first-mention", ("backfill",), f"a table that is mentioned for the first time {message}"
+        )
+    for number, check in enumerate(entry.checks):
+        if not check.is_after:
+            complaints.error(
+                "first-mention",
+                ("checks", str(number), "before"),
+                f"a table that is mentioned for the first time {message} that could be asked about before",
+                "ask `after`, or in a later migration",
+            )
+
+
+def _backfills(entry: TableEntry, after: Table, complaints: Complaints) -> Iterator[Backfill]:
+    for number, step in enumerate(entry.backfill):
+        seen: set[Path] = set()
+        for column, value in step.sets:
+            subject = ("backfill", str(number), "set", column)
+            path = complaints.path(column, subject)
+            if path is None:
+                continue
+            _check_column(path, entry, after, complaints, subject)
+            if path in seen:
+                complaints.error("duplicate-column", subject, f"`{column}` is set twice in one step")
+            seen.add(path)
+            if not value.strip():
+                complaints.error(
+                    "bad-expression",
+                    subject,
+                    f"`{column}` is set to nothing",
+                    "write an SQL expression, or `null`",
+                )
+        yield Backfill(step.sets, step.where, number)
+
+
+def _check_column(
+    path: Path, entry: TableEntry, after: Table, complaints: Complaints, subject: tuple[str, ...]
+) -> None:
+    """Complain about what is no column, or a part of a list or a map, which ``UPDATE`` cannot set."""
+    for depth in range(1, len(path)):
+        field = after.schema.find(path[:depth])
+        if field is not None and not isinstance(field.type, Struct):
+            complaints.error(
+                "bad-path",
+                subject,
+                f"`{format_path(path)}` lies in a list or a map, whose parts cannot be set one by one",
+                f"set `{format_path(path[:depth])}` as a whole",
+            )
+            return
+    if after.schema.find(path) is None:
+        known = [format_path(p) for p, _ in after.schema.walk()]
+        renamed = dict(entry.renames)
+        name = format_path(path)
+        hint = (
+            f"this migration renames it: write `{renamed[name]}`"
+            if name in renamed
+            else did_you_mean(name, known)
+        )
+        complaints.error(
+            "unknown-column", subject, f"there is no column `{name}` to fill after this migration", hint
+        )
+
+
+def _checks(entry: TableEntry, complaints: Complaints) -> Iterator[Check]:
+    for number, check in enumerate(entry.checks):
+        subject = ("checks", str(number), "after" if check.is_after else "before")
+        if TABLE_MARK not in check.query:
+            complaints.error(
+                "table-mark-missing",
+                subject,
+                "the query does not say where the rows of this table stand that it asks about",
+                f"write `{TABLE_MARK}` in the place of the table: `select count(*) from {TABLE_MARK}`",
+            )
+        yield Check(check.query, check.gives, check.is_after, check.name, number)

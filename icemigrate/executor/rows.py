@@ -1,0 +1,185 @@
+"""The rows of one table: written on a branch, asked about there, and only then published.
+
+What was done is known from the snapshots of the table's main branch, never guessed: the summary of each that
+a data step makes names the migration.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from icemigrate.changes.base import Sql
+from icemigrate.data.base import BEFORE_MARK, Ask, Stage, branch_name
+from icemigrate.data.publication import NOTE, publication
+from icemigrate.engine.port import Engine
+from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
+from icemigrate.events import Event, Noted, StatementFinished, StatementStarted
+from icemigrate.model.evidence import Publication
+from icemigrate.model.makers import made_by
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Snapshot, Table
+from icemigrate.plan import PlannedWork, TablePlan
+from icemigrate.sql.branches import branch_sql, create_branch_sql, drop_branch_sql, publish_branch_sql
+from icemigrate.sql.names import table_sql
+
+TRIES = 5
+"""How often rows are written when others write to the table all the while."""
+_NO_ANCESTOR = "is not an ancestor"
+
+
+@dataclass(slots=True)
+class Rows:
+    """What one migration does to the rows of one table.
+
+    :param catalog: the catalog's name in Spark SQL.
+    :param since: the snapshot that was current when the migration first began.
+    :param on_event: told of every statement, numbered within this.
+    """
+
+    engine: Engine
+    plan: TablePlan
+    project: str
+    version: str
+    catalog: str
+    since: int | None
+    on_event: Callable[[Event], None]
+    _number: int = field(default=0, init=False)
+
+    @property
+    def key(self) -> str:
+        """What the summaries of its snapshots say."""
+        return made_by(self.project, self.version)
+
+    def published(self, name: TableName) -> Publication | None:
+        """What an earlier run of the migration, or this one, has published."""
+        metadata = self.engine.metadata_json(name)
+        return None if metadata is None else publication(metadata, self.key, self.since)
+
+    def ask_before(self) -> None:
+        """Ask what must hold before anything is done.
+
+        :raises CheckFailed: it does not.
+        """
+        rows = table_sql(self.catalog, self.plan.name)
+        self._run(self._of(Stage.BEFORE), rows)
+
+    def publish(self, name: TableName) -> Snapshot | None:
+        """Write the rows on a branch, ask there, publish.
+
+        :param name: the table in the catalog by now.
+        :returns: the snapshot that the rows were written on.
+        :raises CheckFailed: a check does not hold; the branch is gone, and nobody saw the rows.
+        :raises EngineError: a statement failed, or others wrote to the table all the while.
+        """
+        table = self._table(name)
+        writes, checks = [*self._of(Stage.WRITE)], [*self._of(Stage.AFTER)]
+        if not writes or table.snapshot is None:
+            if writes:
+                self._note(name, "there are no rows yet, so none are written")
+            self._ask_in_place(checks, name, table)
+            return table.snapshot
+        started = self._number
+        for attempt in range(1, TRIES + 1):
+            self._number = started
+            base = self._branch_off(name)
+            if self._attempt((*writes, *checks), name, base):
+                return base
+            self._note(
+                name, f"others wrote to it meanwhile, so its rows are written again: {attempt} of {TRIES}"
+            )
+        raise EngineError(
+            f"others wrote to table `{name}` all the while: its rows were written {TRIES} times and could "
+            "not be published",
+            "let the writers pause, and apply again",
+        )
+
+    def settle(self, name: TableName) -> None:
+        """Do what is done on the table itself in the end."""
+        self._run(self._of(Stage.SETTLED), table_sql(self.catalog, name))
+
+    def drop_branch(self, name: TableName) -> None:
+        """Take the branch away, where there is one."""
+        self.engine.sql(drop_branch_sql(self.catalog, name, branch_name(self.version)))
+
+    def _branch_off(self, name: TableName) -> Snapshot:
+        """Make the branch; what it was made from."""
+        text = create_branch_sql(self.catalog, name, branch_name(self.version))
+        self._told(name, text, lambda: self.engine.sql(text))
+        table = self._table(name)
+        branch = table.refs.get(branch_name(self.version))
+        while branch is not None and table.snapshot is not None and table.snapshot.id != branch.snapshot_id:
+            # Somebody wrote right behind it.
+            self.engine.sql(text)
+            table = self._table(name)
+            branch = table.refs.get(branch_name(self.version))
+        if table.snapshot is None:
+            raise EngineError(f"table `{name}` has lost its rows meanwhile", "apply again")
+        return table.snapshot
+
+    def _attempt(self, works: Iterable[PlannedWork], name: TableName, base: Snapshot) -> bool:
+        """Whether the rows could be published; else others wrote meanwhile."""
+        publish = publish_branch_sql(self.catalog, name, branch_name(self.version))
+        try:
+            self._run(works, f"{table_sql(self.catalog, name)} VERSION AS OF {base.id}")
+            self._told(name, publish, lambda: self.engine.sql(publish))
+        except LockHeld:
+            raise  # somebody else may be at work by now
+        except IcemigrateError as error:
+            with suppress(IcemigrateError):  # the next run replaces it
+                self.drop_branch(name)
+            if _NO_ANCESTOR in error.message:
+                return False
+            raise
+        self.drop_branch(name)
+        return True
+
+    def _ask_in_place(self, checks: Iterable[PlannedWork], name: TableName, table: Table) -> None:
+        """Ask the table itself, where nothing was written."""
+        own = table_sql(self.catalog, name)
+        before = own if table.snapshot is None else f"{own} VERSION AS OF {table.snapshot.id}"
+        self._run(checks, before, {branch_sql(self.catalog, name, branch_name(self.version)): own})
+
+    def _run(self, works: Iterable[PlannedWork], before: str, instead: dict[str, str] | None = None) -> None:
+        """Run the statements of data steps.
+
+        :param before: where the rows from before the migration stand.
+        :param instead: texts to be put in the place of others.
+        """
+        for work in works:
+            for statement in work.statements:
+                text = statement.text
+                for old, new in (instead or {}).items():
+                    text = text.replace(old, new)
+                if isinstance(statement, Sql):
+                    self._told(self.plan.name, text, partial(self.engine.write, text, {NOTE: self.key}))
+                else:
+                    asked = text.replace(BEFORE_MARK, before)
+                    self._told(self.plan.name, text, partial(self._ask, asked, statement))
+
+    def _ask(self, text: str, ask: Ask) -> None:
+        wrong = ask.failure(self.engine.ask(text))
+        if wrong is not None:
+            raise CheckFailed(f"{ask.name}: {wrong}\n  {text}", "mend the rows, or the check")
+
+    def _told(self, name: TableName, text: str, act: Callable[[], None]) -> None:
+        self._number += 1
+        self.on_event(StatementStarted(self.version, name, text, self._number, self._number))
+        clock = time.monotonic()
+        act()
+        self.on_event(StatementFinished(self.version, name, text, time.monotonic() - clock))
+
+    def _of(self, stage: Stage) -> Iterable[PlannedWork]:
+        return (work for work in self.plan.rows if work.work.stage is stage)
+
+    def _table(self, name: TableName) -> Table:
+        table = self.engine.table(name)
+        if table is None:
+            raise EngineError(f"there is no table `{name}` any more")
+        return table
+
+    def _note(self, name: TableName, text: str) -> None:
+        self.on_event(Noted(self.version, name, text))

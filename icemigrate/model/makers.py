@@ -1,0 +1,36 @@
+"""What a table bears of the migration that made it, and where tables wait that a migration dropped."""
+
+from __future__ import annotations
+
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+
+CREATED_BY_PROPERTY = "icemigrate.created-by"
+"""On a table that a migration made: :func:`made_by`.  A run that died between the creation and its record
+finds its own table by it and goes on, instead of meeting a stranger."""
+TRASH_NAMESPACE = "icemigrate_trash"
+"""Where dropped tables wait until ``maintain`` empties it."""
+
+
+def made_by(project: str, version: str) -> str:
+    """What a table that a migration makes bears."""
+    return f"{project}/{version}"
+
+
+def maker_of(table: Table) -> str | None:
+    """What :func:`made_by` wrote on a table; ``None`` where no migration made it."""
+    return table.properties.get(CREATED_BY_PROPERTY)
+
+
+def project_of(table: Table) -> str | None:
+    """Whose migration made a table; ``None`` where none did."""
+    maker = maker_of(table)
+    return None if maker is None else maker.rpartition("/")[0]
+
+
+def trash_name(name: TableName, version: str) -> TableName:
+    """What a table is called in the trash.
+
+    :param version: of the migration that dropped it, or of the one that made it and was taken back.
+    """
+    return TableName((TRASH_NAMESPACE,), "__".join((*name.namespace, name.name, version)))
