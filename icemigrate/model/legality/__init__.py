@@ -15,7 +15,11 @@ from icemigrate.model.legality.configured import (
     properties_name_columns,
     rows_are_retained_by_a_time,
 )
-from icemigrate.model.legality.defaults import defaults_of_the_format, defaults_of_the_type
+from icemigrate.model.legality.defaults import (
+    defaults_of_rows_in_orc,
+    defaults_of_the_format,
+    defaults_of_the_type,
+)
 from icemigrate.model.legality.identifying import (
     identifiers_are_comparable,
     identifiers_are_required,
@@ -73,6 +77,7 @@ RULES: tuple[Rule, ...] = (
     sizes_in_range,
     defaults_of_the_format,
     defaults_of_the_type,
+    defaults_of_rows_in_orc,
     identifiers_exist,
     identifiers_are_required,
     identifiers_are_comparable,

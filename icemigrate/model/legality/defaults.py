@@ -10,6 +10,7 @@ from uuid import UUID
 from icemigrate.model.json_form import primitive_text
 from icemigrate.model.legality.breach import Breach, View, column
 from icemigrate.model.names import format_path
+from icemigrate.model.schema import index
 from icemigrate.model.types import Decimal, Fixed, JsonValue, List, Map, Primitive, Struct, Type, is_nested
 
 _FRACTION = {"timestamp": 6, "timestamptz": 6, "timestamp_ns": 9, "timestamptz_ns": 9, "time": 6}
@@ -48,6 +49,30 @@ def defaults_of_the_type(view: View) -> Iterator[Breach]:
         )
 
 
+def defaults_of_rows_in_orc(view: View) -> Iterator[Breach]:
+    """A new field with a default, where the rows that are there lie in ORC files.
+
+    Iceberg's library fills a missing field in where it reads Parquet and Avro; of ORC it fails ("ORC cannot
+    read default value for field …").
+    """
+    before = view.before
+    if before is None or not before.has_rows or before.properties.get(_FILES, "").lower() != "orc":
+        return
+    old = index(before.schema)
+    for path, field in view.walked:
+        parent = view.fields[field.id].parent
+        if field.initial_default is not None and field.id not in old and (parent is None or parent in old):
+            yield Breach(
+                "default-not-read-from-orc",
+                column(path, "default"),
+                f"`{format_path(path)}` is new and has a default, which Iceberg's library cannot fill in "
+                "where rows lie in ORC files: reading the table fails",
+                "leave the default out, or have the files rewritten as Parquet first",
+                is_warning=True,
+            )
+
+
+_FILES = "write.format.default"
 _HINTS = {
     "struct": "a struct's default is `{}` or null; give its fields defaults of their own",
     "list": "a list's default is `[]` or null",

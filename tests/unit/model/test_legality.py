@@ -13,7 +13,7 @@ from icemigrate.model.partitioning import VOID, PartitionField, PartitionSpec, T
 from icemigrate.model.retention import ROW_COLUMN
 from icemigrate.model.sorting import SortField, SortOrder
 from icemigrate.model.spec_update import add_partition_field, drop_partition_field, rename_partition_field
-from icemigrate.model.table import Table
+from icemigrate.model.table import Snapshot, Table
 from icemigrate.model.type_text import parse_type
 from icemigrate.model.types import Decimal, Field, Fixed, JsonValue, Primitive, Struct
 from tests.build import field_at, ids, table, with_columns
@@ -137,6 +137,17 @@ def test_types_of_version_3(type_: str) -> None:
     assert (breach.rule, breach.subject) == ("type-needs-newer-format", ("columns", "l.element.x", "type"))
     assert "format_version: 3" in breach.hint
     assert broken(table(columns, format_version=3)) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "rows", "found"), [("orc", True, 1), ("ORC", True, 1), ("orc", False, 0), ("parquet", True, 0)]
+)
+def test_a_default_that_orc_cannot_fill_in(files: str, rows: bool, found: int) -> None:
+    before = table("id: int", format_version=3, properties={"write.format.default": files})
+    before = replace(before, snapshot=Snapshot(7, 0, 3 if rows else 0))
+    new = Field(-1, "n", Primitive("int"), initial_default=7, write_default=7)
+    told = list(problems(with_fields(before, new), before))
+    assert [(b.rule, b.is_warning) for b in told] == [("default-not-read-from-orc", True)] * found
 
 
 def test_unknown_is_optional() -> None:
