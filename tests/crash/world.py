@@ -112,7 +112,7 @@ class World:
         return ended(*self.start(*args, blow=blow))
 
     def change(self, command: str, *args: str, blow: Blow | None = None) -> Ended:
-        """``apply`` or ``rollback``, without asking."""
+        """``apply``, ``rollback`` or ``maintain``, without asking."""
         return self.run(command, "--auto-approve", *args, blow=blow)
 
     def done(self, command: str, *args: str) -> Ended:

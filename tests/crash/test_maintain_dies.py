@@ -1,0 +1,88 @@
+"""Every point at which ``maintain`` can die: what it has done stays done, and the next one does the rest.
+
+It deletes files, so a world cannot be put back by its catalog alone, as elsewhere: all of it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from tests.crash.client import Blow, Gateway
+from tests.crash.stage import append
+from tests.crash.world import World
+
+MAKE = """
+description: Make them
+tables:
+  - name: shop.trades
+    columns: [{name: id, type: long}, {name: at, type: timestamptz}]
+    partition_by: [day(at)]
+    retention: {snapshots: {max_age: 1s, keep_at_least: 1}, rows: {column: at, max_age: 30d}}
+  - {name: shop.old, columns: [{name: id, type: long}]}
+"""
+DROP = """
+description: Drop one
+allow: [destructive]
+tables:
+  - {name: shop.old, drop: true}
+"""
+TRASHED = "icemigrate_trash.shop__old__0002"
+
+
+def test_a_maintain_that_dies_is_finished_by_the_next(gateway: Gateway, tmp_path: Path) -> None:
+    world = _maintainable(World(tmp_path / "project", gateway))
+    saved = tmp_path / "saved"
+    shutil.copytree(world.folder, saved)
+    points = 0
+    while True:
+        end = world.change("maintain", blow=Blow(points + 1))
+        if end.code == 0:
+            break
+        points += 1
+        assert end.code == -signal.SIGKILL, end
+        world.planned()
+        facts = world.facts()
+        assert {"shop.trades"} <= set(facts) <= {"shop.trades", TRASHED}
+        assert {3, 4} <= _ids(facts) <= {1, 2, 3, 4}, "what is young is never touched"
+        world.done("maintain")
+        _is_maintained(world)
+        shutil.rmtree(world.folder)
+        shutil.copytree(saved, world.folder)
+    assert points >= 6
+    _is_maintained(world)
+
+
+def _maintainable(world: World) -> World:
+    """A dropped table in the trash, and one with snapshots to expire and rows to delete."""
+    world.write("0001_make", MAKE)
+    world.done("apply")
+    reader, now = world.reader(), datetime.now(timezone.utc)
+    append(reader, "old", id=[1])
+    for first, at in ((1, now - timedelta(days=60)), (3, now)):
+        append(reader, "trades", id=[first, first + 1], at=[at, at])
+    reader.close()
+    world.write("0002_drop", DROP)
+    world.done("apply")
+    with (world.folder / "icemigrate.yaml").open("a", encoding="utf-8") as settings:
+        settings.write("trash: {max_age: 1s}\n")
+    time.sleep(1.5)
+    return world
+
+
+def _is_maintained(world: World) -> None:
+    facts = world.facts()
+    assert set(facts) == {"shop.trades"}, "the trash is empty"
+    assert _ids(facts) == {3, 4}
+    history = world.history()
+    assert history.lock is None
+    assert not history.intents
+    assert world.standings() == {"0001": "applied", "0002": "applied"}
+
+
+def _ids(facts: dict[str, Any]) -> set[int]:
+    return {n for n in range(1, 5) for row in facts["shop.trades"]["rows"] if f"'id': {n}," in row}
