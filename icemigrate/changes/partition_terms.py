@@ -46,7 +46,7 @@ def spec_difference(pair: Pair) -> SpecDifference:
     renamed = list(_renamed(gone, come))
     gone = [f for f in gone if f not in [old for old, _ in renamed]]
     come = [f for f in come if f not in [new for _, new in renamed]]
-    replaced = list(_replaced(pair, gone, come, {new.name for _, new in renamed}))
+    replaced = list(_replaced(pair, gone, come, {f.name for f in new}))
     dropped = [f for f in gone if f not in [old for old, _ in replaced]]
     return SpecDifference(tuple(dropped), tuple(renamed), tuple(replaced), tuple(come))
 
@@ -65,11 +65,15 @@ def _renamed(
 def _replaced(
     pair: Pair, gone: Sequence[PartitionField], come: Sequence[PartitionField], taken: set[str]
 ) -> Iterator[tuple[PartitionField, PartitionField]]:
-    """Pairs of one source, where the old field may wait until the columns are as they shall be."""
+    """Pairs of one source, where the old field may wait until the columns are as they shall be.
+
+    :param taken: all names of the new spec: an old field makes way earlier for another one of its name.
+    """
     rest = list(come)
     for old in gone:
         new = next((f for f in rest if f.source_ids == old.source_ids), None)
-        if new is not None and old.name not in taken and _keeps_its_type(pair, old.source_ids[0]):
+        is_free = new is not None and (old.name == new.name or old.name not in taken)
+        if new is not None and is_free and _keeps_its_type(pair, old.source_ids[0]):
             rest.remove(new)
             yield old, new
 

@@ -64,11 +64,12 @@ def _identifier(before: Table, after: Table, there: Table) -> frozenset[int]:
 def _spec(before: Table, after: Table, there: Table) -> PartitionSpec:
     old, new = {_key(f) for f in before.spec.live}, {_key(f) for f in after.spec.live}
     now = {_key(f) for f in there.spec.live}
-    kept = tuple(f for f in there.spec.fields if _key(f) not in new - old)
+    # Void fields are nobody's wish: Iceberg leaves them, and gives their names to those that come.
+    kept = tuple(f for f in there.spec.live if _key(f) not in new - old)
     back = tuple(f for f in before.spec.live if _key(f) in old - new - now)
     return (
         there.spec
-        if not (back or len(kept) < len(there.spec.fields))
+        if not (back or len(kept) < len(there.spec.live))
         else replace(there.spec, fields=(*kept, *back))
     )
 
