@@ -13,6 +13,7 @@ from enum import Enum
 from icemigrate.changes.base import Change, Hazard, Problem, Reversal, Reversible, Statement
 from icemigrate.data.base import DataStatement, RowWork
 from icemigrate.merge import Conflict
+from icemigrate.model.layout import OldShare
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
@@ -107,6 +108,8 @@ class TablePlan:
     :param writers: who wrote the table of late, where anything is done to it.
     :param rows: what is done to the rows, behind ``steps``, in running order.
     :param finish: what is left to be done behind ``rows``.
+    :param old_files: the files of now that lie otherwise than the table is partitioned after it; ``None``
+        where none does, where the partitioning stays, or where nobody could tell.
     """
 
     name: TableName
@@ -119,6 +122,7 @@ class TablePlan:
     writers: tuple[LiveWriter, ...] = ()
     rows: tuple[PlannedWork, ...] = ()
     finish: tuple[Step, ...] = ()
+    old_files: OldShare | None = None
 
     @property
     def all_steps(self) -> tuple[Step, ...]:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors
 from icemigrate.errors import ExitCode
+from icemigrate.model.layout import OldShare
 from icemigrate.plan import Plan
 
 
@@ -94,6 +95,8 @@ class TableStatus:
     :param pending: versions of pending migrations that mention it.
     :param ours: whether a migration of this project made it, be it one that was interrupted.
     :param note: where another table has the name: which, and what to do; ``None`` elsewhere.
+    :param old_files: the files that lie otherwise than it is partitioned now; ``None`` where none does, or
+        nobody could tell.
     """
 
     table: str
@@ -103,6 +106,7 @@ class TableStatus:
     pending: tuple[str, ...] = ()
     ours: bool = False
     note: str | None = None
+    old_files: OldShare | None = None
 
 
 @dataclass(frozen=True, slots=True)

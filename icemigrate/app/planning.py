@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from icemigrate import versions
 from icemigrate.app.folding import Folding
 from icemigrate.app.lateness import Latecomers
+from icemigrate.app.layouts import with_old_files
 from icemigrate.app.locking import notes
 from icemigrate.app.opening import as_mistakes, known_version, load_unapplied, mistakes_first
 from icemigrate.app.redoing import Redo, find_redo
@@ -100,7 +101,7 @@ def plan_in(
     if strict:
         _refuse_idle(given, facts)
     held = tuple(m.version for m in stands.migrations if m.state == "held")
-    whole = replace(result.plan, to=to, beyond=beyond, held=held)
+    whole = replace(with_old_files(result.plan, world.catalog), to=to, beyond=beyond, held=held)
     return PlanResult(whole, (*result.diagnostics, *notes(history)))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from icemigrate.app.checking import rehearse
 from icemigrate.app.lateness import Latecomers
+from icemigrate.app.layouts import old_files_of
 from icemigrate.app.locking import lock_status
 from icemigrate.app.opening import sound_files
 from icemigrate.app.standing import Standing, standing
@@ -180,6 +181,7 @@ def _tables(world: Opened, trails: Mapping[TableName, _Trail], state: State) -> 
                 pending=tuple(trail.pending),
                 ours=trail.applied is not None or made_here,
                 note=_stranger(state.tables.get(name), found) if is_known else _UNDER_AN_OLD_NAME,
+                old_files=old_files_of(found, world.catalog) if found is not None and is_known else None,
             )
         )
     return tuple(rows)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from icemigrate import versions as installed
+from icemigrate.app.layouts import with_old_files
 from icemigrate.app.locking import journal
 from icemigrate.app.noting import Notes
 from icemigrate.app.publishing import ways
@@ -140,7 +141,7 @@ def _plan(
         base=history.state,
         tool_version=installed.ICEMIGRATE,
     )
-    return PlanResult(plan, tuple(_diagnostics(plan)))
+    return PlanResult(with_old_files(plan, world.catalog), tuple(_diagnostics(plan)))
 
 
 def _diagnostics(plan: Plan) -> list[Diagnostic]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from icemigrate.catalog.capabilities import Capabilities
+from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 
@@ -100,6 +101,14 @@ class Catalog(Protocol):
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:
         """A table's whole metadata file as JSON; ``None`` where there is no such table."""
+        ...
+
+    def layout(self, name: TableName) -> Layout | None:
+        """How a table's data files are spread over the ways it was partitioned.
+
+        ``None`` where there is no such table, or where that cannot be found out from its manifest list: it is
+        no fault if that may not be read.
+        """
         ...
 
     def metadata_location(self, name: TableName) -> str | None:

@@ -9,12 +9,14 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from icemigrate.catalog.capabilities import Capabilities
-from icemigrate.catalog.file_io import first_line, missing_extra
+from icemigrate.catalog.file_io import file_io, first_line, missing_extra
 from icemigrate.catalog.kind import THREADS, Kind
+from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.pyiceberg_kinds import KINDS
 from icemigrate.catalog.reading import many_objects, to_table
 from icemigrate.errors import CatalogError, IcemigrateError
+from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 
@@ -75,6 +77,11 @@ class PyIcebergCatalog:
         with self._faults():
             document = self._kind.finder((name,), whole=True)(name)
             return None if document is None else document.json
+
+    def layout(self, name: TableName) -> Layout | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else layout_of(metadata, file_io(self.settings))
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

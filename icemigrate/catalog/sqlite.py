@@ -11,10 +11,12 @@ from typing import Any
 from icemigrate.catalog.capabilities import MATRIX, Capabilities
 from icemigrate.catalog.file_io import file_io
 from icemigrate.catalog.files import read_metadata
+from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location, many_objects, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
 from icemigrate.errors import CatalogError
+from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 
@@ -66,6 +68,11 @@ class SqliteCatalog:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         location = self._rows().tables.get(name)
         return None if location is None else self._read(name, location)
+
+    def layout(self, name: TableName) -> Layout | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else layout_of(metadata, self._read_bytes)
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

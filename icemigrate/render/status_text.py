@@ -53,6 +53,11 @@ def status_text(status: Status, style: Style) -> str:
         style,
     )
     lines += [f"{words.one_line(t.name)}: {words.one_line(t.note)}." for t in status.tables if t.note]
+    lines += [
+        style.dim(f"{words.one_line(t.name)}: {t.old_files} lie as it was partitioned before.")
+        for t in status.tables
+        if t.old_files is not None
+    ]
     if status.lock is not None:
         lines += ["", style.changed(f"The lock is held by {words.one_line(status.lock.words)}.")]
     lines += ["", style.bold(_status_line(status))]

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from icemigrate.changes.base import Hazard, Reversal, Reversible, Sql, Statement
 from icemigrate.data.base import Ask
 from icemigrate.merge import Conflict
+from icemigrate.model.layout import OldShare
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, TablePlan
 from icemigrate.plan_rows import row_statements
 from icemigrate.results import ApplyResult
@@ -176,6 +177,11 @@ def table_label(table: TablePlan) -> str:
     """A table's declared name, with its name in the catalog where that is another."""
     declared, name = str(table.declared), str(table.name)
     return declared if declared == name else f"{declared} (in the catalog: {name})"
+
+
+def old_files_text(share: OldShare) -> str:
+    """How many files a change of the partitioning leaves as they are."""
+    return f"{share} lie the old way; they are read as before"
 
 
 def change_text(change: PlannedChange) -> str:

@@ -267,6 +267,42 @@ def _free_name(view: View, field: PartitionField) -> str:
     return name
 
 
+def names_mean_one_field(view: View) -> Iterator[Breach]:
+    """Over all specs of a table, no two partition fields have one name, in whatever case.
+
+    Iceberg lets it through.  ``Partitioning.partitionType`` then makes one struct of the fields of all specs,
+    each under its latest name.  Spark needs it to update and delete by merge-on-read, for the column
+    ``_partition`` and for the metadata tables ``files`` and ``partitions``: all of these fail from then on
+    ("Invalid schema: multiple fields for name"), and no expiry mends it.  In format version 1 a field that is
+    dropped gives its name up.
+    """
+    latest: dict[int, PartitionField] = {}
+    for spec in sorted((view.table.spec, *view.table.older_specs), key=lambda s: s.id, reverse=True):
+        for field in spec.fields:
+            if field.source_ids[0] in view.fields:
+                latest.setdefault(field.id, field)
+    names: dict[str, PartitionField] = {}
+    for field in sorted(latest.values(), key=lambda f: f.id):
+        other = names.setdefault(field.name.lower(), field)
+        if other != field:
+            term = _term_text(other, format_path(view.fields[other.source_ids[0]].path))
+            yield Breach(
+                "partition-name-again",
+                _SUBJECT,
+                f"partition name `{field.name}` was that of another field, {term}: updates by merge-on-read, "
+                "and the metadata tables, would fail from then on",
+                f"give the new one a name that the table has not had: `… as {_unused_name(view, field)}`",
+            )
+
+
+def _unused_name(view: View, field: PartitionField) -> str:
+    used = {f.name.lower() for s in (view.table.spec, *view.table.older_specs) for f in s.fields}
+    name = _free_name(view, field)
+    while name.lower() in used:
+        name += "_again"
+    return name
+
+
 def names_are_portable(view: View) -> Iterator[Breach]:
     """Partition names are of letters, digits and underscores, since they become field names in Avro files.
 

@@ -1,0 +1,74 @@
+"""How many of a table's files lie otherwise than it is, or will be, partitioned; asked where it matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from icemigrate.changes.add_partition_field import AddPartitionField
+from icemigrate.changes.drop_partition_field import DropPartitionField
+from icemigrate.changes.rename_table import RenameTable
+from icemigrate.model.layout import Layout, OldShare, old_share
+from icemigrate.plan import MigrationPlan, Plan, TablePlan
+
+if TYPE_CHECKING:
+    from icemigrate.catalog.port import Catalog
+    from icemigrate.model.names import TableName
+    from icemigrate.model.table import Table
+
+_KINDS = frozenset({AddPartitionField.kind, DropPartitionField.kind})
+"""Kinds of change after which new files lie otherwise; under another name they lie as before."""
+
+
+def with_old_files(plan: Plan, catalog: Catalog) -> Plan:
+    """The plan, and with each table that it partitions otherwise the files that will lie the old way.
+
+    One manifest list is read for each of these tables, and none for the others.
+    """
+    walk = _Walk(plan, catalog)
+    return replace(plan, migrations=tuple(map(walk.migration, plan.migrations)))
+
+
+def old_files_of(table: Table, catalog: Catalog) -> OldShare | None:
+    """What lies otherwise than a table is partitioned now.
+
+    ``None`` where nothing can, or nobody can tell; the catalog is asked only where files can.
+    """
+    parts = {frozenset((f.source_ids, f.transform) for f in s.live) for s in (table.spec, *table.older_specs)}
+    if table.snapshot is None or len(parts) == 1:
+        return None
+    layout = catalog.layout(table.name)
+    share = None if layout is None else old_share(layout, table, table.spec)
+    return share if share is not None and share.files else None
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A plan's tables, each followed back to its name in the catalog as it is now."""
+
+    plan: Plan
+    catalog: Catalog
+    names: dict[TableName, TableName] = field(default_factory=dict)
+    layouts: dict[TableName, Layout | None] = field(default_factory=dict)
+
+    def migration(self, migration: MigrationPlan) -> MigrationPlan:
+        return replace(migration, tables=tuple(map(self._table, migration.tables)))
+
+    def _table(self, table: TablePlan) -> TablePlan:
+        now = self.names.pop(table.name, table.name)
+        renamed = next((c.change for c in table.changes() if isinstance(c.change, RenameTable)), None)
+        self.names[table.name if renamed is None else renamed.new] = now
+        there = self.plan.based_on.get(now)
+        if there is None or there.snapshot is None or table.wanted is None or not _repartitions(table):
+            return table
+        if now not in self.layouts:
+            self.layouts[now] = self.catalog.layout(now)
+        layout = self.layouts[now]
+        if layout is None:
+            return table
+        share = old_share(layout, there, table.wanted.spec)
+        return replace(table, old_files=share) if share.files else table
+
+
+def _repartitions(table: TablePlan) -> bool:
+    return any(c.change.kind in _KINDS for c in table.changes())

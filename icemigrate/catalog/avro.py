@@ -1,0 +1,229 @@
+"""A few fields out of Iceberg's Avro files (manifest lists and manifests), all others passed over.
+
+Own, since ``plan`` needs no library for the embedded catalog, and none that reads Avro is quick to import.
+Shapes and encodings are those of the Avro specification ("Object Container Files", "Binary Encoding");
+fields are told by the ``field-id`` that Iceberg's specification wants in their schema ("Avro").
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeAlias
+
+Skip: TypeAlias = Callable[[bytes, int], int]
+"""From the place where a value begins to the place behind it."""
+Read: TypeAlias = Callable[[bytes, int], "tuple[Any, int]"]
+"""The same with the value."""
+Record: TypeAlias = Mapping[int, Any]
+"""Values by field id; a nested record stands under its own."""
+
+_MAGIC = b"Obj\x01"
+_SYNC = 16
+_FIXED_WIDTH = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+
+
+class BadAvro(ValueError):
+    """No Avro file, a damaged one, or one that is written in a way that is not read here."""
+
+
+def records(content: bytes, wanted: Collection[int]) -> Iterator[Record]:
+    """The records of a file, each with the fields of these ids.
+
+    :param wanted: ids of numbers, texts and records; a record is asked for together with what is in it.
+    :raises BadAvro: see there.
+    """
+    try:
+        yield from _records(content, frozenset(wanted))
+    except (IndexError, KeyError, TypeError, zlib.error, UnicodeDecodeError, RecursionError) as error:
+        raise BadAvro(f"it is damaged: {error}") from error
+
+
+def _records(content: bytes, wanted: frozenset[int]) -> Iterator[Record]:
+    if not content.startswith(_MAGIC):
+        raise BadAvro("it is no Avro file")
+    header, at = _header(content, len(_MAGIC))
+    unpack = _CODECS.get(header.get("avro.codec", b"null"))
+    if unpack is None:
+        raise BadAvro(f"it is compressed by {header['avro.codec'].decode()}")
+    read = _reader(json.loads(header["avro.schema"]), wanted, {})
+    at += _SYNC
+    while at < len(content):
+        count, at = _number(content, at)
+        size, at = _number(content, at)
+        block, place = unpack(content[at : at + size]), 0
+        for _ in range(count):
+            record, place = read(block, place)
+            yield record
+        at += size + _SYNC
+
+
+_CODECS: Mapping[bytes, Callable[[bytes], bytes]] = {
+    b"null": bytes,
+    b"deflate": lambda block: zlib.decompress(block, -zlib.MAX_WBITS),
+}
+
+
+def _header(content: bytes, at: int) -> tuple[dict[str, bytes], int]:
+    found: dict[str, bytes] = {}
+    while True:
+        count, at = _number(content, at)
+        if count == 0:
+            return found, at
+        if count < 0:
+            _, at = _number(content, at)
+        for _ in range(abs(count)):
+            key, at = _bytes(content, at)
+            found[key.decode()], at = _bytes(content, at)
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """An int or a long: zig-zag, seven bits a byte."""
+    byte = data[at]
+    at += 1
+    value, shift = byte & 0x7F, 7
+    while byte & 0x80:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return (value >> 1) ^ -(value & 1), at
+
+
+def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    size, at = _number(data, at)
+    return data[at : at + size], at + size
+
+
+def _text(data: bytes, at: int) -> tuple[str, int]:
+    found, at = _bytes(data, at)
+    return found.decode(), at
+
+
+def _skip_number(data: bytes, at: int) -> int:
+    while data[at] & 0x80:
+        at += 1
+    return at + 1
+
+
+def _skip_bytes(data: bytes, at: int) -> int:
+    size, at = _number(data, at)
+    return at + size
+
+
+def _reader(schema: Any, wanted: frozenset[int], named: dict[str, Any]) -> Read:
+    """Reads a value of a type; of a record what is wanted."""
+    if isinstance(schema, list):
+        branches = [_reader(branch, wanted, named) for branch in schema]
+
+        def union(data: bytes, at: int) -> tuple[Any, int]:
+            branch, at = _number(data, at)
+            return branches[branch](data, at)
+
+        return union
+    full = _resolved(schema, named)
+    if full["type"] in ("int", "long"):
+        return _number
+    if full["type"] == "string":
+        return _text
+    if full["type"] == "record":
+        return _record_reader(full, wanted, named)
+    skip = _skipper(schema, named)
+    return lambda data, at: (None, skip(data, at))
+
+
+def _record_reader(schema: Any, wanted: frozenset[int], named: dict[str, Any]) -> Read:
+    _name(schema, named)
+    parts: list[tuple[int | None, Any]] = []
+    for field in schema["fields"]:
+        number = field.get("field-id")
+        if number in wanted:
+            parts.append((number, _reader(field["type"], wanted, named)))
+        else:
+            parts.append((None, _skipper(field["type"], named)))
+
+    def record(data: bytes, at: int) -> tuple[Any, int]:
+        found: dict[int, Any] = {}
+        for number, part in parts:
+            if number is None:
+                at = part(data, at)
+            else:
+                found[number], at = part(data, at)
+        return found, at
+
+    return record
+
+
+def _skipper(schema: Any, named: dict[str, Any]) -> Skip:
+    """Passes over a value of a type."""
+    if isinstance(schema, list):
+        branches = [_skipper(branch, named) for branch in schema]
+
+        def union(data: bytes, at: int) -> int:
+            branch, at = _number(data, at)
+            return branches[branch](data, at)
+
+        return union
+    full = _resolved(schema, named)
+    kind = full["type"]
+    _name(full, named)
+    if kind in ("int", "long", "enum"):
+        return _skip_number
+    if kind in ("string", "bytes"):
+        return _skip_bytes
+    if kind == "record":
+        return _in_turn([_skipper(field["type"], named) for field in full["fields"]])
+    if kind == "array":
+        return _blocks(_skipper(full["items"], named))
+    if kind == "map":
+        return _blocks(_in_turn([_skip_bytes, _skipper(full["values"], named)]))
+    width = full["size"] if kind == "fixed" else _FIXED_WIDTH.get(kind)
+    if width is None:
+        raise BadAvro(f"it has an unknown type `{kind}`")
+    return lambda data, at: at + width
+
+
+def _in_turn(parts: list[Skip]) -> Skip:
+    def skip(data: bytes, at: int) -> int:
+        for part in parts:
+            at = part(data, at)
+        return at
+
+    return skip
+
+
+def _blocks(item: Skip) -> Skip:
+    """The blocks of an array or a map; one may say how many bytes it has."""
+
+    def skip(data: bytes, at: int) -> int:
+        while True:
+            count, at = _number(data, at)
+            if count == 0:
+                return at
+            if count < 0:
+                size, at = _number(data, at)
+                at += size
+                continue
+            for _ in range(count):
+                at = item(data, at)
+
+    return skip
+
+
+def _resolved(schema: Any, named: Mapping[str, Any]) -> Any:
+    """A type that is written out; one that has a name may be said by it later."""
+    while True:
+        if isinstance(schema, str):
+            if schema not in named:
+                return {"type": schema}
+            schema = named[schema]
+        elif isinstance(schema["type"], str) and schema["type"] not in named:
+            return schema
+        else:
+            schema = schema["type"]
+
+
+def _name(schema: Any, named: dict[str, Any]) -> None:
+    if "name" in schema:
+        named[schema["name"]] = schema

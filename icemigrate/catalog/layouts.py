@@ -1,0 +1,126 @@
+"""How a table's files lie: counts out of its manifest list, sizes out of manifests as far as that is cheap.
+
+Specification, "Manifest Lists" and "Manifests".  A manifest holds files of one partition spec, so the list
+alone tells how many files lie which way.  Sizes stand in the manifests, one for each file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from icemigrate.catalog.avro import Record, records
+from icemigrate.catalog.files import ReadBytes
+from icemigrate.model.layout import Layout, Portion
+
+MAX_MANIFESTS = 20
+"""How many manifests are read for the sizes of files, at most: each is one request."""
+MAX_ENTRIES = 2_000
+"""How many entries they may have together; one takes some 50 microseconds, more where columns are many."""
+MAX_LENGTH = 1_000_000
+"""How many bytes they may have together."""
+
+_PATH, _LENGTH, _SPEC, _CONTENT = 500, 501, 502, 517
+_ADDED, _EXISTING, _DELETED = 504, 505, 506
+_STATUS, _DATA_FILE, _FILE_SIZE = 0, 2, 104
+_DATA, _STATUS_DELETED = 0, 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """A manifest of data files.
+
+    :param files: how many of them live.
+    :param entries: how many it has; of others files were deleted.
+    """
+
+    path: str
+    length: int
+    spec_id: int
+    files: int
+    entries: int
+
+
+def layout_of(metadata: Mapping[str, Any], read: ReadBytes) -> Layout | None:
+    """How the files of the current snapshot lie; ``None`` where that cannot be found out quickly.
+
+    :param metadata: the table's whole metadata.
+    """
+    snapshot = next(
+        (
+            s
+            for s in metadata.get("snapshots") or ()
+            if s["snapshot-id"] == metadata.get("current-snapshot-id")
+        ),
+        None,
+    )
+    if snapshot is None:
+        return Layout({})
+    if "manifest-list" not in snapshot:
+        return None  # a version 1 table may name its manifests one by one
+    # It is no fault of a plan that it may not read this, and whatever reads the file may lie below.
+    try:
+        listed = list(records(read(snapshot["manifest-list"]), _WANTED))
+        return _layout(listed, snapshot.get("summary") or {}, read)
+    except Exception:
+        return None
+
+
+_WANTED = (_PATH, _LENGTH, _SPEC, _CONTENT, _ADDED, _EXISTING, _DELETED)
+
+
+def _layout(listed: Iterable[Record], summary: Mapping[str, str], read: ReadBytes) -> Layout | None:
+    by_spec: dict[int, list[_Manifest]] = {}
+    has_deletes = False
+    for record in listed:
+        if record.get(_CONTENT, _DATA) != _DATA:
+            has_deletes = True
+            continue
+        if record.get(_ADDED) is None or record.get(_EXISTING) is None:
+            return None  # counts may be left out in version 1
+        files = record[_ADDED] + record[_EXISTING]
+        entries = files + (record.get(_DELETED) or 0)
+        manifest = _Manifest(record[_PATH], record[_LENGTH], record[_SPEC], files, entries)
+        if manifest.files:
+            by_spec.setdefault(manifest.spec_id, []).append(manifest)
+    total = None if has_deletes else _whole(summary.get("total-files-size"))
+    sizes = _sizes(by_spec, total, read)
+    return Layout(
+        {spec: Portion(sum(m.files for m in found), sizes[spec]) for spec, found in by_spec.items()}
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def _sizes(
+    by_spec: Mapping[int, list[_Manifest]], total: int | None, read: ReadBytes
+) -> dict[int, int | None]:
+    """The size of each spec's files; that of the most is what the summary's total leaves for them.
+
+    :param total: of all files, where the summary says it of data files alone.
+    """
+    sizes: dict[int, int | None] = dict.fromkeys(by_spec)
+    order = sorted(by_spec, key=lambda spec: sum(m.entries for m in by_spec[spec]))
+    last = order.pop() if order and total is not None else None
+    if _is_cheap([m for spec in order for m in by_spec[spec]]):
+        for spec in order:
+            sizes[spec] = sum(_size(m, read) for m in by_spec[spec])
+        if last is not None and total is not None:
+            sizes[last] = total - sum(sizes[spec] or 0 for spec in order)
+    return sizes
+
+
+def _is_cheap(manifests: list[_Manifest]) -> bool:
+    return (
+        len(manifests) <= MAX_MANIFESTS
+        and sum(m.entries for m in manifests) <= MAX_ENTRIES
+        and sum(m.length for m in manifests) <= MAX_LENGTH
+    )
+
+
+def _size(manifest: _Manifest, read: ReadBytes) -> int:
+    entries = records(read(manifest.path), (_STATUS, _DATA_FILE, _FILE_SIZE))
+    return sum(e[_DATA_FILE][_FILE_SIZE] for e in entries if e[_STATUS] != _STATUS_DELETED)

@@ -1,0 +1,152 @@
+"""Manifests as PyIceberg writes them, read without it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table as IcebergTable
+from pyiceberg.transforms import BucketTransform, IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType
+
+from icemigrate.app.layouts import old_files_of
+from icemigrate.catalog import CatalogSettings, layouts, open_catalog
+from icemigrate.catalog.avro import BadAvro, records
+from icemigrate.catalog.files import read_local
+from icemigrate.catalog.layouts import layout_of
+from icemigrate.catalog.port import Catalog
+from icemigrate.model.layout import Layout, OldShare, Portion, old_share, size_text
+from icemigrate.model.names import TableName
+from icemigrate.model.partitioning import UNPARTITIONED
+
+NAME = TableName(("db",), "t")
+
+
+@dataclass
+class Lake:
+    """A table that was partitioned by region, then by a bucket too, with files of both ways."""
+
+    folder: Path
+    table: IcebergTable
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(read_local(self.table.metadata_location))
+        return found
+
+    def catalog(self, kind: str = "sqlite") -> Catalog:
+        return open_catalog(
+            CatalogSettings("lake", kind, f"sqlite:///{self.folder}/catalog.db", f"file://{self.folder}/lake")
+        )
+
+    def append(self, *regions: str) -> None:
+        self.table.append(pa.table({"id": list(range(len(regions))), "region": list(regions)}))
+
+    def sizes(self) -> dict[int, Portion]:
+        """What PyIceberg says of the files."""
+        found: dict[int, list[int]] = {}
+        for file in self.table.inspect.data_files().to_pylist():
+            found.setdefault(file["spec_id"], []).append(file["file_size_in_bytes"])
+        return {spec: Portion(len(sizes), sum(sizes)) for spec, sizes in found.items()}
+
+
+@pytest.fixture(scope="module", params=["gzip", "null"])
+def lake(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Lake:
+    folder = tmp_path_factory.mktemp("layouts")
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/lake")
+    catalog.create_namespace("db")
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "region", StringType()))
+    table = catalog.create_table("db.t", schema, properties={"write.avro.compression-codec": request.param})
+    with table.update_spec() as update:
+        update.add_field("region", IdentityTransform(), "region")
+    lake = Lake(folder, table)
+    lake.append("a", "b", "c")
+    lake.append("a")
+    with table.update_spec() as update:
+        update.add_field("id", BucketTransform(4), "b")
+    lake.append("d", "e")
+    return lake
+
+
+def test_files_are_counted_by_their_spec(lake: Lake) -> None:
+    assert layout_of(lake.metadata, read_local) == Layout(lake.sizes())
+    assert {spec: p.files for spec, p in lake.sizes().items()} == {1: 4, 2: 2}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "sql"])
+def test_every_catalog_tells_it(lake: Lake, kind: str) -> None:
+    catalog = lake.catalog(kind)
+    assert catalog.layout(NAME) == Layout(lake.sizes())
+    assert catalog.layout(TableName(("db",), "nowhere")) is None
+    table = catalog.load([NAME])[NAME]
+    assert table is not None
+    share = old_files_of(table, catalog)
+    assert share is not None
+    assert (share.files, share.all_files) == (4, 6)
+    catalog.close()
+
+
+def test_deleted_files_do_not_count(lake: Lake) -> None:
+    lake.table.delete("region = 'c'")
+    assert lake.sizes()[1].files == 3
+    assert layout_of(lake.metadata, read_local) == Layout(lake.sizes())
+
+
+def test_sizes_are_left_out_where_they_would_take_long(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layouts, "MAX_ENTRIES", 0)
+    found = layout_of(lake.metadata, read_local)
+    assert found is not None
+    assert {spec: p.bytes for spec, p in found.by_spec.items()} == {1: None, 2: None}
+    assert {spec: p.files for spec, p in found.by_spec.items()} == {
+        s: p.files for s, p in lake.sizes().items()
+    }
+
+
+def test_what_cannot_be_read_is_not_known(lake: Lake) -> None:
+    def refuse(location: str) -> bytes:
+        raise PermissionError(location)
+
+    assert layout_of(lake.metadata, refuse) is None
+    assert layout_of(lake.metadata, lambda location: b"Obj\x01") is None
+    assert layout_of({**lake.metadata, "snapshots": [], "current-snapshot-id": None}, refuse) == Layout({})
+
+
+def test_every_cut_of_a_file_is_damage_or_less_of_it(lake: Lake) -> None:
+    whole = read_local(lake.metadata["snapshots"][-1]["manifest-list"])
+    every = list(records(whole, (500, 502)))
+    for end in range(0, len(whole), 7):
+        try:
+            found = list(records(whole[:end], (500, 502)))
+        except BadAvro:
+            continue
+        assert found == every[: len(found)]
+
+
+def test_names_and_order_of_partition_fields_make_no_old_way(lake: Lake) -> None:
+    table = lake.catalog().load([NAME])[NAME]
+    assert table is not None
+    layout = Layout({1: Portion(3, 300), 2: Portion(2, None)})
+    assert old_share(layout, table, table.spec) == OldShare(3, 5, 300, None)
+    assert old_share(layout, table, UNPARTITIONED) == OldShare(5, 5, None, None)
+    (region, bucket) = table.spec.fields
+    renamed = replace(table.spec, fields=(replace(bucket, name="other"), region), id=7)
+    assert old_share(layout, table, renamed).files == 3
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 KB"), (3_400_000_000, "3.4 GB"), (999_960, "1.0 MB")],
+)
+def test_sizes_are_told_in_units_of_a_thousand(size: int, text: str) -> None:
+    assert size_text(size) == text
+
+
+def test_a_share_is_told_in_a_few_words() -> None:
+    assert str(OldShare(12, 20, 3_400_000_000, 5_100_000_000)) == "12 of 20 files, 3.4 GB of 5.1 GB,"
+    assert str(OldShare(12, 20)) == "12 of 20 files, of unknown size,"
