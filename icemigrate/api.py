@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from icemigrate.results import (
     CheckResult,
     DoctorResult,
     HistoryResult,
+    ImportResult,
     PlanResult,
     RebaseResult,
     RepairResult,
@@ -153,6 +154,30 @@ class Project:
         from icemigrate.app.reverting import revert
 
         return revert(self._project, version)
+
+    def import_tables(
+        self,
+        *names: str,
+        exclude: Sequence[str] = (),
+        description: str | None = None,
+        dry_run: bool = False,
+    ) -> ImportResult:
+        """Write the next migration file, one that takes in tables which exist already.
+
+        :param names: tables and namespaces; without any, all of the catalog that nobody declared.
+        :param exclude: tables and namespaces to leave out.
+        :param dry_run: write no file; :attr:`~icemigrate.results.ImportResult.content` has its text.
+        """
+        from icemigrate.app.importing import import_tables
+
+        return import_tables(
+            self._project,
+            self._environment,
+            names,
+            exclude=exclude,
+            description=description,
+            dry_run=dry_run,
+        )
 
     def maintain(
         self,

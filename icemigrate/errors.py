@@ -63,12 +63,15 @@ class UsageError(IcemigrateError):
 
 
 class Mistakes(IcemigrateError):
-    """The user's files hold mistakes; all of them are in :attr:`diagnostics`."""
+    """The user's files hold mistakes; all of them are in :attr:`diagnostics`.
+
+    :param summary: said of all of them; how many there are where left out.
+    """
 
     exit_code = ExitCode.FINDINGS
 
-    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        super().__init__(_tally(diagnostics))
+    def __init__(self, diagnostics: tuple[Diagnostic, ...], summary: str | None = None) -> None:
+        super().__init__(summary or _tally(diagnostics))
         self.diagnostics = diagnostics
 
 

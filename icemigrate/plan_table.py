@@ -38,6 +38,8 @@ class Surroundings:
     :param begun: versions that the history knows a run of that has no outcome yet.
     :param partitions_by_first_column: whether the catalog takes that in a ``CREATE TABLE``.
     :param has_branches: whether rows may be written on a branch of a table.
+    :param is_catalog_known: whether ``actual`` is what a catalog holds; else nobody knows whether a table
+        that is to be adopted is there, and what would only be wrong in making it is not said.
     :param are_statements_read: whether anybody reads the statements; without them nothing can be carried out.
     """
 
@@ -52,6 +54,7 @@ class Surroundings:
     begun: frozenset[str] = frozenset()
     partitions_by_first_column: bool = True
     has_branches: bool = True
+    is_catalog_known: bool = True
     are_statements_read: bool = True
 
 
@@ -174,7 +177,10 @@ def _first_mention(
         blank = Table(case.name, Schema(), format_version=goal.format_version)
         change = CreateTable(case.name, made, _partition_afterwards(made, case.surroundings))
         after = change.apply(blank)
-        return _judge(case, case.plan(case.name, [Found(change, blank)]), [Found(change, blank)], after, None)
+        plan = case.plan(case.name, [Found(change, blank)])
+        if case.wanted.adopt and not case.surroundings.is_catalog_known:
+            return Outcome(plan, after)
+        return _judge(case, plan, [Found(change, blank)], after, None)
     if maker_of(there) == owner and case.version in case.surroundings.begun:
         # Tags and branches that nobody declared, such as the mark of that run, are none of this.
         refs = {name: ref for name, ref in there.refs.items() if name in goal.refs}

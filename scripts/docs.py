@@ -7,13 +7,12 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import click
 
 from icemigrate.cli.context import global_options
-from icemigrate.cli.group import COMMANDS
+from icemigrate.cli.group import COMMANDS, command_of
 from icemigrate.cli.outputs import OutputType
 from icemigrate.errors import ExitCode
 from scripts.docs_kinds import kinds_page
@@ -106,7 +105,7 @@ def commands_page() -> str:
     ]
     names = {option.name for option in shared}
     for name, what in COMMANDS.items():
-        command = import_module(f"icemigrate.cli.{name}").command
+        command = command_of(name)
         own = [option for option in _options(command) if option.name not in names]
         usage = " ".join(["icemigrate", name, *command.collect_usage_pieces(click.Context(command))])
         parts.append(f"\n## {name}\n\n**{what}**\n\n`{usage.replace('[OPTIONS]', '[options]')}`\n")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import configparser
 import re
 import shlex
-from importlib import import_module
 from pathlib import Path
 
 import click
 
-from icemigrate.cli.group import COMMANDS
+from icemigrate.cli.group import COMMANDS, command_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -59,7 +58,7 @@ def _extras() -> set[str]:
 def _icemigrate(words: list[str]) -> None:
     command = words[0]
     assert command in COMMANDS, f"no command `{command}`"
-    parameters = import_module(f"icemigrate.cli.{command}").command.params
+    parameters = command_of(command).params
     known = {name for p in parameters if isinstance(p, click.Option) for name in p.opts}
     for word in words[1:]:
         assert not word.startswith("-") or word.split("=")[0] in known, f"`{command}` has no option `{word}`"

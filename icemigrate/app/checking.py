@@ -118,7 +118,12 @@ def rehearse(
             folding.pending(files),
             EMPTY_STATE,
             {},
-            Surroundings(project.name, CATALOG_NAME, are_statements_read=are_statements_read),
+            Surroundings(
+                project.name,
+                CATALOG_NAME,
+                is_catalog_known=False,
+                are_statements_read=are_statements_read,
+            ),
         )
     told = folding.diagnostics(planned.migrations)
     return Rehearsed(planned.migrations, planned.state, told, folding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 SPARK_ADDS = frozenset({"owner", "write.parquet.compression-codec"})
@@ -11,6 +11,10 @@ SPARK_ADDS = frozenset({"owner", "write.parquet.compression-codec"})
 NAME_MAPPING = "schema.name-mapping.default"
 """A column's names.  Where a table has it, Iceberg's Java library (``SchemaUpdate``) writes it anew
 whenever a column comes or changes its name; some servers put it on every table."""
+_LIBRARY_CODEC = ("write.parquet.compression-codec", "zstd")
+"""What Iceberg's Java library puts on every new table; any other value was somebody's wish."""
+_BY_MACHINES = frozenset({"owner", NAME_MAPPING, "nessie.commit.id"})
+"""Who made a table, its columns' names, which commit of Nessie's it is read from: kept by machines."""
 _MULTI_TABLE_COMMIT = "/transactions/commit"
 
 
@@ -94,3 +98,12 @@ def with_endpoints(capabilities: Capabilities, endpoints: Iterable[str]) -> Capa
     """A REST catalog's row, made exact by the endpoints that its server lists in ``/v1/config``."""
     multi = any(endpoint.rstrip("/").endswith(_MULTI_TABLE_COMMIT) for endpoint in endpoints)
     return replace(capabilities, multi_table_commit=multi)
+
+
+def is_set_by_machines(capabilities: Capabilities) -> Callable[[str, str], bool]:
+    """A function from a property's key and value to whether a client or the server set it by itself.
+
+    What nobody asked for is no part of how a table shall be.
+    """
+    keys = _BY_MACHINES | capabilities.adds_properties
+    return lambda key, value: key in keys or (key, value) == _LIBRARY_CODEC

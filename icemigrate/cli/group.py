@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from icemigrate.versions import ICEMIGRATE
 COMMANDS: dict[str, str] = {
     "init": "Begin a project: project file, migrations folder, workflow for pull requests.",
     "new": "Write the next numbered migration file.",
+    "import": "Write the migration that takes in tables which exist already.",
     "check": "Check every file and every step between versions, without a catalog.",
     "rules": "List the rules of `check` and how much each weighs.",
     "explain": "Show the page of a rule: why, bad, good, what to do instead.",
@@ -36,6 +38,15 @@ COMMANDS: dict[str, str] = {
 }
 
 
+def command_of(name: str) -> click.Command:
+    """The command of a name of :data:`COMMANDS`."""
+    # No module can be called `import`.
+    module = f"{name}_" if iskeyword(name) else name
+    command = import_module(f"icemigrate.cli.{module}").command
+    assert isinstance(command, click.Command)
+    return command
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one when it is called."""
 
@@ -47,9 +58,7 @@ class LazyGroup(click.Group):
         """The command of a name, or ``None``."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"icemigrate.cli.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return command
+        return command_of(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

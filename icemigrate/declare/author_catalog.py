@@ -62,38 +62,37 @@ def _is_own(name: str, ref: Ref) -> bool:
     return ref.kind == "tag" and _OWN_TAG.fullmatch(name) is not None
 
 
-def adoption(table: Table, adjust: Callable[[Table], Table] = lambda table: table) -> Adoption | None:
+def adoption(table: Table) -> Adoption | None:
     """The entry that takes the table in, under the name that it has in ``table``.
 
     :param table: as :func:`without_others` gives it.
-    :param adjust: what an environment makes of a declared table.
     :returns: ``None`` where no entry can: its name is none that a file can say.
     """
-    whole = {**document(table), "adopt": True}
-    if _holds(whole, table, adjust):
+    whole = {"name": str(table.name), "adopt": True, **document(table)}
+    if _holds(whole, table):
         return Adoption(whole)
     kept = {key: whole[key] for key in ("name", "adopt", *_given(whole, "format_version"))}
     lost: list[str] = []
     columns = []
     for column in whole["columns"]:
-        if _holds({**kept, "columns": [column]}, table, adjust):
+        if _holds({**kept, "columns": [column]}, table):
             columns.append(column)
         else:
             lost.append(f"columns.{column['name']}")
     kept["columns"] = columns
-    if not _holds(kept, table, adjust):
+    if not _holds(kept, table):
         return None
     for key, part in _parts(whole):
         # What names no column is tried beside few of them: a table may have thousands.
         beside = kept if key in _LAYOUT else {**kept, "columns": columns[:1]}
-        if not _holds({**beside, **part}, table, adjust):
+        if not _holds({**beside, **part}, table):
             lost.append(key if key not in _BY_KEY else f"{key}.{next(iter(part[key]))}")
         elif key in _BY_KEY:
             kept.setdefault(key, {}).update(part[key])
         else:
             kept |= part
     ordered = {key: kept[key] for key in whole if key in kept}
-    return Adoption(ordered, tuple(lost)) if _holds(ordered, table, adjust) else None
+    return Adoption(ordered, tuple(lost)) if _holds(ordered, table) else None
 
 
 def _given(entry: Entry, *keys: str) -> tuple[str, ...]:
@@ -109,7 +108,7 @@ def _parts(entry: Entry) -> Iterator[tuple[str, Entry]]:
             yield key, {key: value}
 
 
-def _holds(entry: Entry, table: Table, adjust: Callable[[Table], Table]) -> bool:
+def _holds(entry: Entry, table: Table) -> bool:
     """Whether the entry, read as a file, takes the table in as it is."""
     read = read_migration(Source("import", dump([entry])), Version(1, "1"), "import")
     if read.migration is None or has_errors(read.diagnostics):
@@ -120,6 +119,6 @@ def _holds(entry: Entry, table: Table, adjust: Callable[[Table], Table]) -> bool
     (wanted,) = folded.wanted
     if wanted.table is None or wanted.name != table.name:
         return False
-    goal = adopted(adjust(wanted.table), table, wanted.unsaid)
+    goal = adopted(wanted.table, table, wanted.unsaid)
     merged = merge(None, goal, table)
     return not (merged.conflicts or merged.opened)

@@ -196,7 +196,8 @@ class _Fold:
     def _may_create(self, task: _Task) -> bool:
         """Whether the first mention of a table is one that can create it."""
         entry, name = task.entry, task.name
-        if entry.drop or not entry.columns:
+        # A table that is adopted may have no column that a file could say.
+        if entry.drop or not (entry.columns or entry.adopt):
             message = f"there is no declared table `{name}`"
             message += " to drop" if entry.drop else ", and without `columns` none can be created"
             task.complaints.error("unknown-table", ("name",), message, self._nearest(name))

@@ -11,6 +11,7 @@ from icemigrate.render.style import Style
 from icemigrate.results import (
     ApplyResult,
     HistoryResult,
+    ImportResult,
     RebaseResult,
     RepairResult,
     RevertResult,
@@ -207,6 +208,16 @@ def revert_text(result: RevertResult, style: Style) -> str:
     """The file that was written."""
     notes = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
     return "\n".join([*notes, result.path]) + "\n"
+
+
+def import_text(result: ImportResult, style: Style) -> str:
+    """The file that was written, or what would be: a file too, its notes as comments."""
+    if result.path is None:
+        head, *rest = result.content.splitlines(keepends=True)
+        return "".join([head, *(f"# note: {words.one_line(note)}\n" for note in result.notes), *rest])
+    notes = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
+    what = words.count(len(result.tables), "table")
+    return "\n".join([*notes, f"{style.good('wrote')} {words.one_line(result.path)}, with {what}"]) + "\n"
 
 
 def _columns(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...], style: Style) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Hazard, Reversal, Reversible, Sql, Statement
 from icemigrate.data.base import Ask
 from icemigrate.merge import Conflict
@@ -18,10 +19,14 @@ from icemigrate.results import ApplyResult
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A plan in numbers; ``add``, ``change``, ``drop`` count changes by their symbol."""
+    """A plan in numbers; ``add``, ``change``, ``drop`` count changes by their symbol.
+
+    :param adopt: tables that are taken in as they are; they are no additions.
+    """
 
     migrations: int = 0
     tables: int = 0
+    adopt: int = 0
     add: int = 0
     change: int = 0
     drop: int = 0
@@ -36,13 +41,15 @@ def summarise(plan: Plan) -> Summary:
     """The numbers of a plan."""
     changes = [c for m in plan.migrations for c in m.changes()]
     writes = [w for m in plan.migrations for t in m.tables for w in t.rows if w.work.writes]
-    symbols = [*(c.change.symbol for c in changes), *("~" for _ in writes)]
+    kept = [c for c in changes if not isinstance(c.change, AdoptTable)]
+    symbols = [*(c.change.symbol for c in kept), *("~" for _ in writes)]
     answers = [r.answer for m in plan.migrations for t in m.tables for r in t.reversals()]
     tables = {t.declared for m in plan.migrations for t in m.tables if t.all_steps or t.rows or t.conflicts}
     namespaces = sum(len(m.create_namespaces) for m in plan.migrations)
     return Summary(
         migrations=len(plan.migrations),
         tables=len(tables),
+        adopt=len(changes) - len(kept),
         add=symbols.count("+") + namespaces,
         change=len(symbols) - symbols.count("+") - symbols.count("-"),
         drop=symbols.count("-"),
@@ -73,7 +80,7 @@ def summary_line(plan: Plan) -> str:
     title = "Rollback" if plan.direction is Direction.ROLLBACK else "Plan"
     line = (
         f"{title}: {count(s.migrations, 'migration')}, {count(s.tables, 'table')}: "
-        f"{s.add} to add, {s.change} to change, {s.drop} to drop"
+        f"{f'{s.adopt} to adopt, ' if s.adopt else ''}{s.add} to add, {s.change} to change, {s.drop} to drop"
     )
     asides = [
         f"{s.irreversible} not reversible" if s.irreversible else "",

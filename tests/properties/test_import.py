@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icemigrate.changes.adopt_table import AdoptTable
@@ -53,6 +53,7 @@ def odd_tables(draw: st.DrawFn) -> Table:
     )
 
 
+@settings(max_examples=60)
 @given(odd_tables())
 def test_an_imported_table_plans_to_nothing(table: Table) -> None:
     found = adoption(without_others(table))
@@ -76,6 +77,7 @@ def test_an_imported_table_plans_to_nothing(table: Table) -> None:
     assert not list(again.table.changes())
 
 
+@settings(max_examples=60)
 @given(tables() | st.sampled_from((1, 2, 3)).flatmap(lambda v: lake_tables("db.t", v)))
 def test_all_of_an_ordinary_table_is_said_and_importing_what_came_of_it_says_the_same(table: Table) -> None:
     found = adoption(without_others(table))

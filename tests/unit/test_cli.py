@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -15,7 +14,7 @@ import pytest
 
 import icemigrate
 from icemigrate.cli import main
-from icemigrate.cli.group import COMMANDS
+from icemigrate.cli.group import COMMANDS, command_of
 from icemigrate.cli.group import icemigrate as program
 from icemigrate.errors import ConflictError, ExitCode, Mistakes, StalePlan, UsageError
 from tests.embedded import Embedded
@@ -40,7 +39,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Embedded:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_what_the_table_says(name: str) -> None:
-    command = import_module(f"icemigrate.cli.{name}").command
+    command = command_of(name)
     assert isinstance(command, click.Command)
     assert command.name == name
     assert command.help

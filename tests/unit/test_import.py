@@ -1,0 +1,173 @@
+"""``import`` on real metadata files of Spark and PyIceberg: what is written, left out, refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from icemigrate.app.checking import check
+from icemigrate.app.importing import import_tables
+from icemigrate.app.opening import open_project
+from icemigrate.app.planning import plan
+from icemigrate.changes.adopt_table import AdoptTable
+from icemigrate.errors import ExitCode, Mistakes, UsageError
+from icemigrate.model.names import TableName
+from icemigrate.project import Project
+from icemigrate.results import ImportResult
+from tests.embedded import Embedded
+from tests.lakes import CATALOG, Lake, make
+
+TRADES = TableName(("db",), "trades")
+ALL = ["db.events", "db.`odd name`", "db.quotes", "db.trades", "db.deep.flexible", "other.trades"]
+
+
+def project(lake: Lake, *more: str) -> Project:
+    folder = lake.database.parent
+    lines = [
+        "project: market",
+        "environments:",
+        f"  prod: {{catalog: {{name: {CATALOG}, type: sqlite, uri: {lake.database}}}{''.join(more)}}}",
+    ]
+    (folder / "icemigrate.yaml").write_text("\n".join(lines), encoding="utf-8")
+    return open_project(folder)
+
+
+@pytest.fixture
+def market(tmp_path: Path) -> Project:
+    return project(make(tmp_path))
+
+
+def adopts_only(market: Project) -> None:
+    (migration,) = plan(market).plan.migrations
+    assert migration.ready
+    assert not migration.create_namespaces
+    for table in migration.tables:
+        assert [type(c.change) for c in table.changes()] == [AdoptTable]
+        assert not any(step.statements for step in table.steps)
+
+
+def written(market: Project, result: ImportResult) -> str:
+    assert result.path is not None
+    return (market.root / "migrations" / Path(result.path).name).read_text(encoding="utf-8")
+
+
+def test_all_tables_are_imported_and_planned_to_nothing(market: Project) -> None:
+    result = import_tables(market)
+    assert list(result.tables) == ALL
+    assert written(market, result) == result.content
+    assert Path(result.path or "").name == "0001_import_6_tables.yaml"
+    # A tag of PyIceberg's with a limit of one millisecond.
+    assert result.notes == ("db.`odd name`: no file can say its tags.x, which stays as the catalog has it",)
+    adopts_only(market)
+    checked = check(market)
+    assert checked.tables == 6
+    assert not checked.diagnostics
+    assert (market.migrations_dir / "icemigrate.lock").exists()
+
+
+def test_what_machines_set_is_no_part_of_the_file(market: Project) -> None:
+    content = import_tables(market, dry_run=True).content
+    for word in ("owner", "zstd", "schema.name-mapping", "location", "icemigrate.created-by", "main"):
+        assert word not in content
+    assert "team: café" in content
+    assert not market.migrations_dir.exists()
+
+
+def test_what_is_imported_is_imported_once(market: Project) -> None:
+    first = import_tables(market, names=["db.deep"])
+    assert first.tables == ("db.deep.flexible",)
+    second = import_tables(market, description="The rest")
+    assert list(second.tables) == [name for name in ALL if name != "db.deep.flexible"]
+    assert Path(second.path or "").name == "0002_the_rest.yaml"
+    assert "db.deep.flexible is left out: 0001 declares it already" in second.notes
+    with pytest.raises(UsageError, match="no table to import in this catalog") as nothing:
+        import_tables(market)
+    assert "and 3 more" in (nothing.value.hint or "")
+
+
+def test_names_are_the_catalogs_or_the_files(tmp_path: Path) -> None:
+    market = project(make(tmp_path), ", namespaces: {shop: db}")
+    content = import_tables(market, names=["shop.trades"], dry_run=True).content
+    assert import_tables(market, names=["db.trades"], dry_run=True).content == content
+    assert "name: shop.trades" in content
+    import_tables(market, names=["shop"], exclude=["shop.deep", "db.`odd name`"])
+    adopts_only(market)
+    assert len(plan(market).plan.migrations[0].tables) == 3
+
+
+def test_a_table_that_no_declared_name_leads_to(tmp_path: Path) -> None:
+    market = project(make(tmp_path), ", namespaces: {db: elsewhere}")
+    result = import_tables(market)
+    assert list(result.tables) == ["other.trades"]
+    assert any(
+        note == "db.trades is left out: no declared name leads to it: `namespaces:` of environment `prod` "
+        "makes `elsewhere.trades` of that name"
+        for note in result.notes
+    )
+
+
+def test_overrides_that_explain_a_value_are_subtracted(tmp_path: Path) -> None:
+    market = project(make(tmp_path), ', overrides: [{tables: "db.trades", properties: {team: café}}]')
+    result = import_tables(market, names=["db.trades", "db.events"])
+    assert result.content.count("team: café") == 1
+    adopts_only(market)
+
+
+def test_an_override_that_the_catalog_knows_nothing_of_is_told(tmp_path: Path) -> None:
+    market = project(make(tmp_path), ', overrides: [{tables: "db.*", properties: {team: b}}]')
+    with pytest.raises(Mistakes) as refused:
+        import_tables(market, names=["db.trades", "db.quotes"])
+    assert [(d.code, d.message) for d in refused.value.diagnostics] == [
+        (
+            "override-differs",
+            f"`db.{name}`: `overrides:` of environment `prod` set `team` to `b`, and the table has `café`",
+        )
+        for name in ("quotes", "trades")
+    ]
+
+
+def test_everything_in_the_way_is_told_at_once_and_nothing_is_written(tmp_path: Path) -> None:
+    lake = make(tmp_path)
+    market = project(lake)
+    import_tables(market, names=["db.events"])
+    lake.files[TRADES].unlink()
+    with pytest.raises(Mistakes, match="nothing was imported") as refused:
+        import_tables(market, names=["db.events", "db.trades", "db.qoutes", "db.quotes"])
+    assert refused.value.exit_code is ExitCode.FINDINGS
+    found = {d.code: d for d in refused.value.diagnostics}
+    assert found["cannot-import"].message == "`db.events` cannot be imported: 0001 declares it already"
+    assert found["unknown-table"].hint == "did you mean `db.quotes`?"
+    assert "is missing" in found["unreadable-metadata"].message
+    assert "--exclude db.trades" in (found["unreadable-metadata"].hint or "")
+    assert len(list(market.migrations_dir.glob("*.yaml"))) == 1
+    assert import_tables(market, exclude=["db.trades"]).path is not None
+
+
+def test_what_is_icemigrates_own_is_not_imported(tmp_path: Path) -> None:
+    lake = Embedded(tmp_path)
+    lake.write("0001_a.yaml", "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n")
+    lake.apply()
+    lake.engine.tables[TableName(("icemigrate_trash",), "db__u__1")] = lake.engine.tables[
+        TableName(("db",), "t")
+    ]
+    lake.save()
+    (tmp_path / "migrations" / "0001_a.yaml").unlink()
+    mine = open_project(tmp_path)
+    with pytest.raises(UsageError, match="no table to import in icemigrate_trash"):
+        import_tables(mine, names=["icemigrate_trash"])
+    with pytest.raises(Mistakes) as refused:
+        import_tables(mine, names=["icemigrate.history", "icemigrate_trash.db__u__1"])
+    assert [d.message.partition(": ")[2] for d in refused.value.diagnostics] == [
+        "it is this project's history",
+        "it is in the trash: `icemigrate rollback` brings it back",
+    ]
+    # A table that this project made, and whose history and file are lost, may be taken in as it is.
+    assert import_tables(mine, dry_run=True).tables == ("db.t",)
+    (tmp_path / "icemigrate.yaml").write_text(
+        "project: another\nhistory: another.history\n", encoding="utf-8"
+    )
+    with pytest.raises(UsageError) as nothing:
+        import_tables(open_project(tmp_path))
+    assert nothing.value.hint is not None
+    assert nothing.value.hint.startswith("db.t is left out: it belongs to project `")
