@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.app.opening import open_project
 from icemigrate.events import Event
+from icemigrate.model.imported import ImportResult
 from icemigrate.model.upkeep import MaintainResult
 from icemigrate.plan import Plan
 from icemigrate.results import (
@@ -26,7 +27,6 @@ from icemigrate.results import (
     CheckResult,
     DoctorResult,
     HistoryResult,
-    ImportResult,
     PlanResult,
     RebaseResult,
     RepairResult,

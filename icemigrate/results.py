@@ -322,24 +322,6 @@ class RevertResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportResult:
-    """What ``import`` wrote.
-
-    :param path: of the new file, as the user would type it; ``None`` where none was written.
-    :param tables: declared names of the tables that it takes in.
-    :param content: the file's text.
-    :param notes: what was left out, and what of a table no file can say.
-    """
-
-    project: str
-    environment: str
-    path: str | None
-    tables: tuple[str, ...]
-    content: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Repaired:
     """An edited file that counts as what was applied.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from icemigrate.model.imported import ImportResult
 from icemigrate.model.upkeep import MaintainResult
 from icemigrate.render import documents as doc
 from icemigrate.render.doctor_text import doctor_text
@@ -39,7 +40,6 @@ from icemigrate.results import (
     DoctorResult,
     Failure,
     HistoryResult,
-    ImportResult,
     PlanResult,
     RebaseResult,
     RepairResult,

@@ -6,12 +6,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from icemigrate.model.imported import ImportResult
 from icemigrate.render import words
 from icemigrate.render.style import Style
 from icemigrate.results import (
     ApplyResult,
     HistoryResult,
-    ImportResult,
     RebaseResult,
     RepairResult,
     RevertResult,

@@ -12,9 +12,9 @@ from icemigrate.app.opening import open_project
 from icemigrate.app.planning import plan
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.errors import ExitCode, Mistakes, UsageError
+from icemigrate.model.imported import ImportResult
 from icemigrate.model.names import TableName
 from icemigrate.project import Project
-from icemigrate.results import ImportResult
 from tests.embedded import Embedded
 from tests.lakes import CATALOG, Lake, make
 
