@@ -22,10 +22,10 @@ from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.errors import MetadataError, Mistakes, UsageError
 from icemigrate.history.properties import FORMAT_KEY
 from icemigrate.model.imported import ImportResult
+from icemigrate.model.makers import TRASH_NAMESPACE, project_of
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import Table
-from icemigrate.plan_table import TRASH_NAMESPACE, project_of
 from icemigrate.project.values import Project
 from icemigrate.results import errors_of
 
