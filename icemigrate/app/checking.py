@@ -9,6 +9,7 @@ from icemigrate.app.folding import Folding
 from icemigrate.app.git_base import GitBase
 from icemigrate.app.lock_file import fix_lock, lock_findings
 from icemigrate.app.opening import load_files
+from icemigrate.changes.reference_sql import TAG_WITHOUT_SNAPSHOT
 from icemigrate.declare.files import Loaded, collector_at_rest
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import replaced_by, squash_mistakes
@@ -125,5 +126,17 @@ def rehearse(
                 are_statements_read=are_statements_read,
             ),
         )
-    told = folding.diagnostics(planned.migrations)
-    return Rehearsed(planned.migrations, planned.state, told, folding)
+    plans = tuple(_as_if_written(plan) for plan in planned.migrations)
+    return Rehearsed(plans, planned.state, folding.diagnostics(plans), folding)
+
+
+def _as_if_written(plan: MigrationPlan) -> MigrationPlan:
+    """A plan without what it has against a tag of a table that an earlier migration made.
+
+    By the time that it is applied there may be rows, which only the catalog knows: `plan` tells it then.
+    """
+    if not plan.problems:
+        return plan
+    known = {table.declared for table in plan.tables if table.formerly is not None}
+    problems = (p for p in plan.problems if p.rule != TAG_WITHOUT_SNAPSHOT or p.table not in known)
+    return replace(plan, problems=tuple(problems))

@@ -35,8 +35,7 @@ def lock_findings(project: Project, loaded: Loaded) -> Iterator[Diagnostic]:
         yield found
         return
     files = [LockedFile(f.version, f.checksum, f.path) for f in loaded.files]
-    doubles = (f.version for f in list_migrations(project.migrations_dir).doubles)
-    yield from stale_lines(found, files, (*loaded.broken, *doubles))
+    yield from stale_lines(found, files, (*loaded.broken, *loaded.doubles))
 
 
 def fix_lock(project: Project, loaded: Loaded) -> Diagnostic | None:
@@ -47,7 +46,7 @@ def fix_lock(project: Project, loaded: Loaded) -> Diagnostic | None:
     """
     path = project.migrations_dir / FILE_NAME
     shown = shown_path(path)
-    if loaded.broken or list_migrations(project.migrations_dir).doubles:
+    if loaded.broken or loaded.doubles:
         message = "the lock file was not written: files have mistakes of their own"
         return Diagnostic("lock-kept", message, Place(shown), "mend them first", Severity.NOTE)
     if not _write(path, [(f.version, f.checksum) for f in loaded.files]):

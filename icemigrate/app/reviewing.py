@@ -19,7 +19,7 @@ from icemigrate.declare.files import FoundFile, Loaded, list_migrations, load_on
 from icemigrate.declare.lock_file import FILE_NAME
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import covers
-from icemigrate.declare.source import shown_path
+from icemigrate.declare.source import open_regular, shown_path
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.project.values import Project
 
@@ -238,7 +238,8 @@ def _stands_for(squash: MigrationFile, one: BaseFile) -> bool:
 def _is_same(path: Path, content: bytes) -> bool:
     """Whether a file on disk holds what Git has, but for line breaks, which Git may have converted."""
     try:
-        return _one_kind_of_break(path.read_bytes()) == _one_kind_of_break(content)
+        with open_regular(path) as stream:
+            return _one_kind_of_break(stream.read()) == _one_kind_of_break(content)
     except OSError:
         return False
 

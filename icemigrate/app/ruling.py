@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from icemigrate.app.folding import Folding
 from icemigrate.checks import (
     RULES,
+    im101_destructive,
+    im104_drop,
     im901_ignore_without_reason,
     im902_ignores_nothing,
     im903_ignore_not_understood,
@@ -19,6 +21,8 @@ from icemigrate.diagnostics import Diagnostic, Place, Severity, did_you_mean
 from icemigrate.plan import MigrationPlan
 from icemigrate.project.values import NO_SETTING, RuleSetting
 
+DESTRUCTIVE, DROP = im101_destructive.RULE, im104_drop.RULE
+_OF_A_DROP = {DESTRUCTIVE.id: DROP.id, DROP.id: DESTRUCTIVE.id}
 WITHOUT_REASON = im901_ignore_without_reason.RULE
 OF_NOTHING = im902_ignores_nothing.RULE
 NOT_UNDERSTOOD = im903_ignore_not_understood.RULE
@@ -63,7 +67,8 @@ def rule_findings(
     for plan in plans:
         file = folding.file_of(plan)
         of_rules = list(_of_rules(active, folding, plan))
-        found += after_ignores(of_rules, file.ignores, active, is_looked_at=file.path not in wrong)
+        told_of_file = after_ignores(of_rules, file.ignores, active, is_looked_at=file.path not in wrong)
+        found += _once(list(told_of_file))
     return tuple(found)
 
 
@@ -81,6 +86,17 @@ def _of_rules(active: Sequence[Active], folding: Folding, plan: MigrationPlan) -
                 is_said = not found.otherwise or found.subject[:1] in entry.places
                 place = entry.place_of(found.subject if is_said else found.otherwise)
                 yield Diagnostic(one.rule.id, found.message, place, found.hint, one.severity)
+
+
+def _once(found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """Without one of the two rules that have something to say of the same drop: the weightier one stays."""
+    order = list(Severity)
+    weights = {(d.code, d.place): order.index(d.severity) for d in found if d.code in _OF_A_DROP}
+    for diagnostic in found:
+        other = weights.get((_OF_A_DROP.get(diagnostic.code, ""), diagnostic.place))
+        mine = order.index(diagnostic.severity)
+        if other is None or (mine, diagnostic.code == DESTRUCTIVE.id) < (other, diagnostic.code == DROP.id):
+            yield diagnostic
 
 
 def after_ignores(

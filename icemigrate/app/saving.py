@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from icemigrate.declare.source import open_regular
 from icemigrate.errors import IcemigrateError, why
 from icemigrate.plan import Plan
 from icemigrate.plan_file import REMAKE, loads
@@ -81,7 +82,8 @@ def saved_plan(path: Path) -> Plan:
     :raises IcemigrateError: the file cannot be read, or is no plan.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with open_regular(path) as stream:
+            text = stream.read().decode("utf-8")
     except OSError as error:
         hint = "name a file that was written by: icemigrate plan --out FILE"
         raise IcemigrateError(f"`{path}` cannot be read: {why(error)}", hint) from error

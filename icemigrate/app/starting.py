@@ -40,10 +40,10 @@ def init(folder: Path) -> tuple[tuple[str, bool], ...]:
     return tuple((shown_path(root / name), name in missing) for name in files)
 
 
-def installed_source() -> str:
+def installed_source() -> str | None:
     """What pip would install this very icemigrate from, as pip itself noted when it did.
 
-    The name alone where that says nothing to another machine: a folder here, or a package index.
+    ``None`` where that says nothing to another machine: a folder here, or some package index.
     (https://packaging.python.org/specifications/direct-url/)
     """
     import json
@@ -52,16 +52,16 @@ def installed_source() -> str:
     try:
         noted = json.loads(distribution(_NAME).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
-        return _NAME
+        return None
     return source_of(noted)
 
 
-def source_of(noted: Mapping[str, Any]) -> str:
-    """A requirement for what stands in a ``direct_url.json``."""
+def source_of(noted: Mapping[str, Any]) -> str | None:
+    """A requirement for what stands in a ``direct_url.json``; ``None`` for none."""
     url = _WITHOUT_USER.sub(r"\1", str(noted.get("url", "")))
     # A quote would end the text that it is written into; no address needs one.
     if not url.startswith(("https://", "http://", "ssh://")) or any(c in url for c in "\"'\\ "):
-        return _NAME
+        return None
     vcs = noted.get("vcs_info")
     return f"{_NAME} @ {vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else f"{_NAME} @ {url}"
 

@@ -15,6 +15,7 @@ from icemigrate.sql.names import quote
 
 BRANCH, TAG = "branch", "tag"
 MAIN = "main"
+TAG_WITHOUT_SNAPSHOT = "tag-without-snapshot"
 
 _UNITS = (("DAYS", 86_400_000), ("HOURS", 3_600_000), ("MINUTES", 60_000))
 
@@ -113,7 +114,7 @@ def unsayable_problem(table: TableName, name: str, ref: Ref, has_snapshot: bool)
         )
     if ref.kind == TAG and not has_snapshot:
         yield Problem(
-            "tag-without-snapshot",
+            TAG_WITHOUT_SNAPSHOT,
             table,
             subject,
             f"tag `{name}` would point at nothing: nobody has written to the table yet",

@@ -4,7 +4,8 @@
 
 A dropped column, table, branch or tag is gone for whoever reads. The file's `allow` consents to it, and
 without it the check fails (`missing-allow`); this rule makes sure that a reviewer of the change sees each
-of them, with its place. A project that never destroys anything sets it to `error`.
+of them, with its place. A project that never destroys anything sets it to `error`. Where IM104 tells of the
+same drop, only the weightier of the two does.
 
 ## Bad
 
@@ -17,7 +18,7 @@ tables:
 ---
 allow: [destructive]
 tables:
-  - {name: db.orders, drop_columns: [note]}
+  - {name: db.orders, drop_columns: [note], columns: [{name: note, type: string}]}
 ```
 
 ## Good

@@ -51,12 +51,14 @@ class Loaded:
 
     :param broken: the versions whose files have mistakes. Folding stops being telling at the first of them.
     :param unread: files that are known; without mistakes, since they were applied.
+    :param doubles: the versions of files that are not read, since an earlier file has the same.
     """
 
     migrations: tuple[MigrationFile, ...]
     diagnostics: tuple[Diagnostic, ...]
     broken: tuple[Version, ...] = ()
     unread: tuple[UnreadFile, ...] = ()
+    doubles: tuple[Version, ...] = ()
 
     @property
     def files(self) -> tuple[AnyFile, ...]:
@@ -102,7 +104,8 @@ def load_migrations(
             else:
                 migrations.append(found.migration)
     told = tuple(sorted(diagnostics, key=sort_key))
-    return Loaded(tuple(migrations), told, tuple(broken), tuple(unread))
+    doubles = tuple(file.version for file in listing.doubles)
+    return Loaded(tuple(migrations), told, tuple(broken), tuple(unread), doubles)
 
 
 def load_one(file: FoundFile, lists: Lists | None = None) -> Read:

@@ -71,7 +71,7 @@ jobs:
     runs-on: ubuntu-latest
     env:
       # What pip installs: a requirement, an address or a path; the variable is one of the repository.
-      ICEMIGRATE_SOURCE: "${{ vars.ICEMIGRATE_SOURCE || '@SOURCE@' }}"
+      ICEMIGRATE_SOURCE: "${{ vars.ICEMIGRATE_SOURCE@SOURCE@ }}"
     steps:
       - uses: actions/checkout@v4
         with:
@@ -81,7 +81,13 @@ jobs:
         with:
           python-version: "3.12"
       - name: Install icemigrate
-        run: python -m pip install "$ICEMIGRATE_SOURCE"
+        run: |
+          if [ -z "$ICEMIGRATE_SOURCE" ]; then
+            example="icemigrate @ git+https://git.example.com/tools/icemigrate.git"
+            echo "::error title=icemigrate::Set the variable ICEMIGRATE_SOURCE to what pip installs: $example"
+            exit 1
+          fi
+          python -m pip install "$ICEMIGRATE_SOURCE"
       - name: Check
         run: icemigrate check --format github --format "markdown=$RUNNER_TEMP/check.md"
       - name: Tell
@@ -101,13 +107,14 @@ _IGNORED = """\
 """
 
 
-def init_files(project: str, migrations: str = "migrations", source: str = "icemigrate") -> dict[str, str]:
+def init_files(project: str, migrations: str = "migrations", source: str | None = None) -> dict[str, str]:
     """The files of a new project: path relative to its folder → text.
 
-    :param source: what pip installs icemigrate from in the workflow.
+    :param source: what pip installs icemigrate from in the workflow; without it a variable has to say so.
     """
     # Not `format`: the workflow is full of braces.  A quote is doubled in an expression there.
-    workflow = _WORKFLOW.replace("@MIGRATIONS@", migrations).replace("@SOURCE@", source.replace("'", "''"))
+    by_itself = "" if source is None else " || '" + source.replace("'", "''") + "'"
+    workflow = _WORKFLOW.replace("@MIGRATIONS@", migrations).replace("@SOURCE@", by_itself)
     return {
         "icemigrate.yaml": _PROJECT.format(project=project),
         f"{migrations}/0001_create_events.yaml": _FIRST,

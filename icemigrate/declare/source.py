@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from icemigrate.diagnostics import Diagnostic, Place
 from icemigrate.errors import why
@@ -74,10 +78,26 @@ def read_source(path: Path, shown: str | None = None) -> Source | Diagnostic:
 def read_bytes(path: Path, shown: str) -> bytes | Diagnostic:
     """The bytes of a file that stands on disk; of one that is too large no more than shows that."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return stream.read(SIZE_LIMIT + 1)
     except OSError as error:
         return Diagnostic("unreadable-file", f"the file cannot be read: {why(error)}", Place(shown))
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A file, opened to be read, unless it is none: a named pipe or a device may never end, or never begin.
+
+    :raises OSError: it cannot be opened, or is no regular file.
+    """
+    # Without `O_NONBLOCK` opening a pipe waits for somebody who writes to it.
+    stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    mode = os.fstat(stream.fileno()).st_mode
+    if stat.S_ISREG(mode):
+        return stream
+    stream.close()
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
 
 
 def decode(data: bytes, shown: str) -> Source | Diagnostic:

@@ -265,11 +265,26 @@ def test_the_workflow_that_init_writes_checks_and_tells(tmp_path: Path, host: Co
     assert document["permissions"] == {"contents": "read", "pull-requests": "write"}
 
 
+def test_the_workflow_says_what_it_lacks_where_nobody_knows_where_to_install_from(
+    tmp_path: Path, host: CodeHost
+) -> None:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    document = workflow(folder)
+    assert document["jobs"]["check"]["env"]["ICEMIGRATE_SOURCE"] == "${{ vars.ICEMIGRATE_SOURCE }}"
+    made = runner(folder, host)
+    made.context |= {"github.token": host.token, "vars.ICEMIGRATE_SOURCE": ""}
+    job = document["jobs"]["check"]
+    assert made.run(job["steps"], job["env"]) == 1
+    assert "::error title=icemigrate::Set the variable ICEMIGRATE_SOURCE" in made.log
+
+
 @pytest.mark.parametrize(
     ("noted", "source"),
     [
-        ({}, "icemigrate"),
-        ({"url": "file:///srv/icemigrate", "dir_info": {"editable": True}}, "icemigrate"),
+        ({}, None),
+        ({"url": "file:///srv/icemigrate", "dir_info": {"editable": True}}, None),
         (
             {"url": "https://git.example.com/i.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
             "icemigrate @ git+https://git.example.com/i.git@c0ffee",
@@ -278,8 +293,8 @@ def test_the_workflow_that_init_writes_checks_and_tells(tmp_path: Path, host: Co
             {"url": "https://me:secret@files.example.com/i.whl", "archive_info": {}},
             "icemigrate @ https://files.example.com/i.whl",
         ),
-        ({"url": "https://files.example.com/'i.whl", "archive_info": {}}, "icemigrate"),
+        ({"url": "https://files.example.com/'i.whl", "archive_info": {}}, None),
     ],
 )
-def test_what_pip_noted_is_what_the_workflow_installs(noted: dict[str, Any], source: str) -> None:
+def test_what_pip_noted_is_what_the_workflow_installs(noted: dict[str, Any], source: str | None) -> None:
     assert source_of(noted) == source

@@ -62,7 +62,7 @@ def test_findings_of_new_files_are_told_and_warnings_of_old_ones_are_not(shop: G
 def test_what_rules_have_against_old_files_is_no_matter_of_a_change(shop: GitProject) -> None:
     move_main(shop, _0003_drop=f"allow: [destructive]\n{DROP}")
     shop.git("merge", "--quiet", "main")
-    assert "IM101" in str(shop.findings(None, with_rules=True))
+    assert "IM104" in str(shop.findings(None, with_rules=True))
     assert shop.findings(with_rules=True) == []
     shop.write("0004_drop.yaml", f"allow: [destructive]\n{DROP.replace('price', 'id')}")
     assert {f.partition(":")[0] for f in shop.findings(with_rules=True)} == {"0004_drop.yaml"}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
 
+from icemigrate.cli import main
 from icemigrate.declare.files import Known, list_migrations, load_migrations
 from icemigrate.declare.migration import UnreadFile
 from icemigrate.diagnostics import Severity
@@ -120,6 +122,32 @@ def test_a_link_to_nothing(tmp_path: Path) -> None:
     path = folder(tmp_path, "1_a.yaml")
     (path / "2_b.yaml").symlink_to("nowhere")
     assert codes(path) == [("migrations/2_b.yaml", "unreadable-file")]
+
+
+@pytest.mark.parametrize("name", ["migrations/2_b.yaml", "migrations/icemigrate.lock", "icemigrate.yaml"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_regular_file_is_not_waited_for(
+    name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder(tmp_path, "1_a.yaml", text="tables: [{name: m.t, columns: [{name: id, type: long}]}]\n")
+    if kind == "pipe":
+        os.mkfifo(tmp_path / name)
+    else:
+        (tmp_path / name).symlink_to("/dev/zero")
+    assert main(["check"]) == ExitCode.FINDINGS
+    shown = capsys.readouterr()
+    assert f"{name}:1:1: error: the file cannot be read: it is no regular file [unreadable-file]" in (
+        shown.out + shown.err
+    )
+
+
+def test_a_saved_plan_that_is_a_pipe_is_not_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder(tmp_path, "1_a.yaml")
+    os.mkfifo(tmp_path / "plan.json")
+    assert main(["apply", "plan.json"]) == ExitCode.ERROR
+    assert "`plan.json` cannot be read: it is no regular file" in capsys.readouterr().err
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
