@@ -28,13 +28,19 @@ _TYPES = (
     "string",
     "long",
 )
+Fields = list[dict[str, Any]]
+
 _BEGINNING_MS = 1_700_000_000_000
 
 
-def make(folder: Path, tables: int, columns: int = 60, snapshots: int = 200) -> Path:
+def make(
+    folder: Path, tables: int, columns: int = 60, snapshots: int = 200, fields: Fields | None = None
+) -> Path:
     """Make a lake.
 
     :param folder: where; made if it is not there.
+    :param fields: the columns of each table in Iceberg's form, instead of ``columns`` plain ones; the
+        fifth id is a timestamp's.
     :returns: the SQLite file of the catalog, whose name is :data:`CATALOG_NAME`.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,10 +52,19 @@ def make(folder: Path, tables: int, columns: int = 60, snapshots: int = 200) -> 
         (location / "metadata").mkdir(parents=True, exist_ok=True)
         file = location / "metadata" / f"{snapshots:05}-{_uuid(number)}.gz.metadata.json"
         metadata = table_metadata(number, location.as_uri(), columns, snapshots)
+        if fields is not None:
+            metadata["schemas"][0]["fields"] = fields
+            metadata["last-column-id"] = highest_id(fields)
         file.write_bytes(gzip.compress(json.dumps(metadata).encode(), mtime=0))
         rows.append((CATALOG_NAME, NAMESPACE, name, file.as_uri(), None, "TABLE"))
     _write_catalog(database, rows)
     return database
+
+
+def highest_id(fields: Fields) -> int:
+    """The highest field id in a struct."""
+    below = (f["type"] for f in fields if isinstance(f["type"], dict))
+    return max(*(f["id"] for f in fields), 0, *(highest_id(t["fields"]) for t in below))
 
 
 def table_metadata(number: int, location: str, columns: int, snapshots: int) -> dict[str, Any]:

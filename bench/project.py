@@ -37,18 +37,20 @@ tables:
 """
 
 
-def make(folder: Path, tables: int) -> Path:
+def make(folder: Path, tables: int, fields: lake.Fields | None = None, pending: str = _PENDING) -> Path:
     """Make a lake with a project over it.
 
+    :param fields: the columns of each table in Iceberg's form.
+    :param pending: the migration that waits.
     :returns: the SQLite file of the catalog.
     """
-    database = lake.make(folder, tables)
+    database = lake.make(folder, tables, fields=fields)
     declared = [_declared(table) for table in _read(database)]
     migrations = folder / "migrations"
     migrations.mkdir()
     (folder / "icemigrate.yaml").write_text(_PROJECT_FILE, encoding="utf-8")
     versions = list(_write_files(migrations, declared))
-    (migrations / f"{versions[-1] + 1:04}_touch_all.yaml").write_text(_PENDING, encoding="utf-8")
+    (migrations / f"{versions[-1] + 1:04}_touch_all.yaml").write_text(pending, encoding="utf-8")
     _write_history(folder, database, declared)
     return database
 

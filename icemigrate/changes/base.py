@@ -22,6 +22,7 @@ from typing import ClassVar, TypeAlias
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Entry, index
 from icemigrate.model.table import Table
+from icemigrate.model.types import Type, children
 from icemigrate.model.writers import Whom
 
 Subject: TypeAlias = tuple[str, ...]
@@ -168,14 +169,20 @@ class Pair:
         return (self.before, self.after) if self.before and self.after else None
 
     @cached_property
-    def kept(self) -> tuple[tuple[Entry, Entry], ...]:
-        """The fields that are on both sides, old entry and new, in the new order."""
-        return tuple((self.old[i], entry) for i, entry in self.new.items() if i in self.old)
-
-    @cached_property
     def altered(self) -> tuple[tuple[Entry, Entry], ...]:
-        """Those of :attr:`kept` about which anything differs (but their place), what is below included."""
-        return tuple((old, new) for old, new in self.kept if old.field != new.field)
+        """The fields of both sides about which anything differs (but their place), what is below included:
+        old entry and new, in the new order."""
+        return () if self.after is None else tuple(self._altered(self.after.schema.root))
+
+    def _altered(self, type_: Type) -> Iterator[tuple[Entry, Entry]]:
+        for field in children(type_):
+            old = self.old.get(field.id)
+            # Equal fields are equal in all that is below them.
+            if old is not None and old.field == field:
+                continue
+            if old is not None:
+                yield old, self.new[field.id]
+            yield from self._altered(field.type)
 
 
 @dataclass(frozen=True, slots=True)

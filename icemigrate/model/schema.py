@@ -88,13 +88,37 @@ def siblings(schema: Schema) -> dict[int | None, list[int]]:
 
 def _index(schema: Schema) -> dict[int, Entry]:
     out: dict[int, Entry] = {}
+    for column in schema.fields:
+        if is_nested(column.type):
+            out.update(_index_of(column))
+        else:
+            out[column.id] = Entry(column, (column.name,), None)
+    return out
 
-    def visit(type_: Type, prefix: Path, parent: int | None) -> None:
-        for field in children(type_):
-            path = (*prefix, field.name)
-            out[field.id] = Entry(field, path, parent)
-            if is_nested(field.type):
-                visit(field.type, path, field.id)
 
-    visit(schema.root, (), None)
+_COLUMNS: dict[int, tuple[Field, Mapping[int, Entry]]] = {}
+_COLUMNS_KEPT = 4096
+
+
+def _index_of(column: Field) -> Mapping[int, Entry]:
+    """A nested column and all below it.
+
+    Kept too: from one change of a table to the next, nearly all columns stay the same objects.
+    """
+    known = _COLUMNS.get(id(column))
+    if known is not None and known[0] is column:
+        return known[1]
+    if len(_COLUMNS) >= _COLUMNS_KEPT:
+        _COLUMNS.clear()
+    out: dict[int, Entry] = {}
+
+    def visit(field: Field, prefix: Path, parent: int | None) -> None:
+        path = (*prefix, field.name)
+        out[field.id] = Entry(field, path, parent)
+        if is_nested(field.type):
+            for below in children(field.type):
+                visit(below, path, field.id)
+
+    visit(column, (), None)
+    _COLUMNS[id(column)] = (column, out)
     return out

@@ -20,25 +20,21 @@ def remove_by_id(schema: Schema, field_id: int) -> Schema:
 
 
 def _edit_siblings_of(schema: Schema, field_id: int, change: Callable[[Field], tuple[Field, ...]]) -> Schema:
-    """The schema with one field replaced by others."""
-    found = False
+    """The schema with one field replaced by others; what it does not stand in stays the same object."""
 
-    def visit(type_: Type) -> Type:
-        nonlocal found
-        out: list[Field] = []
-        for f in children(type_):
+    def visit(type_: Type) -> Type | None:
+        """The type with the field replaced; ``None`` where it is not below."""
+        fields = children(type_)
+        for at, f in enumerate(fields):
             if f.id == field_id:
-                found = True
-                out.extend(change(f))
-            elif found or not is_nested(f.type):
-                out.append(f)
-            else:
-                out.append(replace(f, type=visit(f.type)))
-        return with_children(type_, tuple(out))
+                return with_children(type_, (*fields[:at], *change(f), *fields[at + 1 :]))
+            below = visit(f.type) if is_nested(f.type) else None
+            if below is not None:
+                return with_children(type_, (*fields[:at], replace(f, type=below), *fields[at + 1 :]))
+        return None
 
     root = visit(schema.root)
-    assert found, f"no field with id {field_id}"
-    assert isinstance(root, Struct)
+    assert isinstance(root, Struct), f"no field with id {field_id}"
     return replace(schema, fields=root.fields)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import TypeAlias
 
 from icemigrate.model.names import Path
@@ -172,14 +173,20 @@ def walk(type_: Type, prefix: Path = ()) -> Iterator[tuple[Path, Field]]:
 
 
 def map_fields(type_: Type, change: Callable[[Field], Field]) -> Type:
-    """The type with ``change`` applied to every field, children before their parent."""
+    """The type with ``change`` applied to every field, children before their parent.
+
+    What comes out as it was is the same object, so that comparing it with what it was takes no time.
+    """
     if not is_nested(type_):
         return type_
 
     def mapped(f: Field) -> Field:
-        return change(replace(f, type=map_fields(f.type, change)) if is_nested(f.type) else f)
+        below = map_fields(f.type, change)
+        return change(f if below is f.type else replace(f, type=below))
 
-    return with_children(type_, tuple(mapped(f) for f in children(type_)))
+    before = children(type_)
+    fields = tuple(map(mapped, before))
+    return type_ if all(map(is_, fields, before)) else with_children(type_, fields)
 
 
 def with_id(f: Field, id_: int) -> Field:
