@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from icemigrate.changes.base import Hazard
-from icemigrate.merge import rebind_by_path
+from icemigrate.merge import ordered_like, rebind_by_path
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State, Wanted
-from icemigrate.model.table import Table
+from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 from icemigrate.plan import Consent, MigrationPlan
 from icemigrate.plan_table import Outcome, Surroundings, plan_table
 
@@ -135,18 +135,28 @@ def _advance(wanted: Wanted, outcome: Outcome, world: _World) -> None:
 def settle(wanted: Table, after: Table | None) -> Table:
     """A declared table with the ids that its fields have in the table that came out.
 
-    What is recorded as base: every field id is the catalog's, what nobody declared is left out.
+    What is recorded as base: every field id is the catalog's, fields stand in its order, a tag has the
+    snapshot that it points at; what nobody declared is left out.
     """
     if after is None:
         return wanted
-    settled = rebind_by_path(wanted, after)
+    settled = ordered_like(rebind_by_path(wanted, after), after)
     ids = {f.definition: f.id for f in after.spec.fields}
     fields = tuple(replace(f, id=ids.get(f.definition, f.id)) for f in settled.spec.fields)
     spec = replace(settled.spec, fields=fields)
     return replace(
         settled,
         spec=spec,
+        refs={name: _settled_ref(ref, after.refs.get(name)) for name, ref in settled.refs.items()},
         uuid=after.uuid or settled.uuid,
         last_column_id=after.last_column_id,
         last_partition_id=after.last_partition_id,
     )
+
+
+def _settled_ref(ref: Ref, there: Ref | None) -> Ref:
+    """A tag that was declared just now, with the snapshot that it names; one that points elsewhere later was
+    moved by somebody.  A branch moves with every write: nothing is known of where it should be."""
+    if there is None or ref.kind != there.kind or ref.kind == "branch" or ref.snapshot_id != CURRENT_SNAPSHOT:
+        return ref
+    return replace(ref, snapshot_id=there.snapshot_id)

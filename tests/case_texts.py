@@ -13,10 +13,9 @@ from icemigrate.changes.base import Sql, Statement
 from icemigrate.declare.author import document
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.diff import difference
-from icemigrate.engine.port import TAG_PREFIX
 from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.names import format_path
-from icemigrate.model.table import Table
+from icemigrate.model.table import TAG_PREFIX, Table
 from icemigrate.model.types import Field, children, is_nested, with_children
 from icemigrate.plan import MigrationPlan
 from icemigrate.render.words import reversal_text

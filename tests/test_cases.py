@@ -11,9 +11,8 @@ import pytest
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, Reversible
 from icemigrate.diagnostics import has_errors
-from icemigrate.engine.port import TAG_PREFIX
 from icemigrate.model.names import TableName
-from icemigrate.model.table import Ref, Table
+from icemigrate.model.table import TAG_PREFIX, Ref, Table
 from icemigrate.plan import MigrationPlan, Plan
 from icemigrate.plan_file import dumps, loads
 from tests import case_documents as documents

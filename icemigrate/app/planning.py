@@ -88,7 +88,7 @@ def plan_in(
     if again is not None:
         pending, squashes = (again.file,), ()
     # Nothing to apply needs no look at the tables.
-    names = _names(pending, history.state) if pending else frozenset()
+    names = names_in(pending, history.state) if pending else frozenset()
     physical = {world.names.table(name) for name in names}
     if again is not None:
         # A table that it made the first time was put into the trash.
@@ -103,6 +103,31 @@ def plan_in(
     held = tuple(m.version for m in stands.migrations if m.state == "held")
     whole = replace(with_old_files(result.plan, world.catalog), to=to, beyond=beyond, held=held)
     return PlanResult(whole, (*result.diagnostics, *notes(history)))
+
+
+def surroundings(
+    world: Opened,
+    history: History,
+    namespaces: frozenset[tuple[str, ...]],
+    overwrite: frozenset[str] = frozenset(),
+) -> Surroundings:
+    """What the planner has to know of the environment.
+
+    :param namespaces: those that the catalog has.
+    """
+    return Surroundings(
+        project=world.project.name,
+        catalog_name=world.environment.catalog.name,
+        physical=world.names.table,
+        physical_namespace=world.names.namespace,
+        namespaces=namespaces,
+        default_location=world.catalog.default_location,
+        overwrite=overwrite,
+        adjust=world.names.adjust,
+        begun=frozenset(intent.version.text for intent in history.intents),
+        partitions_by_first_column=world.catalog.capabilities.partitions_by_first_column,
+        has_branches=world.catalog.capabilities.branches,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,24 +147,8 @@ class _Given:
         pending = folding.pending(self.pending)
         if self.redo is not None:
             pending = tuple(map(self.redo.pending, pending))
-        planned = plan_migrations(
-            pending,
-            self.history.state,
-            self.actual,
-            Surroundings(
-                project=world.project.name,
-                catalog_name=world.environment.catalog.name,
-                physical=world.names.table,
-                physical_namespace=world.names.namespace,
-                namespaces=self.namespaces,
-                default_location=world.catalog.default_location,
-                overwrite=overwrite,
-                adjust=world.names.adjust,
-                begun=frozenset(intent.version.text for intent in self.history.intents),
-                partitions_by_first_column=world.catalog.capabilities.partitions_by_first_column,
-                has_branches=world.catalog.capabilities.branches,
-            ),
-        )
+        around = surroundings(world, self.history, self.namespaces, overwrite)
+        planned = plan_migrations(pending, self.history.state, self.actual, around)
         diagnostics = folding.diagnostics(planned.migrations)
         if has_errors(folding.said):
             as_mistakes(diagnostics)
@@ -169,7 +178,7 @@ class _Given:
         return replace(migration, squash=Squash(file.replaces.first.text))
 
 
-def _names(files: Iterable[MigrationFile], base: State) -> frozenset[TableName]:
+def names_in(files: Iterable[MigrationFile], base: State) -> frozenset[TableName]:
     """Declared names of all tables that the files can touch."""
     names: set[TableName] = set()
     for file in files:

@@ -156,13 +156,15 @@ def _tables(before: State, after: Mapping[TableName, Table], wanted: Sequence[Wa
     """What differs between the tables as they were applied and as the file leads to them."""
     now = dict(before.tables)
     formerly = {w.name: w.formerly for w in wanted}
+    # Where no file says how columns stand, they are recorded as they stood in the catalog.
+    placed = {w.name for w in wanted if w.positions or (w.formerly is None and not w.adopt)}
     for w in wanted:
         if w.formerly is not None:
             now.pop(w.formerly, None)
     now |= {w.name: w.table for w in wanted if w.table is not None}
     for name in sorted({*after, *now}):
         old, new = after.get(name), now.get(name)
-        yield from differences(old, new, _SIDES)
+        yield from differences(old, new, _SIDES, ordered=name in placed)
         if old is not None and new is not None and old is not new:
             origin = formerly.get(name)
             base = before.tables.get(origin) if origin is not None else None

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from collections.abc import Sequence
+from dataclasses import replace
 
 from icemigrate.app.checking import rehearse
-from icemigrate.app.lock_file import keep_lock
 from icemigrate.app.opening import as_mistakes, known_version, sound_files
-from icemigrate.declare.author import dump, entry_between
+from icemigrate.app.writing import Written, write_migration
+from icemigrate.declare.author import entry_between
 from icemigrate.declare.migration import MigrationFile
-from icemigrate.declare.reading import read_migration
-from icemigrate.declare.scaffold import new_file_name, write_new
-from icemigrate.declare.source import Source, shown_path
-from icemigrate.declare.version import Version
-from icemigrate.diagnostics import Diagnostic
-from icemigrate.errors import Mistakes, UsageError
+from icemigrate.errors import UsageError
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
-from icemigrate.plan import MigrationPlan
 from icemigrate.project.values import Project
 from icemigrate.results import RevertResult, errors_of
 from icemigrate.undo import Sides, declared_again, keep, narrowed
@@ -46,56 +38,16 @@ def revert(project: Project, version: str) -> RevertResult:
     if not entries:
         why = "; ".join(writer.notes) or "it changes no table"
         raise UsageError(f"revert {version}: there is nothing to write: {why}")
-    folder = project.migrations_dir
-    name = new_file_name(f"revert {file.version}", [f.version for f in files], datetime.now(timezone.utc))
-    schema = os.path.relpath(project.root / "schemas" / "migration.schema.json", folder)
     title = f"Revert {file.version}: {file.description}" if file.description else f"Revert {file.version}"
-    text = _Text(entries, title, f"yaml-language-server: $schema={schema}")
-    allow = _consents(project, files, name, text)
-    (path,) = write_new(folder, {name: text.written(allow)})
-    keep_lock(project, [name])
-    return RevertResult(project.name, shown_path(path), tuple(writer.notes))
+    written = Written(entries, title, f"revert {file.version}")
+    path = write_migration(project, files, written, "no migration can undo it")
+    return RevertResult(project.name, path, tuple(writer.notes))
 
 
 def _state(project: Project, files: Sequence[MigrationFile]) -> State:
     rehearsed = rehearse(project, files)
     as_mistakes(tuple(d for d in errors_of(rehearsed.diagnostics) if d.code != "missing-allow"))
     return rehearsed.state
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A file's text, but for its consents."""
-
-    entries: Sequence[dict[str, object]]
-    title: str
-    header: str
-
-    def written(self, allow: Iterable[str]) -> str:
-        return dump(self.entries, description=self.title, allow=allow, header=self.header)
-
-
-def _consents(project: Project, files: Sequence[MigrationFile], name: str, text: _Text) -> tuple[str, ...]:
-    """The ``allow`` that the new file needs: it is planned as `check` would plan it.
-
-    :raises Mistakes: it holds something that no migration may do.
-    """
-    version = Version.parse(name.partition("_")[0])
-    read = read_migration(Source(name, text.written(())), version, name)
-    if read.migration is None:
-        raise Mistakes(read.diagnostics)
-    rehearsed = rehearse(project, (*files, read.migration))
-    wrong = [d for d in errors_of(rehearsed.diagnostics) if d.code != "missing-allow"]
-    here = tuple(_told(d) for d in wrong if d.place is not None and d.place.file == name)
-    if here:
-        raise Mistakes(here)
-    plan: MigrationPlan = rehearsed.plans[-1]
-    return tuple(dict.fromkeys(f"{h.kind.value} {h.scope}" for h in plan.unconsented))
-
-
-def _told(found: Diagnostic) -> Diagnostic:
-    """A mistake of a file that was not written: it has no place."""
-    return replace(found, place=None, message=f"no migration can undo it: {found.message}")
 
 
 class _Writer:

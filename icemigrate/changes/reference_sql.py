@@ -101,6 +101,11 @@ def limits_text(ref: Ref) -> str:
     return f", kept {', '.join(parts)}" if parts else ""
 
 
+def reference_text(ref: Ref) -> str:
+    """Its kind and its limits, in words."""
+    return f"{ref.kind}{limits_text(ref) or ', kept for ever'}"
+
+
 def unsayable_problem(table: TableName, name: str, ref: Ref, has_snapshot: bool) -> Iterator[Problem]:
     """Why a reference cannot be made, or cannot be given these limits."""
     subject = reference_subject(name, ref.kind)

@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "repair": "Accept applied files that were edited and declare the same.",
     "rebase": "Give files that came late the next numbers.",
     "squash": "Write one file for all files up to a version.",
+    "drift": "Show what others did to the tables; --accept writes the migration that declares it.",
     "maintain": "Carry out retention: trash, snapshots, rows, orphan files.",
     "unlock": "Take the lock away from a process that hangs.",
     "status": "Show where each migration and each table stands.",

@@ -24,9 +24,11 @@ from icemigrate.model import retention
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import (
+    CURRENT_SNAPSHOT,
     DEFAULT_FORMAT_VERSION,
     DESCRIPTION_PROPERTY,
     DISTRIBUTION_PROPERTY,
+    Ref,
     Table,
 )
 
@@ -189,8 +191,18 @@ def _references_between(before: Table, after: Table) -> Entry:
     for key, kind in (("branches", "branch"), ("tags", "tag")):
         old, new = references(before.refs, kind), references(after.refs, kind)
         names = [*new, *(name for name in old if name not in new)]
-        out[key] = {name: new.get(name) for name in names if old.get(name) != new.get(name)}
+        out[key] = {
+            name: new.get(name)
+            for name in names
+            if old.get(name) != new.get(name) or _moved(before.refs.get(name), after.refs.get(name))
+        }
     return out
+
+
+def _moved(old: Ref | None, new: Ref | None) -> bool:
+    """Whether a tag points elsewhere; to name it again is to mean it where it is."""
+    tags = [r.snapshot_id for r in (old, new) if r is not None and r.kind == "tag"]
+    return len(tags) == 2 and CURRENT_SNAPSHOT not in tags and tags[0] != tags[1]
 
 
 __all__ = ["SchemaEntry", "document", "dump", "entry_between"]

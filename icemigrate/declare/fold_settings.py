@@ -136,8 +136,8 @@ def _fold_ref(
         else:
             del out[name]
     else:
-        same = old is not None and old.kind == kind
-        out[name] = _ref(kind, reference, old.snapshot_id if old and same else CURRENT_SNAPSHOT)
+        # Whoever names a tag again means it where it is.
+        out[name] = _ref(kind, reference, CURRENT_SNAPSHOT)
 
 
 def _ref(kind: str, reference: Reference, snapshot_id: int) -> Ref:

@@ -37,6 +37,7 @@ Event: TypeAlias = Literal[
     "interrupted",
     "repaired",
     "squashed",
+    "reconciled",
     "unlocked",
     "maintained",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from icemigrate.merge.adopted import adopted
 from icemigrate.merge.facts import Conflict, Fact
 from icemigrate.merge.notes import done_notes, grouped
-from icemigrate.merge.rebind import rebind, rebind_by_path
+from icemigrate.merge.rebind import ordered_like, rebind, rebind_by_path
 from icemigrate.merge.tables import Merged, merge, spec_key
 from icemigrate.merge.touched import TouchedFact, shared, touched
 
@@ -18,6 +18,7 @@ __all__ = [
     "done_notes",
     "grouped",
     "merge",
+    "ordered_like",
     "rebind",
     "rebind_by_path",
     "shared",

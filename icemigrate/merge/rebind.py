@@ -1,13 +1,13 @@
-"""Field ids replaced everywhere in a table."""
+"""A declared table fitted to the one in the catalog: its field ids, and fields in its order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from icemigrate.model.schema import index
+from icemigrate.model.schema import Entry, index
 from icemigrate.model.table import Table
-from icemigrate.model.types import Struct, map_fields, with_id
+from icemigrate.model.types import Field, Struct, children, is_nested, map_fields, with_children, with_id
 
 
 def rebind(table: Table, ids: Mapping[int, int]) -> Table:
@@ -68,3 +68,27 @@ def rebind_by_path(table: Table, onto: Table, above: int = 0) -> Table:
         if key in there:
             ids[i] = there[key]
     return rebind(table, ids)
+
+
+def ordered_like(table: Table, actual: Table) -> Table:
+    """The declared table with its fields in the order that they have in the catalog.
+
+    Nobody has to say where a column stands, so a file may list columns otherwise than a table has them.
+    """
+    entries = index(actual.schema)
+
+    def ordered(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+        below = (
+            replace(f, type=with_children(f.type, ordered(children(f.type)))) if is_nested(f.type) else f
+            for f in fields
+        )
+        return _in_order(entries, tuple(below))
+
+    if [i for i in index(table.schema) if i in entries] == [i for i in entries if i in index(table.schema)]:
+        return table
+    return replace(table, schema=replace(table.schema, fields=ordered(table.schema.fields)))
+
+
+def _in_order(entries: Mapping[int, Entry], fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    rank = {field_id: at for at, field_id in enumerate(entries)}
+    return tuple(sorted(fields, key=lambda f: rank.get(f.id, len(rank))))

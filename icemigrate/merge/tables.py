@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from icemigrate.changes.base import Subject
-from icemigrate.changes.reference_sql import limits_text
+from icemigrate.changes.reference_sql import reference_text
 from icemigrate.merge.facts import ABSENT, Conflict, Fact, Shown, Verdicts, show
 from icemigrate.merge.fields import align, assert_position, merge_schema
 from icemigrate.merge.rebind import rebind
@@ -238,19 +238,26 @@ def _refs(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) 
     for name in sorted({*before, *wanted.refs}):
         want = wanted.refs.get(name)
         key = "tags" if (want or before[name]).kind == "tag" else "branches"
-        if verdicts.decide(
-            (key, name), _ref_key(before.get(name)), _ref_key(want), _ref_key(target.refs.get(name))
-        ):
+        moves = _moves(before.get(name), want)
+        values = (_ref_key(r, moves) for r in (before.get(name), want, target.refs.get(name)))
+        if verdicts.decide((key, name), *values):
             old = refs.pop(name, None)
             if want is not None:
-                refs[name] = replace(want, snapshot_id=old.snapshot_id) if old else want
+                refs[name] = replace(want, snapshot_id=old.snapshot_id) if old and not moves else want
     return replace(target, refs=refs)
 
 
-def _ref_key(ref: Ref | None) -> Any:
-    """What is declared of a reference: its retention, not the snapshot it points at."""
+def _moves(before: Ref | None, want: Ref | None) -> bool:
+    """Whether a tag shall point at another snapshot: no file can say so, only whoever leads it back."""
+    both = [r.snapshot_id for r in (before, want) if r is not None and r.kind == "tag"]
+    return len(both) == 2 and CURRENT_SNAPSHOT not in both and both[0] != both[1]
+
+
+def _ref_key(ref: Ref | None, moves: bool = False) -> Any:
+    """What is declared of a reference: its retention, and not the snapshot that it points at."""
     if ref is None:
         return ABSENT
-    return Shown(
-        replace(ref, snapshot_id=CURRENT_SNAPSHOT), f"{ref.kind}{limits_text(ref) or ', kept for ever'}"
-    )
+    text = reference_text(ref)
+    if moves:
+        return Shown(ref, f"{text}, at snapshot {ref.snapshot_id}")
+    return Shown(replace(ref, snapshot_id=CURRENT_SNAPSHOT), text)

@@ -106,6 +106,12 @@ def writers_of(json: Mapping[str, Any], now_ms: int) -> tuple[Writer, ...]:
     return tuple(sorted(writers, key=lambda w: (-w.commits, -w.last_ms)))
 
 
+def writer_of(snapshot: Mapping[str, Any]) -> Writer:
+    """Who made one snapshot of a metadata file."""
+    summary = snapshot.get("summary") or {}
+    return _writer(_identity(summary), [summary], snapshot["timestamp-ms"], 1.0)
+
+
 def _identity(summary: Mapping[str, str]) -> tuple[object, ...]:
     """Engine, whether it is a stream, and the name that stays."""
     if "flink.job-id" in summary:

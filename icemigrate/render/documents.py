@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
 from icemigrate.diagnostics import Diagnostic
+from icemigrate.drift.results import DriftResult
 from icemigrate.plan_file import dump
 from icemigrate.render.words import summarise
 from icemigrate.results import ApplyResult, CheckResult, DoctorResult, LockStatus, PlanResult
@@ -37,6 +38,8 @@ def result_document(result: object) -> Document:
     document: Document = _plain(result)
     if isinstance(result, (CheckResult, DoctorResult)):
         document["ok"] = result.ok
+    if isinstance(result, DriftResult):
+        document["drifted"] = result.drifted
     return document
 
 

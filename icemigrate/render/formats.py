@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from icemigrate.drift.results import AcceptResult, DriftResult
 from icemigrate.model.imported import ImportResult
 from icemigrate.model.upkeep import MaintainResult
 from icemigrate.render import documents as doc
 from icemigrate.render.doctor_text import doctor_text
+from icemigrate.render.drift_text import accept_text, drift_text
 from icemigrate.render.findings_github import github_text
 from icemigrate.render.findings_gitlab import gitlab_text
 from icemigrate.render.findings_junit import junit_text
@@ -99,6 +101,8 @@ FORMATS: tuple[Format, ...] = (
             RepairResult: repair_text,
             RebaseResult: rebase_text,
             SquashResult: squash_text,
+            DriftResult: drift_text,
+            AcceptResult: accept_text,
             MaintainResult: maintain_text,
             UnlockResult: unlock_text,
             DoctorResult: doctor_text,
@@ -120,6 +124,8 @@ FORMATS: tuple[Format, ...] = (
             RepairResult: _json(doc.result_document),
             RebaseResult: _json(doc.result_document),
             SquashResult: _json(doc.result_document),
+            DriftResult: _json(doc.result_document),
+            AcceptResult: _json(doc.result_document),
             MaintainResult: _json(doc.result_document),
             UnlockResult: _json(doc.result_document),
             DoctorResult: _json(doc.result_document),

@@ -122,7 +122,7 @@ def ways_out(conflict: Conflict, direction: Direction = Direction.APPLY) -> tupl
             "leave it as it is and undo the rest: `rollback --partial`",
         )
     return (
-        "keep what is there: say in the migration file what the catalog has now, then plan again",
+        "keep what is there: `drift --accept` writes the migration that declares it",
         f"set what the file says: `plan --overwrite {shell_word(conflict.fact)}`",
     )
 

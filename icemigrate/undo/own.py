@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from icemigrate.merge import grouped, merge, spec_key
+from icemigrate.merge import grouped, merge, ordered_like, spec_key
 from icemigrate.merge.fields import ASPECTS, aspects, with_aspects
 from icemigrate.model.column_properties import after_drop
 from icemigrate.model.schema import Entry, Schema, index
@@ -45,7 +45,7 @@ def own(undo: TableUndo) -> TableUndo:
         else after.format_version,
         refs=_changed(before.refs, after.refs, was.refs),
     )
-    return replace(undo, before=own_before, after=after if now is None else _ordered(after, now))
+    return replace(undo, before=own_before, after=after if now is None else ordered_like(after, now))
 
 
 def own_notes(undo: TableUndo) -> Iterator[str]:
@@ -114,22 +114,6 @@ class _Fields:
 def _in_order(entries: Mapping[int, Entry], fields: tuple[Field, ...]) -> tuple[Field, ...]:
     rank = {field_id: at for at, field_id in enumerate(entries)}
     return tuple(sorted(fields, key=lambda f: rank.get(f.id, len(rank))))
-
-
-def _ordered(table: Table, actual: Table) -> Table:
-    """The declared table with its fields in the order that they have in the catalog."""
-    entries = index(actual.schema)
-
-    def ordered(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-        return _in_order(
-            entries,
-            tuple(
-                replace(f, type=with_children(f.type, ordered(children(f.type)))) if is_nested(f.type) else f
-                for f in fields
-            ),
-        )
-
-    return replace(table, schema=replace(table.schema, fields=ordered(table.schema.fields)))
 
 
 def _properties(before: Table, after: Table, was: Table) -> dict[str, str]:

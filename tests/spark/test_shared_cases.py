@@ -18,13 +18,12 @@ from icemigrate import executor
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.catalog.capabilities import SPARK_ADDS
 from icemigrate.declare.author import document, dump, entry_between
-from icemigrate.engine.port import TAG_PREFIX
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.history.journal import Journal
 from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE, State
-from icemigrate.model.table import Table
+from icemigrate.model.table import TAG_PREFIX, Table
 from icemigrate.sql.names import table_sql
 from tests.journals import journal_in_memory
 from tests.planning import make_plan

@@ -1,0 +1,275 @@
+"""``drift``: the catalog against what the history recorded; reads alone, starts no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from icemigrate.app.folding import Folding
+from icemigrate.app.lateness import Latecomers
+from icemigrate.app.opening import as_mistakes, load_unapplied, mistakes_first
+from icemigrate.app.planning import names_in, surroundings
+from icemigrate.app.standing import standing
+from icemigrate.app.world import Opened, opened
+from icemigrate.catalog.capabilities import is_set_by_machines
+from icemigrate.declare.files import Loaded
+from icemigrate.diagnostics import did_you_mean
+from icemigrate.drift.facts import Fact, Kind, compare
+from icemigrate.drift.reading import Trace, trace
+from icemigrate.drift.results import DriftFact, DriftResult, TableDrift, Told
+from icemigrate.drift.values import Machines
+from icemigrate.errors import MetadataError, UsageError
+from icemigrate.history.log import unpack
+from icemigrate.history.properties import History
+from icemigrate.model.names import BadName, TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import TAG_PREFIX, Table
+from icemigrate.plan import MigrationPlan
+from icemigrate.planner import Planned, plan_migrations
+from icemigrate.project import Project
+
+_NOTHING = Trace(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A recorded table, and what is found of it.
+
+    :param there: the table that the history means, wherever it is now; ``None`` where it is gone.
+    :param stranger: another table that has its name.
+    """
+
+    base: Table
+    there: Table | None
+    stranger: Table | None
+    facts: tuple[Fact, ...] = ()
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether it has another name in the catalog than it is declared under; see :func:`meet`."""
+        return self.there is not None and self.there.name != self.base.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the pending migrations lead to."""
+
+    migrations: tuple[MigrationPlan, ...]
+    state: State
+
+    def of(self, base: Table) -> Table | None:
+        """A recorded table as it is declared then."""
+        if base.uuid is None:
+            return self.state.tables.get(base.name)
+        return next((t for t in self.state.tables.values() if t.uuid == base.uuid), None)
+
+    def version(self, base: Table, subject: Sequence[str]) -> str | None:
+        """The migration that found a fact done already; else the last one that mentions the table."""
+        words = ".".join(subject[:2])
+        last = None
+        for migration in self.migrations:
+            for table in migration.tables:
+                if base.name in (table.declared, table.formerly):
+                    last = migration.version
+                    if any(f":{words}" in note for note in table.notes):
+                        return last
+        return last
+
+
+def drift(project: Project, environment: str | None = None, tables: Iterable[str] = ()) -> DriftResult:
+    """What of the tables is not as it was recorded when it was last applied.
+
+    :param tables: declared names of those to look at; all of them where left out.
+    :raises UsageError: there is no such environment or table.
+    :raises Mistakes: files hold mistakes.
+    :raises CatalogError: the catalog cannot be read.
+    :raises HistoryError: the history cannot be used.
+    """
+    with mistakes_first(project), opened(project, environment) as world:
+        history = world.history()
+        loaded = load_unapplied(project, history.applied)
+        as_mistakes(loaded.diagnostics)
+        met = meet(world, history, tables)
+        wanted = _wanted(world, history, loaded) if any(_is_told(m) for m in met) else None
+        found = [_table(world, history, m, wanted) for m in met]
+        return DriftResult(
+            project=project.name,
+            environment=world.environment.name,
+            catalog=world.catalog.identity,
+            compared=len(met),
+            recorded=bool(history.state.tables),
+            tables=tuple(t for t in found if t.state != "there" or t.facts or t.notes),
+        )
+
+
+def meet(world: Opened, history: History, tables: Iterable[str] = ()) -> tuple[Met, ...]:
+    """The recorded tables, each with what has become of it.
+
+    Their names are those in the catalog on both sides, so that a name tells a rename.
+
+    :raises UsageError: no such table is recorded.
+    """
+    bases = [history.state.tables[name] for name in _chosen(history, tables)]
+    physical = {base.name: world.names.table(base.name) for base in bases}
+    actual = dict(world.catalog.load(physical.values()))
+    if any(_is_elsewhere(base, actual[physical[base.name]]) for base in bases):
+        # Somebody renamed it: looked for by its uuid, in all of the catalog.
+        actual |= world.catalog.load([name for name in world.catalog.tables() if name not in actual])
+    machines = is_set_by_machines(world.catalog.capabilities)
+    return tuple(_met(base, physical[base.name], actual, machines) for base in bases)
+
+
+def _met(base: Table, name: TableName, actual: Mapping[TableName, Table | None], machines: Machines) -> Met:
+    here = actual[name]
+    base = replace(base, name=name)
+    if not _is_elsewhere(base, here):
+        assert here is not None
+        return Met(base, here, None, compare(base, here, machines))
+    moved = next((t for t in actual.values() if t and base.uuid and t.uuid == base.uuid), None)
+    facts = () if moved is None else compare(base, moved, machines)
+    return Met(base, moved, here, facts)
+
+
+def _is_elsewhere(base: Table, here: Table | None) -> bool:
+    return here is None or (None not in (base.uuid, here.uuid) and base.uuid != here.uuid)
+
+
+def _chosen(history: History, tables: Iterable[str]) -> list[TableName]:
+    known = history.state.tables
+    if not (texts := list(tables)):
+        return sorted(known)
+    chosen = set()
+    for text in texts:
+        try:
+            name = TableName.parse(text)
+        except BadName as error:
+            raise UsageError(str(error)) from error
+        if name not in known:
+            hint = did_you_mean(text, map(str, known)) or "`icemigrate status` lists the tables"
+            raise UsageError(f"the history has recorded no table `{text}`", hint)
+        chosen.add(name)
+    return sorted(chosen)
+
+
+def _wanted(world: Opened, history: History, loaded: Loaded) -> _Wanted:
+    """What the pending files declare; what does not fit them is for ``plan`` to tell."""
+    late = Latecomers(world.project, history)
+    pending = standing(loaded.files, history.applied, history.intents, lateness=late).pending
+    if not pending:
+        return _Wanted((), history.state)
+    names = {world.names.table(name) for name in names_in(pending, history.state)}
+    actual = dict(world.catalog.load(sorted(names)))
+    around = surroundings(world, history, frozenset(world.catalog.namespaces()))
+    planned: Planned = plan_migrations(Folding().pending(pending), history.state, actual, around)
+    return _Wanted(planned.migrations, planned.state)
+
+
+def _is_told(met: Met) -> bool:
+    return bool(met.facts) or met.there is None or met.is_renamed
+
+
+def _table(world: Opened, history: History, met: Met, wanted: _Wanted | None) -> TableDrift:
+    declared = world.names.declared(met.base.name)
+    base = replace(met.base, name=declared)
+    then = wanted.of(base) if wanted is not None else base
+    told = TableDrift(str(declared), str(met.base.name), notes=tuple(_marks(world, history, met)))
+    if met.there is None:
+        dropped = wanted.version(base, ("name",)) if wanted is not None and then is None else None
+        state: str = "gone" if met.stranger is None else "replaced"
+        return replace(
+            told, state="gone" if state == "gone" else "replaced", pending=dropped, notes=_replaced(met)
+        )
+    if met.is_renamed:
+        told = replace(told, state="renamed", found=str(met.there.name), notes=(*told.notes, *_replaced(met)))
+        if then is not None and world.names.table(then.name) == met.there.name and wanted is not None:
+            told = replace(told, pending=wanted.version(base, ("name",)))
+    done = _done(world, met, then)
+    pending = {f: wanted.version(base, f.subject) for f in done} if wanted is not None else {}
+    traces = _traces(world, history, met)
+    facts = (_told(f, pending.get(f), traces.get(f, _NOTHING), met) for f in met.facts)
+    return replace(told, facts=tuple(facts))
+
+
+def _done(world: Opened, met: Met, then: Table | None) -> list[Fact]:
+    """The facts that pending migrations want just as they are."""
+    if then is None or met.there is None or then == met.base:
+        return []
+    left = {f.key for f in compare(then, met.there, is_set_by_machines(world.catalog.capabilities))}
+    return [f for f in met.facts if f.key not in left]
+
+
+def _told(fact: Fact, pending: str | None, seen: Trace, met: Met) -> DriftFact:
+    told: Told = "drift" if fact.managed else "unmanaged"
+    if pending is not None:
+        told = "done already"
+    elif _is_expired(fact, met):
+        told = "expired"
+    return DriftFact(
+        fact=".".join(fact.subject),
+        change=fact.kind.value,
+        recorded=fact.recorded,
+        actual=fact.actual,
+        told=told,
+        pending=pending,
+        after=seen.after,
+        before=seen.before,
+        writers=seen.writers,
+    )
+
+
+def _is_expired(fact: Fact, met: Met) -> bool:
+    """Whether a reference is gone that was to be kept for a time: expiring snapshots takes it away then."""
+    if fact.kind is not Kind.REMOVED or fact.key[0] not in ("tags", "branches"):
+        return False
+    return met.base.refs[fact.key[1]].max_ref_age_ms is not None
+
+
+def _traces(world: Opened, history: History, met: Met) -> dict[Fact, Trace]:
+    if not met.facts or met.there is None:
+        return {}
+    try:
+        metadata = world.catalog.metadata_json(met.there.name)
+    except MetadataError:
+        metadata = None
+    if metadata is None:
+        return {}
+    return trace(metadata, recorded_at(history, world.names.declared(met.base.name)), met.facts)
+
+
+def recorded_at(history: History, name: TableName) -> datetime | None:
+    """When a table was last as the history has it; ``None`` where nothing says so."""
+    led_back = [e.at for e in unpack(history.log).entries if e.event == "reconciled"]
+    applied = sorted(history.applied, key=lambda a: a.applied_at, reverse=True)
+    for one in applied:
+        record = history.undo_record(one.version) if one.standing == "applied" else None
+        if record is not None and any(t.declared_after == name for t in record.tables):
+            return max([one.applied_at, *led_back])
+    return max(led_back, default=min((a.applied_at for a in applied), default=None))
+
+
+def _marks(world: Opened, history: History, met: Met) -> Iterable[str]:
+    """Tags of migrations that somebody took off a table."""
+    if met.there is None or world.environment.keep_tags is not None or world.environment.record != "tags":
+        return
+    there = {name for name in met.there.refs if name.startswith(TAG_PREFIX)}
+    for applied in history.applied:
+        tag = f"{TAG_PREFIX}{applied.version.text}"
+        if applied.standing != "applied" or tag in there:
+            continue
+        record = history.undo_record(applied.version)
+        uuids = [t.actual_after.uuid for t in record.tables if t.actual_after] if record else []
+        if met.base.uuid is not None and met.base.uuid in uuids:
+            yield (
+                f"the tag {tag} is gone: the rows as of that migration cannot be read by it any more; "
+                "`rollback` does not need it"
+            )
+
+
+def _replaced(met: Met) -> tuple[str, ...]:
+    if met.stranger is None:
+        return ()
+    return (
+        f"{met.stranger.name} is another table now (uuid {met.stranger.uuid}, recorded is {met.base.uuid}): "
+        "move it away, and bring the recorded one back by a rename or `register_table`",
+    )

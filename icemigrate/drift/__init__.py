@@ -1,0 +1,1 @@
+"""What others did to tables since the history recorded them: told, declared, or led back; pure."""

@@ -1,0 +1,112 @@
+"""What others did to a table, as the entry of a migration that declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from icemigrate.declare.author import entry_between
+from icemigrate.drift.values import Machines, as_declared
+from icemigrate.model.names import TableName, format_path
+from icemigrate.model.promotions import is_promotion
+from icemigrate.model.schema import Schema, index
+from icemigrate.model.schema_edits import edit_by_id
+from icemigrate.model.table import Table
+from icemigrate.model.type_text import format_type
+from icemigrate.model.types import Field, Type, is_nested
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """One table as it is, declared.
+
+    :param entry: ``None`` where there is nothing that an entry could say.
+    :param notes: what no entry can say.
+    """
+
+    entry: Mapping[str, Any] | None
+    notes: tuple[str, ...] = ()
+
+
+def accept(
+    base: Table,
+    there: Table | None,
+    name: TableName,
+    machines: Machines,
+    adjust: Callable[[Table], Table],
+) -> Accepted:
+    """The entry that leads from what is recorded to what is there.
+
+    :param base: as the history recorded it, under its declared name.
+    :param there: the table in the catalog; ``None`` where it is gone.
+    :param name: what files would call a table of the name that it has there.
+    :param machines: what the catalog's server and its clients set by themselves.
+    :param adjust: what the environment adds to a declared table.
+    """
+    if there is None:
+        return Accepted(entry_between(base, None))
+    wanted = replace(as_declared(base, there, machines, foreign=True), name=name)
+    notes: list[str] = []
+    for settle in (_format, _types, _defaults):
+        wanted = settle(base, wanted, notes)
+    wanted = _overridden(base, wanted, adjust(replace(wanted, name=there.name)), notes)
+    entry = entry_between(base, wanted)
+    return Accepted(entry if len(entry) > 1 else None, tuple(f"{base.name}: {note}" for note in notes))
+
+
+def _format(base: Table, wanted: Table, notes: list[str]) -> Table:
+    if wanted.format_version >= base.format_version:
+        return wanted
+    notes.append(f"format version {wanted.format_version} is below the recorded one, which no file can say")
+    return replace(wanted, format_version=base.format_version)
+
+
+def _types(base: Table, wanted: Table, notes: list[str]) -> Table:
+    """What is no promotion may not be declared: files that hold the earlier type are misread."""
+    schema = wanted.schema
+    for old, new in _both(base.schema, wanted.schema):
+        nested = is_nested(old.type) or is_nested(new.type)
+        if nested or old.type == new.type or is_promotion(old.type, new.type, wanted.format_version):
+            continue
+        path = format_path(index(wanted.schema)[new.id].path)
+        notes.append(
+            f"columns.{path}.type was made {format_type(new.type)} out of {format_type(old.type)}, which is "
+            "no promotion that Iceberg allows: files of before may be misread; `plan --reconcile` leads back"
+        )
+        schema = edit_by_id(schema, new.id, partial(_of_type, old.type))
+    return replace(wanted, schema=schema)
+
+
+def _of_type(type_: Type, field: Field) -> Field:
+    return replace(field, type=type_)
+
+
+def _defaults(base: Table, wanted: Table, notes: list[str]) -> Table:
+    for old, new in _both(base.schema, wanted.schema):
+        if old.initial_default != new.initial_default:
+            path = format_path(index(wanted.schema)[new.id].path)
+            notes.append(f"columns.{path}.initial_default changed, which no file can say")
+    return wanted
+
+
+def _both(old: Schema, new: Schema) -> Iterator[tuple[Field, Field]]:
+    before = index(old)
+    for field_id, entry in index(new).items():
+        if field_id in before:
+            yield before[field_id].field, entry.field
+
+
+def _overridden(base: Table, wanted: Table, adjusted: Table, notes: list[str]) -> Table:
+    """Properties that the environment's overrides set are not the files' to declare."""
+    properties = dict(wanted.properties)
+    for key in sorted({*wanted.properties, *adjusted.properties}):
+        if wanted.properties.get(key) == adjusted.properties.get(key):
+            continue
+        properties.pop(key, None)
+        if key in base.properties:
+            properties[key] = base.properties[key]
+        if wanted.properties.get(key) != base.properties.get(key):
+            notes.append(f"properties.{key} is set by the environment's overrides in the project file")
+    return replace(wanted, properties=properties)

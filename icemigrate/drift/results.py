@@ -1,0 +1,98 @@
+"""What ``drift`` tells: frozen values that the command prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+Told: TypeAlias = Literal["drift", "done already", "unmanaged", "expired"]
+TableState: TypeAlias = Literal["there", "gone", "renamed", "replaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class DriftFact:
+    """One thing that is not as the history recorded it.
+
+    :param fact: in names, as in a table entry: ``columns.price.type``.
+    :param change: ``added``, ``changed`` or ``removed``.
+    :param told: ``drift``; ``done already`` (a pending migration wants just this); ``unmanaged`` (no file
+        ever declared it); ``expired`` (a tag whose limit is over).
+    :param pending: the migration that wants it; ``None`` where none does.
+    :param after: it was done after this moment; ``None`` where nothing is known.
+    :param before: it was done at this moment or before it; the same as ``after`` where it is exact.
+    :param writers: who wrote to the table in that time, which need not be who did it.
+    """
+
+    fact: str
+    change: str
+    recorded: str
+    actual: str
+    told: Told = "drift"
+    pending: str | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    writers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableDrift:
+    """One table that is not as the history recorded it.
+
+    :param table: its declared name.
+    :param name: its name in the catalog, as it should be.
+    :param state: ``gone``; ``renamed``; ``replaced`` (another table has its name); else ``there``.
+    :param found: the name that it has in the catalog now, where it is another one.
+    :param pending: the migration that wants its state; ``None`` where none does.
+    :param notes: what else is to be said.
+    """
+
+    table: str
+    name: str
+    state: TableState = "there"
+    found: str | None = None
+    pending: str | None = None
+    facts: tuple[DriftFact, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def drifted(self) -> bool:
+        """Whether anything of it is drift."""
+        moved = self.state != "there" and self.pending is None
+        return moved or any(f.told == "drift" for f in self.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class DriftResult:
+    """What others did to the tables of a project.
+
+    :param compared: number of tables that were compared.
+    :param recorded: whether the history holds anything to compare with.
+    :param tables: those of which there is something to tell.
+    """
+
+    project: str
+    environment: str
+    catalog: str
+    compared: int
+    recorded: bool
+    tables: tuple[TableDrift, ...] = ()
+
+    @property
+    def drifted(self) -> bool:
+        """Whether there is drift."""
+        return any(t.drifted for t in self.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptResult:
+    """The migration that declares what others did.
+
+    :param path: of the file; ``None`` where there is nothing to declare.
+    :param notes: what a migration cannot declare, and what to know of the others.
+    """
+
+    project: str
+    environment: str
+    path: str | None
+    notes: tuple[str, ...] = ()

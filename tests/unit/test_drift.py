@@ -1,0 +1,292 @@
+"""``drift`` and ``drift --accept``: each way of changing a table by hand, told in names and then declared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from icemigrate.app.accepting import accept_drift
+from icemigrate.app.drifting import drift
+from icemigrate.app.opening import open_project
+from icemigrate.drift.results import DriftResult
+from icemigrate.errors import UsageError
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
+from icemigrate.model.table import Table
+from icemigrate.model.types import Field, Primitive, Struct
+from icemigrate.render.formats import render
+from tests.embedded import Embedded
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "drift.schema.json").read_text("utf-8"))
+T = TableName.parse("db.t")
+PROJECT = """\
+project: market
+environments:
+  local:
+    catalog: {type: sqlite}
+    record: history
+    overrides: [{tables: "db.o", properties: {owner.team: data}}]
+default_environment: local
+"""
+MAKE = """\
+tables:
+  - name: db.t
+    columns:
+      - {name: id, type: long, required: true}
+      - {name: volume, type: int, description: Pieces}
+      - {name: note, type: string}
+      - {name: address, type: 'struct<street: string, zip: int>'}
+      - {name: at, type: timestamptz}
+    identifier: [id]
+    partition_by: [day(at)]
+    sort_by: [id]
+    properties: {owner.team: trading, write.format.default: parquet}
+    retention: {rows: {column: at, max_age: 30d}}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Embedded:
+    (tmp_path / "icemigrate.yaml").write_text(PROJECT, encoding="utf-8")
+    made = Embedded(tmp_path)
+    made.write("0001_make.yaml", MAKE)
+    made.apply()
+    # The engine's tables get their uuid when they are saved, so it is the next migration that records it.
+    made.write(
+        "0002_size.yaml", "tables: [{name: db.t, properties: {write.target-file-size-bytes: '1000000'}}]\n"
+    )
+    made.apply()
+    return made
+
+
+def told(shop: Embedded, *tables: str) -> DriftResult:
+    found = drift(open_project(shop.folder), None, tables)
+    jsonschema.validate(json.loads(render(found, "json")), SCHEMA, format_checker=jsonschema.FormatChecker())
+    assert render(found)
+    return found
+
+
+def facts(shop: Embedded) -> dict[str, str]:
+    """Every fact, as its change and what it counts as."""
+    return {f.fact: f"{f.change}, {f.told}" for t in told(shop).tables for f in t.facts}
+
+
+def change(shop: Embedded, **parts: object) -> None:
+    """What somebody does to the table by hand."""
+    shop.engine.tables[T] = replace(shop.engine.tables[T], **parts)
+    shop.save()
+
+
+def columns(shop: Embedded) -> dict[str, Field]:
+    return {f.name: f for f in shop.engine.tables[T].schema.fields}
+
+
+def schema(shop: Embedded, *fields: Field, identifier: frozenset[int] | None = None) -> Schema:
+    there = shop.engine.tables[T].schema
+    return replace(
+        there, fields=fields, identifier_ids=there.identifier_ids if identifier is None else identifier
+    )
+
+
+def accept(shop: Embedded, *tables: str) -> str:
+    """The text of the file that is written."""
+    done = accept_drift(open_project(shop.folder), None, tables)
+    assert done.path is not None, done.notes
+    assert render(done)
+    return Path(shop.folder, "migrations", Path(done.path).name).read_text(encoding="utf-8")
+
+
+def test_nothing_is_recorded_before_the_first_apply(tmp_path: Path) -> None:
+    (tmp_path / "icemigrate.yaml").write_text(PROJECT, encoding="utf-8")
+    shop = Embedded(tmp_path)
+    shop.write("0001_make.yaml", MAKE)
+    assert not told(shop).recorded
+    assert "Nothing is recorded yet" in render(told(shop))
+    assert accept_drift(open_project(tmp_path)).path is None
+
+
+def test_what_is_as_it_was_applied_is_no_drift(shop: Embedded) -> None:
+    assert told(shop).tables == ()
+    assert not told(shop).drifted
+
+
+def test_every_fact_is_told_in_names(shop: Embedded) -> None:
+    c = columns(shop)
+    assert isinstance(c["address"].type, Struct)
+    street, zip_ = c["address"].type.fields
+    address = replace(c["address"], type=Struct((replace(zip_, name="postcode"), street)))
+    change(
+        shop,
+        schema=schema(
+            shop,
+            address,
+            replace(c["id"], required=False),
+            replace(c["volume"], name="quantity", type=Primitive("long"), doc=None),
+            c["at"],
+            Field(90, "venue", Primitive("string")),
+            identifier=frozenset(),
+        ),
+        spec=replace(shop.engine.tables[T].spec, fields=()),
+        sort_order=replace(shop.engine.tables[T].sort_order, fields=()),
+        properties={
+            "write.format.default": "orc",
+            "icemigrate.retention.rows.column": "at",
+            "theirs": "1",
+            "write.target-file-size-bytes": "1000000",
+        },
+        format_version=3,
+        last_column_id=90,
+    )
+    assert facts(shop) == {
+        "columns.address.order": "changed, drift",
+        "columns.address.zip.name": "changed, drift",
+        "columns.id.required": "changed, drift",
+        "columns.note": "removed, drift",
+        "columns.order": "changed, drift",
+        "columns.volume.description": "changed, drift",
+        "columns.volume.name": "changed, drift",
+        "columns.volume.type": "changed, drift",
+        "identifier": "changed, drift",
+        "partition_by": "changed, drift",
+        "sort_by": "changed, drift",
+        "properties.icemigrate.retention.rows.max-age-ms": "removed, drift",
+        "properties.owner.team": "removed, drift",
+        "properties.write.format.default": "changed, drift",
+        "format_version": "changed, drift",
+        "columns.venue": "added, unmanaged",
+        "properties.theirs": "added, unmanaged",
+    }
+    values = {f.fact: (f.recorded, f.actual) for f in told(shop).tables[0].facts}
+    assert values["columns.volume.name"] == ("volume", "quantity")
+    assert values["columns.volume.description"] == ("Pieces", "none")
+    assert values["partition_by"] == ("day(at)", "unpartitioned")
+    assert values["identifier"] == ("id", "none")
+    assert values["columns.order"] == ("id, volume, note, address, at", "address, id, quantity, at, venue")
+    assert told(shop).drifted
+
+
+def test_a_renamed_column_takes_along_what_names_it(shop: Embedded) -> None:
+    """Properties of metrics follow a rename; the limit of rows stays behind, which is nobody's doing."""
+    shop.write(
+        "0003_metrics.yaml",
+        "tables: [{name: db.t, properties: {write.metadata.metrics.column.at: full}}]\n",
+    )
+    shop.apply()
+    c = columns(shop)
+    properties = dict(shop.engine.tables[T].properties)
+    properties["write.metadata.metrics.column.moment"] = properties.pop("write.metadata.metrics.column.at")
+    fields = [replace(f, name="moment") if f is c["at"] else f for f in c.values()]
+    change(shop, schema=schema(shop, *fields), properties=properties)
+    assert facts(shop) == {"columns.at.name": "changed, drift"}
+    assert "renames: {at: moment}" in accept(shop)
+    shop.apply()
+    assert told(shop).tables == ()
+    assert shop.engine.tables[T].properties["icemigrate.retention.rows.column"] == "moment"
+
+
+def test_a_pending_migration_is_no_drift_and_what_it_wants_is_told_as_done(shop: Embedded) -> None:
+    shop.write(
+        "0003_rename.yaml",
+        "tables: [{name: db.t, renames: {volume: quantity}, "
+        "columns: [{name: venue, type: string}, {name: x, type: int}]}]\n",
+    )
+    assert told(shop).tables == ()
+    c = columns(shop)
+    fields = [replace(f, name="quantity") if f is c["volume"] else f for f in c.values()]
+    change(shop, schema=schema(shop, *fields, Field(90, "venue", Primitive("string"))), last_column_id=90)
+    found = told(shop)
+    assert {f.fact: (f.told, f.pending) for f in found.tables[0].facts} == {
+        "columns.volume.name": ("done already", "0003"),
+        "columns.venue": ("done already", "0003"),
+    }
+    assert not found.drifted
+
+
+def test_a_table_that_is_gone_renamed_or_replaced_is_told(shop: Embedded) -> None:
+    there = shop.engine.tables.pop(T)
+    shop.save()
+    (table,) = told(shop).tables
+    assert (table.state, table.drifted) == ("gone", True)
+    shop.engine.tables[TableName.parse("other.place")] = replace(there, name=TableName.parse("other.place"))
+    shop.save()
+    (table,) = told(shop).tables
+    assert (table.state, table.found, table.facts) == ("renamed", "other.place", ())
+    del shop.engine.tables[TableName.parse("other.place")]
+    shop.engine.tables[T] = replace(there, uuid="11111111-2222-3333-4444-555555555555")
+    shop.save()
+    (table,) = told(shop).tables
+    assert table.state == "replaced"
+    assert "another table" in table.notes[0]
+    assert "db.t: another table has its name" in accept_drift(open_project(shop.folder)).notes[0]
+
+
+def test_a_renamed_table_is_accepted(shop: Embedded) -> None:
+    there = shop.engine.tables.pop(T)
+    shop.engine.tables[TableName.parse("db.u")] = replace(there, name=TableName.parse("db.u"))
+    shop.save()
+    assert "renamed_from: db.t" in accept(shop)
+    shop.apply()
+    assert told(shop).tables == ()
+
+
+def test_everything_that_was_accepted_is_done_already_and_then_silent(shop: Embedded) -> None:
+    c = columns(shop)
+    change(
+        shop,
+        schema=schema(
+            shop,
+            c["id"],
+            replace(c["volume"], name="quantity", type=Primitive("long")),
+            c["at"],
+            c["address"],
+            Field(90, "venue", Primitive("string")),
+        ),
+        spec=replace(shop.engine.tables[T].spec, fields=()),
+        sort_order=replace(shop.engine.tables[T].sort_order, fields=()),
+        properties={**shop.engine.tables[T].properties, "theirs": "1", "owner.team": "other"},
+        last_column_id=90,
+    )
+    text = accept(shop)
+    assert "allow: [destructive db.t.note" in text
+    assert "because: it was done by hand in local, and is there already" in text
+    before: Table = shop.engine.tables[T]
+    shop.apply()
+    assert shop.engine.tables[T] == before
+    assert told(shop).tables == ()
+    assert (shop.folder / "migrations" / "icemigrate.lock").exists()
+
+
+def test_what_no_file_can_say_is_told(shop: Embedded) -> None:
+    shop.write("0003_other.yaml", "tables: [{name: db.o, columns: [{name: a, type: int}]}]\n")
+    shop.apply()
+    other = TableName.parse("db.o")
+    shop.engine.tables[other] = replace(shop.engine.tables[other], properties={"owner.team": "mine"})
+    c = columns(shop)
+    fields = [replace(f, type=Primitive("boolean")) if f is c["volume"] else f for f in c.values()]
+    change(shop, schema=schema(shop, *fields))
+    done = accept_drift(open_project(shop.folder))
+    assert done.path is None
+    assert "db.o: properties.owner.team is set by the environment's overrides" in done.notes[0]
+    assert "columns.volume.type was made boolean out of int" in done.notes[1]
+
+
+def test_a_table_can_be_chosen_and_must_be_recorded(shop: Embedded) -> None:
+    change(shop, properties={})
+    assert told(shop, "db.t").drifted
+    with pytest.raises(UsageError, match="recorded no table"):
+        told(shop, "db.x")
+    with pytest.raises(UsageError):
+        told(shop, "db..x")
+
+
+def test_a_pending_file_of_the_same_table_is_to_stand_behind(shop: Embedded) -> None:
+    shop.write("0003_wide.yaml", "tables: [{name: db.t, columns: [{name: volume, type: long}]}]\n")
+    change(shop, properties={**shop.engine.tables[T].properties, "owner.team": "other"})
+    done = accept_drift(open_project(shop.folder))
+    assert done.path is not None
+    assert done.path.endswith("0004_accept_drift.yaml")
+    assert "`icemigrate rebase 0003` puts it behind the new file" in done.notes[0]

@@ -1,0 +1,89 @@
+"""When a table was changed and who was about, as far as its metadata tells."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from icemigrate.drift.facts import Fact, Kind
+from icemigrate.drift.reading import Trace, trace
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+NAME = Fact(("columns", 1, "name"), ("columns", "a", "name"), Kind.CHANGED, "a", "b")
+PROPERTY = Fact(("properties", "p"), ("properties", "p"), Kind.CHANGED, "1", "2")
+DROPPED = Fact(("columns", 2), ("columns", "c"), Kind.REMOVED, "int", "(absent)")
+
+
+def at(second: int) -> datetime:
+    return EPOCH + timedelta(seconds=second)
+
+
+def schema(id_: int, *names: str) -> dict[str, Any]:
+    fields = [
+        {"id": i, "name": name, "type": "int", "required": False} for i, name in enumerate(names, start=1)
+    ]
+    return {"type": "struct", "schema-id": id_, "fields": fields}
+
+
+def snapshot(second: int, schema_id: int, **summary: str) -> dict[str, Any]:
+    return {"snapshot-id": second, "timestamp-ms": second * 1000, "schema-id": schema_id, "summary": summary}
+
+
+def metadata(commits: list[int], *snapshots: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "last-updated-ms": commits[-1] * 1000,
+        "metadata-log": [{"timestamp-ms": c * 1000, "metadata-file": f"{c}.json"} for c in commits[:-1]],
+        "schemas": [schema(0, "a", "c"), schema(1, "b")],
+        "current-schema-id": 1,
+        "snapshots": list(snapshots),
+    }
+
+
+SPARK = {"engine-name": "spark", "engine-version": "4.1.4", "app-id": "local-17"}
+TRINO = {"trino_query_id": "q1", "trino_user": "ann"}
+
+CASES = {
+    "one commit since is that one": (metadata([1, 20]), Trace(at(20), at(20))),
+    "one of several": (metadata([1, 20, 30]), Trace(at(10), at(30))),
+    "writes under either schema narrow it, down to one commit": (
+        metadata([1, 20, 30, 40], snapshot(20, 0, **SPARK), snapshot(40, 1, **SPARK)),
+        # The commit at 30 or the one at 40, which wrote under the new name.
+        Trace(at(20), at(40), ("spark 4.1.4, application local-17",)),
+    ),
+    "what was written before it narrows to the only commit behind": (
+        metadata([1, 20, 30], snapshot(20, 0, **TRINO)),
+        Trace(at(30), at(30)),
+    ),
+    "a writer that says little": (
+        metadata([1, 20, 30], snapshot(20, 1, **TRINO), snapshot(30, 1, operation="append")),
+        Trace(at(20), at(20), ("trino, application q1, ann",)),
+    ),
+    "our own marks are no writer": (
+        metadata([1, 20, 30], snapshot(30, 1, **SPARK, **{"icemigrate.version": "0002"})),
+        Trace(at(10), at(30)),
+    ),
+    "no metadata file since": (metadata([1, 5]), Trace(at(10), None)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_when_a_column_changed(name: str) -> None:
+    json, expected = CASES[name]
+    assert trace(json, at(10), (NAME,))[NAME] == expected
+
+
+def test_schemas_say_nothing_of_properties() -> None:
+    json = metadata([1, 20, 30], snapshot(20, 0, **SPARK))
+    assert trace(json, at(10), (PROPERTY,))[PROPERTY].after == at(10)
+
+
+def test_a_dropped_column_is_one_that_later_schemas_lack() -> None:
+    json = metadata([1, 20, 30], snapshot(20, 0, **SPARK))
+    assert trace(json, at(10), (DROPPED,))[DROPPED] == Trace(at(30), at(30))
+
+
+def test_without_a_record_all_that_is_known_is_when_it_was_there() -> None:
+    found = trace(metadata([1, 20]), None, (PROPERTY,))[PROPERTY]
+    assert found == Trace(None, at(20))
