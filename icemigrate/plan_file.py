@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from icemigrate.changes import kind_named
-from icemigrate.changes.base import Change, MetadataCommit, Sql, Statement
+from icemigrate.changes.base import Change, Deferred, MetadataCommit, Sql, Statement
 from icemigrate.data import kind_named as work_named
 from icemigrate.data.base import Ask, DataStatement, RowWork
 from icemigrate.errors import IcemigrateError, StalePlan
@@ -38,10 +38,14 @@ def _load_change(saved: Mapping[str, Any]) -> Any:
 def _dump_statement(statement: Statement) -> dict[str, str]:
     if isinstance(statement, Sql):
         return {"sql": statement.text}
+    if isinstance(statement, Deferred):
+        return {"deferred": statement.summary}
     return {"metadata_commit": statement.summary}
 
 
 def _load_statement(saved: Mapping[str, str]) -> Statement:
+    if "deferred" in saved:
+        return Deferred(saved["deferred"])
     return Sql(saved["sql"]) if "sql" in saved else MetadataCommit(saved["metadata_commit"])
 
 

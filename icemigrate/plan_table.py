@@ -20,6 +20,7 @@ from icemigrate.model.schema import Schema
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
 from icemigrate.plan import PlannedChange, Step, TablePlan
+from icemigrate.refills import deferred
 from icemigrate.staging import staged, with_works, work_problems
 from icemigrate.steps import as_steps, as_unwritten_steps
 
@@ -344,7 +345,8 @@ def _alter(
         plan = replace(case.plan(name, (), notes), conflicts=merged.conflicts)
         return Outcome(plan, there, tuple(_problem(case, breach) for breach in taken))
     stages = staged(there, merged.target, case.works)
-    found = [*found, *stages.first.found]
+    refill = deferred(stages.first.after, case.version, case.wanted.refilled)
+    found = [*found, *stages.first.found, *refill.before, *refill.after]
     plan = replace(
         case.plan(name, found, notes),
         conflicts=merged.conflicts,

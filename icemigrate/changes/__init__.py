@@ -73,7 +73,7 @@ KINDS: tuple[type[Change], ...] = (
 """Every kind, in running order: by phase, and inside a phase as they stand here."""
 
 UNDO_KINDS: tuple[type[Change], ...] = (ExpectSnapshot, RewindRows, RefillColumns, EndRefill)
-"""Kinds that no file can ask for: only an undo has them."""
+"""Kinds that no difference of two tables tells."""
 
 _BY_NAME = {kind.kind: kind for kind in (*KINDS, *UNDO_KINDS)}
 

@@ -140,7 +140,17 @@ class MetadataCommit:
     summary: str
 
 
-Statement: TypeAlias = Sql | MetadataCommit
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """What hangs on the table's manifests as they are when it runs: its statements are chosen then.
+
+    :param summary: what comes of it, for the plan.
+    """
+
+    summary: str
+
+
+Statement: TypeAlias = Sql | MetadataCommit | Deferred
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Phase, Reversal, Sql, Statement
+from icemigrate.changes.base import Change, Deferred, Pair, Phase, Reversal, Sql, Statement
 from icemigrate.changes.statements import reversible
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Table
@@ -18,11 +18,11 @@ class Refilled:
     """A field that gets values back.
 
     :param path: how it is called now.
-    :param then: how it is called in the version that keeps its values.
+    :param then: how it is called in the version that keeps its values; empty as long as that is not known.
     """
 
     path: Path
-    then: Path
+    then: Path = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RefillColumns(Change):
 
     Found when a dropped column comes back, not by :meth:`detect`.
 
-    :param version: a tag or the id of a snapshot.
+    :param version: a tag or the id of a snapshot; empty where it is looked for when it runs.
     :param keys: the identifier fields by which rows are matched; none for row ids.
     """
 
@@ -60,6 +60,8 @@ class RefillColumns(Change):
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """A branch, the values, the publication."""
+        if not self.version:
+            return (Deferred(self.describe()),)
         return tuple(map(Sql, self.refilling(catalog).statements()))
 
     def reversal(self, before: Table) -> Reversal:
@@ -69,6 +71,8 @@ class RefillColumns(Change):
     def describe(self) -> str:
         """Which fields, from where, and by what rows are matched."""
         names = ", ".join(format_path(f.path) for f in self.fields)
+        if not self.version:
+            return f"bring values of {names} back where files do not hold them, from the version that does"
         keys = ", ".join(format_path(f.path) for f in self.keys)
         by = f"identifier {keys}" if keys else "row id"
         return f"bring values of {names} back from {self.version}, rows matched by {by}"

@@ -33,6 +33,7 @@ class Renaming:
     """What renames, drops and restores came to.
 
     :param renamed: path before → path after, of what was itself renamed, parents first.
+    :param refilled: ids of fields that come back, and whose values shall be brought back to all rows.
     :param removed: paths, as before the migration, of what was dropped.
     """
 
@@ -40,6 +41,7 @@ class Renaming:
     removed: list[Path] = field(default_factory=list)
     dropped: tuple[Dropped, ...] = ()
     purges: tuple[Purge, ...] = ()
+    refilled: set[int] = field(default_factory=set)
 
 
 def fold_names(
@@ -269,7 +271,20 @@ class _NameFold:
             else:
                 left.remove(found)
                 self._bring_back(parent, found, dropped)
+                self._refill(parent, found, subject)
         return tuple(left)
+
+    def _refill(self, parent: Node, found: Dropped, subject: Subject) -> None:
+        if subject[1] not in self.entry.refilled:
+            return
+        self.out.refilled.add(found.field.id)
+        above: Node | None = parent
+        while above is not None and not above.is_part:
+            above = above.parent
+        if above is not None:
+            message = f"values of `{subject[1]}` cannot be brought back: it lies in a list or a map"
+            hint = "leave `refill` out; a query `VERSION AS OF` an earlier tag still gives what it keeps"
+            self.complaints.error("refill-part", subject, message, hint)
 
     def _paths_of_parents(self) -> dict[int | None, Path]:
         return {None: (), **{node.id: node.path for node in self.draft.root.walk()}}

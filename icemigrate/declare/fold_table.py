@@ -74,6 +74,7 @@ def fold_table(
         entry.adopt and before is None,
         _unsaid(entry) if before is None else frozenset(),
         data=fold_data(entry, before, after, complaints),
+        refilled=frozenset(renaming.refilled),
     )
     return FoldedTable(wanted, renaming.purges)
 

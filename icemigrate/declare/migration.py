@@ -178,6 +178,7 @@ class TableEntry:
 
     :param place: of the name or the pattern.
     :param variables: what ``for_each`` put in for this entry: ``{"tenant": "acme"}``.
+    :param refilled: those of ``restore_columns`` whose values come back from a version that keeps them.
     :param places: subject → place. ``("columns", path)``, ``("columns", path, "type")`` and its other keys,
         ``("renames", old)`` and ``("renames", old, "to")``, ``("drop_columns", name)``,
         ``("restore_columns", name)``, ``("identifier", name)``, ``("partition_by", "0")``,
@@ -196,6 +197,7 @@ class TableEntry:
     columns: tuple[ColumnEntry, ...] = ()
     drop_columns: tuple[DropColumn, ...] = ()
     restore_columns: tuple[str, ...] = ()
+    refilled: tuple[str, ...] = ()
     identifier: tuple[str, ...] | Unset = UNSET
     partition_by: tuple[str, ...] | Unset = UNSET
     sort_by: tuple[str, ...] | Unset = UNSET

@@ -73,7 +73,8 @@ class _TableReader:
             renames=self._renames(),
             columns=ColumnReader(self.places, self.diagnostics).columns(node.get("columns")),
             drop_columns=self._drop_columns(),
-            restore_columns=self._listed("restore_columns"),
+            restore_columns=self._restore_columns(),
+            refilled=self._refilled(),
             identifier=self._names("identifier"),
             partition_by=self._terms("partition_by"),
             sort_by=self._terms("sort_by"),
@@ -129,6 +130,20 @@ class _TableReader:
             self._once("drop_columns", text(name), name.place)
             found.append(DropColumn(text(name), purge, name.place))
         return tuple(found)
+
+    def _restore_columns(self) -> tuple[str, ...]:
+        found = []
+        for item in items(self.node.get("restore_columns")):
+            name = item if isinstance(item, Scalar) else mapping(item).get("name")
+            assert name is not None
+            self._once("restore_columns", text(name), name.place)
+            found.append(text(name))
+        return tuple(found)
+
+    def _refilled(self) -> tuple[str, ...]:
+        listed = [item for item in items(self.node.get("restore_columns")) if not isinstance(item, Scalar)]
+        named = [(mapping(item).get("name"), mapping(item).get("refill")) for item in listed]
+        return tuple(sorted(text(name) for name, refill in named if name is not None and flag(refill)))
 
     def _names(self, key: str) -> tuple[str, ...] | Unset:
         return UNSET if self.node.get(key) is None else self._listed(key)

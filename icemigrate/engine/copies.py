@@ -80,7 +80,7 @@ class Copies:
     def run(self, step: Step, current: Table, tell: Telling) -> Table:
         """Run a step's statements on the copy of the table that it is about.
 
-        References are left out: a copy has no snapshot that one could point at.
+        References and rows are left out: a copy has no snapshot.
 
         :param current: the table as it is foreseen to be now, references and all.
         :returns: the table as it is foreseen to be then.
@@ -88,7 +88,7 @@ class Copies:
         """
         if not step.statements:
             return fold(step, current)
-        changes = [c.change for c in step.changes if c.change.phase is not Phase.REFERENCES]
+        changes = [c.change for c in step.changes if c.change.phase not in (Phase.REFERENCES, Phase.ROWS)]
         if not changes:
             for statement in step.statements:
                 with tell.statement(current.name, statement_text(statement), on_copy=True):

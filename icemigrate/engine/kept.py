@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from icemigrate.engine.manifests import File, Look, each, share
@@ -18,9 +19,10 @@ from icemigrate.model.json_form import schema_from_json
 from icemigrate.model.schema import Schema, index
 from icemigrate.model.table import TAG_PREFIX
 from icemigrate.model.types import Struct
+from icemigrate.refills import ROW_LINEAGE_VERSION
 
-ROW_LINEAGE_VERSION = 3
-"""The first format version whose rows have ids."""
+_MOST = 20
+"""How many snapshots are looked into for one that keeps values."""
 
 
 def find_kept(
@@ -33,56 +35,92 @@ def find_kept(
     :param is_known: whether it is known which of them were written when the field was gone.
     """
     found: dict[int, Kept] = {}
-    versions: list[_Version] | None = None
-    files: dict[str, Sequence[File]] = {}
+    versions = _Versions(look, questions.versions)
     for field_id, leaves in questions.held.items():
         has = held[field_id]
         there = has.held + (has.unknown if is_known else 0)
         if there >= has.total:
             continue
-        if versions is None:
-            versions = list(_versions(look, questions.versions))
-        version = next((v for v in versions if v.schema.by_id(field_id) is not None), None)
-        if version is None:
-            continue
-        if version.name not in files:
-            files[version.name] = look.files(version.snapshot)
-        then = share(files[version.name], leaves, ())
-        # Rows whose files hold the value came from there as well, so they are none of those that miss it.
-        rows = min(has.total - there, then.held + then.unknown - there)
-        if rows > 0:
-            found[field_id] = _kept(look, version, field_id, rows, (*now, *files[version.name]))
+        for version in islice((v for v in versions if v.schema.by_id(field_id) is not None), _MOST):
+            then = share(version.files, leaves, ())
+            # Where nobody counted, only what was asked for is trusted to hold them.
+            if not then.held and not (version.is_asked and then.unknown):
+                continue
+            # Rows whose files hold the value came from there as well, so they are none of those without it.
+            rows = min(has.total - there, then.held + then.unknown - there)
+            if rows > 0:
+                found[field_id] = _kept(look, version, field_id, rows, (*now, *version.files))
+            break
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Version:
     """A snapshot that is kept.
 
     :param name: its tag, or its id.
+    :param is_asked: whether it was named in the question.
     """
 
+    look: Look
     name: str
     schema: Schema
     snapshot: Any
+    is_asked: bool
+    _files: Sequence[File] | None = None
+
+    @property
+    def files(self) -> Sequence[File]:
+        """Its live data files."""
+        if self._files is None:
+            self._files = self.look.files(self.snapshot)
+        return self._files
 
 
-def _versions(look: Look, wanted: Sequence[str]) -> Iterator[_Version]:
-    """The snapshots that may keep values: those asked for that are there, then those of all our tags, the
-    newest first."""
-    refs = look.table.refs()
-    tags = {name: refs.get(name).snapshotId() for name in each(refs.keySet()) if refs.get(name).isTag()}
-    ours = [(name, look.table.snapshot(i)) for name, i in tags.items() if name.startswith(TAG_PREFIX)]
-    asked = [(name, look.table.snapshot(tags.get(name, _id(name)))) for name in wanted]
-    newest = sorted(ours, key=lambda pair: (pair[1].sequenceNumber(), pair[0]), reverse=True)
-    seen = set[int]()
-    for name, snapshot in (*asked, *newest):
+@dataclass(slots=True)
+class _Versions:
+    """The snapshots that may keep values: those asked for that are there, then those that main was at before,
+    then those of our tags; the newest first.  They are read as far as somebody looks.
+
+    :param wanted: tags and ids of snapshots.
+    """
+
+    look: Look
+    wanted: Sequence[str]
+    _read: list[_Version] = field(default_factory=list)
+    _rest: Iterator[_Version] | None = None
+
+    def __iter__(self) -> Iterator[_Version]:
+        yield from self._read
+        self._rest = self._rest or self._all()
+        for version in self._rest:
+            self._read.append(version)
+            yield version
+
+    def _all(self) -> Iterator[_Version]:
+        table, refs = self.look.table, self.look.table.refs()
+        tags = {name: refs.get(name).snapshotId() for name in each(refs.keySet()) if refs.get(name).isTag()}
+        names = {i: name for name, i in sorted(tags.items()) if name.startswith(TAG_PREFIX)}
+        seen = set[int]()
+        for name in self.wanted:
+            yield from self._version(name, table.snapshot(tags.get(name, _id(name))), seen, is_asked=True)
+        at = table.currentSnapshot()
+        while at is not None:
+            yield from self._version(names.get(at.snapshotId(), str(at.snapshotId())), at, seen)
+            at = None if at.parentId() is None else table.snapshot(at.parentId())
+        kept = [(name, table.snapshot(i)) for i, name in names.items()]
+        for name, snapshot in sorted(kept, key=lambda pair: pair[1].sequenceNumber(), reverse=True):
+            yield from self._version(name, snapshot, seen)
+
+    def _version(
+        self, name: str, snapshot: Any | None, seen: set[int], is_asked: bool = False
+    ) -> Iterator[_Version]:
         if snapshot is None or snapshot.snapshotId() in seen:
-            continue
+            return
         seen.add(snapshot.snapshotId())
-        schema = look.table.schemas().get(snapshot.schemaId())
+        schema = self.look.table.schemas().get(snapshot.schemaId())
         if schema is not None:
-            yield _Version(name, _read(look, schema), snapshot)
+            yield _Version(self.look, name, _read(self.look, schema), snapshot, is_asked)
 
 
 def _id(name: str) -> int:

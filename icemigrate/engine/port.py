@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
+from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.names import TableName
 from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.table import TAG_PREFIX, Table
@@ -80,6 +81,10 @@ class Engine(Protocol):
 
     def ask(self, text: str) -> list[tuple[Any, ...]]:
         """The rows that a query gives."""
+        ...
+
+    def evidence(self, name: TableName, questions: Questions) -> Evidence:
+        """What a table's manifests say."""
         ...
 
     def create_namespace(self, namespace: tuple[str, ...]) -> None:

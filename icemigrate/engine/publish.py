@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import reduce
 from typing import Protocol
 
-from icemigrate.changes.base import Sql, Statement
+from icemigrate.changes.base import Deferred, Sql, Statement
 from icemigrate.engine.port import Engine, Marker
-from icemigrate.engine.refill import is_refill, refill
+from icemigrate.engine.refill import deferred_text, is_refill, refill
 from icemigrate.engine.telling import Listener, Telling
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import DEFAULT_FORMAT_VERSION, Table
@@ -40,7 +40,11 @@ class Publisher(Protocol):
 
 def statement_text(statement: Statement) -> str:
     """A statement as it is told and recorded."""
-    return statement.text if isinstance(statement, Sql) else f"metadata commit: {statement.summary}"
+    if isinstance(statement, Sql):
+        return statement.text
+    if isinstance(statement, Deferred):
+        return deferred_text(statement)
+    return f"metadata commit: {statement.summary}"
 
 
 def fold(step: Step, table: Table) -> Table:

@@ -19,6 +19,7 @@ from icemigrate.engine.landing import Base, land, open_base
 from icemigrate.engine.port import Marker
 from icemigrate.engine.publish import fold, run_step, statement_text
 from icemigrate.engine.rebase import facts, require_untouched
+from icemigrate.engine.refill import is_refill
 from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.engine.telling import Listener, Telling, telling
 from icemigrate.errors import EngineError
@@ -81,6 +82,9 @@ class AtomicPublisher:
             self._publish(plan, inner, current, marked, tell)
         for step in last:
             current = run_step(self._engine, plan, step, current, tell)
+        if marked is not None and not marked.is_begun and current is not None and any(map(is_refill, last)):
+            # The tag reads the rows as the migration leaves them; those before it have theirs.
+            self._engine.mark(current.name, replace(marked, before=None))
         return None if current is None else self._engine.table(current.name)
 
     def close(self) -> None:

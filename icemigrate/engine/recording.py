@@ -15,6 +15,7 @@ from typing import Any
 from icemigrate.changes.base import Change, Phase, Sql
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.errors import EngineError, HeadMoved
+from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.names import TableName
 from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.schema import Schema
@@ -33,6 +34,7 @@ class RecordingEngine(Engine):
     :param log: all that was asked for, in order.
     :param rows: what was appended, by table.
     :param answers: what queries give, by a part of their text; others give no rows.
+    :param known: what is known of tables' files; of others nothing.
     """
 
     tables: dict[TableName, Table] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class RecordingEngine(Engine):
     rows: dict[TableName, list[Mapping[str, Any]]] = field(default_factory=dict)
     answers: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
     catalog_name: str = "lake"
+    known: dict[TableName, Evidence] = field(default_factory=dict)
     _mutex: Lock = field(default_factory=Lock, repr=False)
 
     def expect(self, plan: Plan) -> None:
@@ -85,6 +88,10 @@ class RecordingEngine(Engine):
         if not self._takes(text):
             return []
         return next((rows for part, rows in self.answers.items() if part in text), [])
+
+    def evidence(self, name: TableName, questions: Questions) -> Evidence:
+        """What was said that it is."""
+        return self.known.get(name, Evidence())
 
     def create_namespace(self, namespace: tuple[str, ...]) -> None:
         """Make a namespace."""

@@ -6,21 +6,28 @@ what is there then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from icemigrate.changes.base import Sql
+from icemigrate.changes.base import Deferred
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.engine.port import Engine
 from icemigrate.engine.telling import Telling
 from icemigrate.errors import EngineError, IcemigrateError
-from icemigrate.model.names import format_path
+from icemigrate.model.evidence import Questions
+from icemigrate.model.names import TableName, format_path
 from icemigrate.plan import Step
+from icemigrate.refills import can_refill, elsewhere, refills_of
 from icemigrate.sql.refilling import BRANCH, Refilling
+from icemigrate.undo import leaves
 
 TRIES = 5
 """How often the values are written, where somebody else writes to the table meanwhile."""
-_AS_THEY_ARE = "`icemigrate rollback --no-refill` ends the undo with the values as they are"
+_AS_THEY_ARE = (
+    "`icemigrate rollback --no-refill` ends an undo with the values as they are; "
+    "in a migration file leave `refill` out"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,11 @@ def is_refill(step: Step) -> bool:
     return isinstance(step.changes[0].change, RefillColumns)
 
 
+def deferred_text(statement: Deferred) -> str:
+    """How statements are told that are chosen when they run."""
+    return f"when it runs: {statement.summary}"
+
+
 def refill(engine: Engine, step: Step, tell: Telling) -> None:
     """Run the statements of a refill.
 
@@ -56,16 +68,61 @@ def refill(engine: Engine, step: Step, tell: Telling) -> None:
     (planned,) = step.changes
     change = planned.change
     assert isinstance(change, RefillColumns), "a refill is a step of its own"
-    asking = change.refilling(engine.catalog_name)
-    create, *merges, publication = [s.text for s in step.statements if isinstance(s, Sql)]
-    table = change.table
-    with tell.statement(table, create):
+    for statement in step.statements:
+        if isinstance(statement, Deferred):
+            with tell.statement(change.table, deferred_text(statement)):
+                found, notes = _look(engine, change)
+                for one in found:
+                    notes += _carry_out(engine, one, tell, _silently)
+            break
+    else:
+        notes = _carry_out(engine, change, tell, tell.statement)
+    for note in notes:
+        tell.note(change.table, note)
+
+
+def _silently(_table: TableName, _text: str) -> AbstractContextManager[None]:
+    """For statements that are told as one."""
+    return nullcontext()
+
+
+def _look(engine: Engine, change: RefillColumns) -> tuple[Sequence[RefillColumns], list[str]]:
+    """What keeps the values, as the manifests say now; and what is to be said of those that stay away."""
+    table = engine.table(change.table)
+    if table is None:
+        raise EngineError(f"table `{change.table}` is not there any more")
+    paths = {field.path for field in change.fields}
+    wanted = {field.id: path for path, field in table.schema.walk() if path in paths}
+    asked = Questions(since=None, held={i: leaves(table, i) for i in wanted})
+    evidence = engine.evidence(table.name, asked)
+    fit = {i: kept for i, kept in evidence.kept.items() if can_refill(table, kept)}
+    notes = [elsewhere(table, i, k, engine.catalog_name) for i, k in evidence.kept.items() if i not in fit]
+    for field_id, path in wanted.items():
+        share = evidence.held.get(field_id)
+        if field_id not in evidence.kept and share is not None and share.held < share.total:
+            notes.append(f"no version of the table that is there keeps more values of {format_path(path)}")
+    return tuple(refills_of(table, fit)), notes
+
+
+def _carry_out(
+    engine: Engine,
+    change: RefillColumns,
+    tell: Telling,
+    statement: Callable[[TableName, str], AbstractContextManager[None]],
+) -> list[str]:
+    """Write, count, publish; what is to be said of it.
+
+    :param statement: tells of one that runs.
+    """
+    asking, table = change.refilling(engine.catalog_name), change.table
+    create, *merges, publication = asking.statements()
+    with statement(table, create):
         engine.sql(create)
     counted = _count(engine, change, asking)
     for text in merges:
-        with tell.statement(table, text):
+        with statement(table, text):
             engine.sql(text)
-    with tell.statement(table, publication):
+    with statement(table, publication):
         for attempt in range(1, TRIES + 1):
             _audit(engine, change, asking, counted)
             if _publish(engine, change, publication, counted, is_last=attempt == TRIES):
@@ -75,8 +132,7 @@ def refill(engine: Engine, step: Step, tell: Telling) -> None:
             counted = _count(engine, change, asking)
             for text in merges:
                 engine.sql(text)
-    for note in _notes(change, counted):
-        tell.note(table, note)
+    return _notes(change, counted)
 
 
 def _count(engine: Engine, change: RefillColumns, asking: Refilling) -> _Counted:
@@ -142,7 +198,7 @@ def _heads(engine: Engine, change: RefillColumns) -> tuple[int | None, int | Non
     return None if ref is None else ref.snapshot_id, None if table.snapshot is None else table.snapshot.id
 
 
-def _notes(change: RefillColumns, counted: _Counted) -> Sequence[str]:
+def _notes(change: RefillColumns, counted: _Counted) -> list[str]:
     filled = [
         f"{lacking} values of {format_path(field.path)}"
         for field, lacking in zip(change.fields, counted.lacking, strict=True)

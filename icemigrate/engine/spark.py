@@ -15,6 +15,7 @@ from icemigrate.engine.jvm import Names
 from icemigrate.engine.port import Marker
 from icemigrate.engine.reach import Reach
 from icemigrate.errors import EngineError, MetadataError
+from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName
@@ -100,6 +101,12 @@ class SparkEngine:
         """The rows that a query gives."""
         with explained():
             return [tuple(row) for row in self._session.sql(text).collect()]
+
+    def evidence(self, name: TableName, questions: Questions) -> Evidence:
+        """What a table's manifests say."""
+        from icemigrate.engine.evidence import gather
+
+        return gather(self, name, questions)
 
     def create_namespace(self, namespace: tuple[str, ...]) -> None:
         """Make a namespace, unless it is there."""

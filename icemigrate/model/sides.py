@@ -69,6 +69,7 @@ class Wanted:
     :param adopt: a table that exists and is not known yet is taken in rather than refused.
     :param unsaid: of a table's first mention, the keys that the file does not write, of those which a table
         always has a value for (``identifier``, ``partition_by``, …): a table that is adopted keeps its own.
+    :param refilled: fields that come back, and whose values are brought back to rows that lost them.
     :param made: the table as this very version had made it before it was rolled back; ``None`` where it
         was not, or did not make it.
     :param data: what it does to the rows, in running order.
@@ -82,3 +83,4 @@ class Wanted:
     unsaid: frozenset[str] = frozenset()
     made: Table | None = None
     data: tuple[DataStep, ...] = ()
+    refilled: frozenset[int] = frozenset()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from icemigrate.changes.adopt_table import AdoptTable
-from icemigrate.changes.base import Hazard, Reversal, Reversible, Sql, Statement
+from icemigrate.changes.base import Deferred, Hazard, Reversal, Reversible, Sql, Statement
 from icemigrate.data.base import Ask
 from icemigrate.merge import Conflict
 from icemigrate.model.layout import OldShare
@@ -138,6 +138,8 @@ def statement_text(statement: Statement) -> str:
     """A statement as it is shown: SQL ends with a semicolon, so that the next one is another."""
     if isinstance(statement, Sql):
         return f"{statement.text};"
+    if isinstance(statement, Deferred):
+        return f"(when it runs) {statement.summary}"
     return f"(metadata commit) {statement.summary}"
 
 

@@ -61,7 +61,7 @@ def questions_about(undo: TableUndo, there: Table, version: str, project: str) -
     nulls = frozenset(made_optional(before, after))
     # A refill that was cut short has its columns back already.
     gone = [i for i in dropped(before, after) if there.schema.by_id(i) is None or is_refilling(there)]
-    held = {i: _leaves(before, i) for i in gone}
+    held = {i: leaves(before, i) for i in gone}
     snapshots = {
         undo.actual_before.refs[name].snapshot_id
         for name in before.refs.keys() - after.refs.keys()
@@ -87,7 +87,7 @@ def _keeping(undo: TableUndo, version: str) -> Iterator[str]:
         yield str(undo.actual_before.snapshot.id)
 
 
-def _leaves(table: Table, field_id: int) -> frozenset[int]:
+def leaves(table: Table, field_id: int) -> frozenset[int]:
     """The fields that have metrics of their own: the field, or the ones below it that are not nested."""
     field = table.schema.by_id(field_id)
     assert field is not None

@@ -104,8 +104,8 @@ class Shop:
         rewrite = "system.rewrite_data_files(table => 'db.trades', options => map('rewrite-all', 'true'))"
         self.sql(f"CALL {self.catalog}.{rewrite}")
 
-    def values(self) -> list[tuple[Any, ...]]:
-        columns = "id, symbol, CAST(price AS STRING), at.zone, at.venue, at IS NULL"
+    def values(self, symbol: str = "symbol") -> list[tuple[Any, ...]]:
+        columns = f"id, {symbol}, CAST(price AS STRING), at.zone, at.venue, at IS NULL"
         return self.sql(f"SELECT {columns} FROM @.trades ORDER BY id")
 
     def table(self) -> Any:
@@ -128,10 +128,15 @@ BEFORE = "icemigrate-0002-before"
 
 def at_publication(do: Callable[[], object]) -> Callable[[Event], None]:
     """Does something once, right before the values are published."""
+    return once("fast_forward", do)
+
+
+def once(text: str, do: Callable[[], object]) -> Callable[[Event], None]:
+    """Does something once, when a statement with this text begins."""
     left = [do]
 
     def listen(event: Event) -> None:
-        if left and isinstance(event, StatementStarted) and "fast_forward" in event.text:
+        if left and isinstance(event, StatementStarted) and text in event.text:
             left.pop()()
 
     return listen
@@ -196,3 +201,41 @@ def test_where_rows_cannot_be_told_apart_the_plan_says_where_the_values_are(
     assert kept == ["0.00", "1.00", "2.00", "3.00", "5.00", "None"]
     shop.rollback(REFILL)
     assert [row[2] for row in shop.values()] == [None] * 6
+
+
+RESTORE = """
+    description: They are needed after all
+    tables:
+      - name: db.trades
+        restore_columns: [{name: price, refill: true}, {name: at.venue, refill: true}]
+"""
+
+
+def test_a_migration_restores_columns_with_values_that_were_rewritten_away(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    shop = Shop(tmp_path, spark, 3, "[]")
+    shop.decay()
+    file = shop.folder / "migrations" / "0003_m.yaml"
+    file.write_text(dedent(RESTORE), encoding="utf-8")
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(EngineError, match="you asked to stop"):
+        shop.project.apply(spark=shop.spark, on_event=once("when it runs", die))
+    result = shop.project.apply(spark=shop.spark)
+    with_new_names = [(i, "T1" if i == 1 else symbol, *rest) for i, symbol, *rest in ALL_BACK]
+    assert shop.values("ticker") == with_new_names
+    told = [n for n in result.notes if "brought back" in n]
+    assert told == [
+        f"0003: db.trades: brought back from {BEFORE}: 4 values of price, 4 values of at.venue",
+    ]
+    # Its tag reads with the values, and its undo leaves them in their files.
+    tagged = "SELECT count(price) FROM @.trades VERSION AS OF 'icemigrate-0003'"
+    assert shop.sql(tagged) == [(4,)]
+    assert "write.merge.mode" not in shop.table().properties
+    shop.rollback(Options())
+    assert "price" not in [f.name for f in shop.table().schema.fields]
+    shop.project.apply(shop.project.plan(redo="0003"), spark=shop.spark)
+    assert shop.values("ticker") == with_new_names

@@ -166,7 +166,7 @@ def test_what_does_not_come_out_is_not_published_and_can_be_let_be(
     with pytest.raises(EngineError) as failed:
         lake.rollback("0002", evidence=found, options=REFILL)
     assert message in failed.value.message
-    assert "`icemigrate rollback --no-refill` ends the undo with the values as they are" in str(
+    assert "`icemigrate rollback --no-refill` ends an undo with the values as they are" in str(
         failed.value.hint
     )
     assert not [text for text in lake.engine.log if "fast_forward" in text]

@@ -1,0 +1,127 @@
+"""What stands around a refill: the settings that it needs, and their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from icemigrate.changes.end_refill import EndRefill, begun, is_refilling
+from icemigrate.changes.refill_columns import RefillColumns, Refilled
+from icemigrate.changes.set_property import SetProperty
+from icemigrate.diff import Found
+from icemigrate.model.evidence import Kept
+from icemigrate.model.names import format_path
+from icemigrate.model.schema import index
+from icemigrate.model.table import Table
+from icemigrate.sql.names import path_sql, table_sql
+from icemigrate.sql.refilling import version_sql
+from icemigrate.sql.types import spark_loads
+
+ROW_LINEAGE_VERSION = 3
+"""The first format version whose rows have ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refill:
+    """A refill of one table.
+
+    :param before: belongs to the commit that brings the columns back.
+    :param after: follows it; each is a step of its own.
+    """
+
+    before: tuple[Found, ...] = ()
+    after: tuple[Found, ...] = ()
+
+
+def around(table: Table, version: str, refills: Sequence[RefillColumns]) -> Refill:
+    """The refills of a table with what they need; with none, the end of one that was begun.
+
+    :param table: with its columns back.
+    :param version: of the migration.
+    """
+    if not refills:
+        return Refill(after=(Found(EndRefill(table.name), table),)) if is_refilling(table) else Refill()
+    by_row_id = any(not refill.keys for refill in refills) and table.format_version >= ROW_LINEAGE_VERSION
+    found, current = list[Found](), table
+    for key, value in begun(table, version, by_row_id).items():
+        change = SetProperty(table.name, key, value, current.properties.get(key))
+        found.append(Found(change, current))
+        current = change.apply(current)
+    last = (*refills, EndRefill(table.name))
+    return Refill(tuple(found), tuple(Found(change, current) for change in last))
+
+
+def deferred(table: Table, version: str, field_ids: frozenset[int]) -> Refill:
+    """The refill of fields whose values are looked for when it runs.
+
+    :param table: with its columns back; without rows there is nothing to bring back.
+    :param version: of the migration.
+    """
+    there = index(table.schema)
+    fields = tuple(Refilled(entry.path) for i, entry in there.items() if i in field_ids)
+    is_due = bool(fields) and table.has_rows and spark_loads(table.schema)
+    return around(table, version, [RefillColumns(table.name, "", fields)] if is_due else [])
+
+
+def can_refill(table: Table, kept: Kept) -> bool:
+    """Whether values that a version keeps can be brought back."""
+    return kept.can_be_matched and spark_loads(table.schema)
+
+
+def refills_of(table: Table, kept: Mapping[int, Kept]) -> Iterator[RefillColumns]:
+    """One for each version that keeps values, by the one or the other way of telling rows."""
+    there = index(table.schema)
+    groups: dict[tuple[str, bool], list[int]] = {}
+    for field_id, found in kept.items():
+        groups.setdefault((found.version, found.by_row_id), []).append(field_id)
+    for (version, by_row_id), ids in groups.items():
+        identifier = {} if by_row_id else kept[ids[0]].identifier
+        yield RefillColumns(
+            table.name,
+            version,
+            tuple(Refilled(there[i].path, kept[i].path) for i in ids),
+            tuple(Refilled(there[i].path, path) for i, path in identifier.items()),
+        )
+
+
+def offered(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
+    """That values could be brought back."""
+    return (
+        f"{_lost(table, field_id, kept)}, and {kept.version} keeps it: `--refill` brings it back; "
+        f"or look: {_query(table, kept, catalog)}"
+    )
+
+
+def promised(table: Table, field_id: int, kept: Kept) -> str:
+    """That values are brought back."""
+    name = format_path(index(table.schema)[field_id].path)
+    return f"{_rows(kept)} get the value of {name} back from {kept.version}; no other value is touched"
+
+
+def elsewhere(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
+    """That values cannot be brought back, why, and where they are."""
+    if not kept.in_structs:
+        why = "what is in a list or a map cannot be brought back"
+    elif not spark_loads(table.schema):
+        why = "Spark cannot load this table"
+    elif table.format_version < ROW_LINEAGE_VERSION:
+        why = "without identifier fields, the same then and now, nothing tells which row was which"
+    else:
+        why = "rows had no row ids then, and no identifier fields that are the same now"
+    query = _query(table, kept, catalog)
+    return f"{_lost(table, field_id, kept)}, and {why}; {kept.version} keeps it: {query}"
+
+
+def _lost(table: Table, field_id: int, kept: Kept) -> str:
+    name = format_path(index(table.schema)[field_id].path)
+    return f"{_rows(kept)} lost the value of {name} when their files were written anew"
+
+
+def _rows(kept: Kept) -> str:
+    return "up to 1 row" if kept.rows == 1 else f"up to {kept.rows} rows"
+
+
+def _query(table: Table, kept: Kept, catalog: str) -> str:
+    columns = ", ".join(map(path_sql, (*kept.identifier.values(), kept.path)))
+    name = table_sql(catalog, table.name)
+    return f"SELECT {columns} FROM {name} VERSION AS OF {version_sql(kept.version)}"
