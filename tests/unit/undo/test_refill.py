@@ -10,6 +10,7 @@ from icemigrate.model.evidence import Evidence, Kept, Share
 from icemigrate.plan import Plan
 from icemigrate.plan_file import dumps, loads
 from icemigrate.undo import Options
+from tests.folding import mistake, state
 from tests.undoing import Lake, notes
 
 CREATE = """
@@ -174,3 +175,52 @@ def test_what_does_not_come_out_is_not_published_and_can_be_let_be(
     lake.rollback("0002", evidence=found, options=NO_REFILL)
     assert {k: v for k, v in lake.table().properties.items() if k in own or "refill" in k} == own
     assert [a.standing for a in lake.history.applied if a.version.text == "0002"] == ["held"]
+
+
+RESTORE = """
+    tables: [{name: db.t, restore_columns: [{name: price, refill: true}, s.y]}]
+"""
+
+
+def restored(lake: Lake, found: Evidence, *rows: tuple[Any, ...]) -> list[str]:
+    """Apply the migration that restores; what it ran, the history's own left out."""
+    lake.engine.known = {lake.table().name: found}
+    lake.engine.answers = {
+        "WHERE price IS NOT NULL) b": [(3, 3, 3)],
+        "SELECT count(*), count(DISTINCT k0)": [(3, 3)],
+    }
+    lake.engine.answers["SELECT count(*), count(price)"] = list(rows)
+    begun = len(lake.engine.log)
+    lake.apply("0003", RESTORE)
+    return [text for text in lake.engine.log[begun:] if "history" not in text]
+
+
+def test_a_restored_column_is_refilled_from_what_keeps_it_when_it_runs(lake: Lake) -> None:
+    with pytest.raises(EngineError, match="3 rows with 0 values instead of 3 rows with 3 values"):
+        restored(lake, BY_ID, (3, 0))
+    (merge,) = [text for text in lake.engine.log if text.startswith("MERGE")]
+    assert (
+        "USING (SELECT id AS k0, price AS v0 FROM lake.db.t VERSION AS OF 'icemigrate-0002-before'" in merge
+    )
+
+
+def test_a_restored_column_whose_values_nothing_keeps_comes_back_without_them(lake: Lake) -> None:
+    ran = restored(lake, Evidence(held={PRICE: Share(1, 0, 3)}))
+    assert not [text for text in ran if text.startswith(("MERGE", "CALL"))]
+    assert "price" in [f.name for f in lake.table().schema.fields]
+    assert not [key for key in lake.table().properties if "refill" in key]
+
+
+def test_a_table_without_rows_is_not_refilled() -> None:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    lake.apply("0002", DROP)
+    assert not [text for text in restored(lake, BY_ROW_ID) if "refill" in text]
+
+
+def test_what_lies_in_a_list_cannot_be_refilled() -> None:
+    dropped = "{allow: [destructive], tables: [{name: db.t, drop_columns: [legs.element.b]}]}"
+    restore = "{tables: [{name: db.t, restore_columns: [{name: legs.element.b, refill: true}]}]}"
+    found = mistake(restore, state(CREATE, dropped))
+    assert found.code == "refill-part"
+    assert found.message == "values of `legs.element.b` cannot be brought back: it lies in a list or a map"
