@@ -31,6 +31,39 @@ _BY_HAND: Mapping[str, Mapping[str, Any]] = {
 }
 """No state is where these lead, so nothing can be written by comparing states."""
 
+REFUSED_BY: Mapping[str, str] = {
+    "AC-14": "names-differ-by-case",
+    "AC-18": "type-needs-newer-format",
+    "AC-21": "unknown-is-required",
+    "AC-23": "metadata-column-name",
+    "RN-10": "name-in-use",
+    "RN-14": "partition-name-is-a-column",
+    "RN-22": "rename-to-itself",
+    "TY-03": "no-promotion",
+    "TY-07": "no-promotion",
+    "TY-09": "promotion-needs-v3",
+    "TY-11": "no-promotion",
+    "TY-20": "map-key",
+    "TY-26": "initial-default-is-final",
+    "ID-03": "identifier-optional",
+    "ID-05": "identifier-in-list-or-map",
+    "PT-04": "redundant-partitions",
+    "PT-08": "partition-name-is-a-column",
+    "PT-10": "partition-transform",
+    "FV-03": "format-downgrade",
+    "PR-02": "reserved-property",
+    "RF-03": "tag-without-snapshot",
+    "RF-05": "reference-kind",
+    "01/6": "no-promotion",
+    "05/3": "no-promotion",
+    "05/5": "partition-source-missing",
+    "07/1": "no-promotion",
+    "09/1": "no-promotion",
+    "09/6": "no-promotion",
+    "11/1": "no-promotion",
+}
+"""What forbids each refused case, a mistake of its file or a rule over its plan."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:

@@ -20,44 +20,12 @@ from icemigrate.changes.base import HazardKind
 from icemigrate.plan import Plan
 from icemigrate.plan_file import dumps, loads
 from tests.shared_cases import Case, evolution_cases, real_schema_steps, settled
-from tests.shared_plans import judge, outcome
+from tests.shared_plans import REFUSED_BY, judge, outcome
 
 CASES = (*evolution_cases(), *real_schema_steps())
 ALLOWED = [c for c in CASES if c.verdict == "allowed"]
 FLAGGED = [c for c in CASES if c.verdict == "needs-flag"]
 REFUSED = [c for c in CASES if c.verdict == "refused"]
-RULES = {
-    "AC-14": "names-differ-by-case",
-    "AC-18": "type-needs-newer-format",
-    "AC-21": "unknown-is-required",
-    "AC-23": "metadata-column-name",
-    "RN-10": "name-in-use",
-    "RN-14": "partition-name-is-a-column",
-    "RN-22": "rename-to-itself",
-    "TY-03": "no-promotion",
-    "TY-07": "no-promotion",
-    "TY-09": "promotion-needs-v3",
-    "TY-11": "no-promotion",
-    "TY-20": "map-key",
-    "TY-26": "initial-default-is-final",
-    "ID-03": "identifier-optional",
-    "ID-05": "identifier-in-list-or-map",
-    "PT-04": "redundant-partitions",
-    "PT-08": "partition-name-is-a-column",
-    "PT-10": "partition-transform",
-    "FV-03": "format-downgrade",
-    "PR-02": "reserved-property",
-    "RF-03": "tag-without-snapshot",
-    "RF-05": "reference-kind",
-    "01/6": "no-promotion",
-    "05/3": "no-promotion",
-    "05/5": "partition-source-missing",
-    "07/1": "no-promotion",
-    "09/1": "no-promotion",
-    "09/6": "no-promotion",
-    "11/1": "no-promotion",
-}
-"""What forbids each refused case, a mistake of its file or a rule over its plan."""
 each_case = pytest.mark.parametrize("case", [*ALLOWED, *FLAGGED], ids=lambda c: c.id)
 
 
@@ -84,7 +52,7 @@ def test_a_case_that_needs_a_flag_needs_just_that(case: Case) -> None:
 def test_a_refused_case_is_refused_by_its_rule_whatever_is_allowed(case: Case) -> None:
     for allow in ([], [kind.value for kind in HazardKind]):
         judged = judge(case, allow)
-        assert judged.rules == {RULES[case.id]}
+        assert judged.rules == {REFUSED_BY[case.id]}
         assert not judged.ready
 
 

@@ -1,13 +1,14 @@
-"""Every case and every real schema that may be applied: made, evolved and read back on real tables.
+"""Every case and every real schema, as its file has it, on real tables: judged, and where it may be, applied.
 
-The first state is made by a plan of our own, the states of its history by further ones, each based on what
-the one before it left.  In the end the metadata is read without Spark and held against the case: ids, names,
-types, descriptions, defaults, layout, properties, references.
+What is refused is refused by the plan against the real table, whatever is allowed; what needs a consent is
+refused without it and done with it.  The first state is made by a plan of our own, the states of its history
+by further ones, each based on what the one before it left.  In the end the metadata is read without Spark and
+held against the case: ids, names, types, descriptions, defaults, layout, properties, references.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -17,25 +18,28 @@ import pytest
 from icemigrate import executor
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.catalog.capabilities import SPARK_ADDS
+from icemigrate.changes.base import HazardKind
 from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.history.journal import Journal
 from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.names import TableName
-from icemigrate.model.sides import EMPTY_STATE, State
+from icemigrate.model.sides import EMPTY_STATE, State, Wanted
 from icemigrate.model.table import TAG_PREFIX, Table
 from icemigrate.sql.names import table_sql
 from tests.journals import journal_in_memory
 from tests.planning import make_plan
 from tests.shared_cases import Case, Json, created, evolution_cases, evolved, real_schema_steps, settled
-from tests.shared_plans import outcome
+from tests.shared_plans import CANNOT_BE_WRITTEN, REFUSED_BY, Judged, entry, outcome, plan_text, plan_value
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.spark.conftest import Warehouse
 
-APPLIED = [c for c in evolution_cases() if c.verdict != "refused"]
+CASES = evolution_cases()
+APPLIED = [c for c in CASES if c.verdict != "refused"]
+REFUSED = [c for c in CASES if c.verdict == "refused"]
 REAL = real_schema_steps()
 FILES = sorted({c.id[:2] for c in REAL})
 
@@ -80,9 +84,32 @@ class Walk:
             target = evolved(self.declared, step, renames, recreate)
             self.migrate(entry_between(self.declared, target), {self.name: self.table()})
 
-    def migrate(self, entry: Mapping[str, Any], actual: Mapping[TableName, Table]) -> None:
+    def judge(self, case: Case, allow: Iterable[str] = ()) -> Judged:
+        """What planning the case against the table comes to."""
+        there, table = self.table(), self.name
+        if case.id in CANNOT_BE_WRITTEN:
+            target = evolved(self.declared, case.raw["after"], case.renames, case.recreate)
+            return plan_value(Wanted(table, target, table), allow, self.state, there)
+        text = dump([{**entry(case), "name": str(table)}], description=case.title, allow=allow)
+        return plan_text(text, self.state, {table: there})
+
+    def require_verdict(self, case: Case) -> None:
+        """Hold what is planned against the verdict of the case; nothing is touched by it."""
+        before = self.engine.metadata_location(self.name)
+        plain, allowed = self.judge(case), self.judge(case, [kind.value for kind in HazardKind])
+        if case.verdict == "refused":
+            assert plain.rules == allowed.rules == {REFUSED_BY[case.id]}
+            assert not plain.ready
+        else:
+            assert plain.needed == ({case.flag_kind} if case.verdict == "needs-flag" else set())
+            assert plain.rules == frozenset()
+            assert plain.ready is (case.verdict == "allowed")
+        assert allowed.ready is (case.verdict != "refused")
+        assert self.engine.metadata_location(self.name) == before
+
+    def migrate(self, entry_: Mapping[str, Any], actual: Mapping[TableName, Table]) -> None:
         """Apply one migration."""
-        text = dump([entry], allow=["destructive", "incompatible", "irreversible"])
+        text = dump([entry_], allow=["destructive", "incompatible", "irreversible"])
         files = {f"{next(self.versions):04}": text}
         plan = make_plan(files, actual, self.warehouse.catalog, self.state, [self.name.namespace])
         executor.apply(plan, self.engine, self.journal)
@@ -115,13 +142,25 @@ def _insert(spark: SparkSession, walk: Walk, times: int) -> None:
         spark.sql(f"INSERT INTO {table_sql(walk.warehouse.catalog, walk.name)} VALUES (1)")
 
 
-@pytest.mark.parametrize("case", APPLIED, ids=lambda c: c.id)
-def test_a_case_ends_as_it_should(spark: SparkSession, walk: Walk, case: Case) -> None:
+def begin(spark: SparkSession, walk: Walk, case: Case) -> None:
+    """Lead the table through its history to where the case begins."""
     states = [*case.raw.get("history", ()), case.raw["before"]]
     walk.create(states[0], case.raw["format_version"])
     for state in states[1:]:
         walk.go(state)
     _insert(spark, walk, case.raw["before"].get("snapshots", 0))
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda c: c.id)
+def test_a_case_is_refused(spark: SparkSession, walk: Walk, case: Case) -> None:
+    begin(spark, walk, case)
+    walk.require_verdict(case)
+
+
+@pytest.mark.parametrize("case", APPLIED, ids=lambda c: c.id)
+def test_a_case_ends_as_it_should(spark: SparkSession, walk: Walk, case: Case) -> None:
+    begin(spark, walk, case)
+    walk.require_verdict(case)
     walk.go(case.raw["after"], case)
 
     assert case.after is not None
@@ -136,6 +175,7 @@ def test_a_real_schema_evolves_as_it_did(walk: Walk, file: str) -> None:
     steps = [c for c in REAL if c.id.startswith(file)]
     walk.migrate(document(replace(steps[0].before, name=walk.name)), {})
     for case in steps:
+        walk.require_verdict(case)
         if case.verdict != "refused":
             assert case.after is not None
             walk.go(case.raw["after"], case)

@@ -51,6 +51,7 @@ from icemigrate.model.legality.partitioned import (
     transforms_fit,
     void_sources_exist,
 )
+from icemigrate.model.legality.referring import branches_follow_the_schema
 from icemigrate.model.legality.sizing import (
     sizes_in_range,
     types_of_the_format,
@@ -99,6 +100,7 @@ RULES: tuple[Rule, ...] = (
     properties_name_columns,
     distribution_is_known,
     rows_are_retained_by_a_time,
+    branches_follow_the_schema,
 )
 """All rules, in the order in which they report."""
 

@@ -1,6 +1,7 @@
-"""What went wrong for others: the scenarios of ``reports.md`` that concern planning.
+"""What went wrong for others who evolve Iceberg tables, as far as planning decides it.
 
-Each test says which one it is.  B25 (branches follow the table's schema) waits for the rules over references.
+Each test says which scenario of ``reports.md`` it is, a page that is kept beside the project with the shared
+cases; ``tests/spark/test_reports_on_spark.py`` has what real tables must show.
 """
 
 from __future__ import annotations
@@ -18,14 +19,13 @@ from icemigrate.declare.version import Version
 from icemigrate.errors import StalePlan
 from icemigrate.model.names import passing_name
 from icemigrate.model.sides import State
-from icemigrate.model.table import Table
+from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.plan import MigrationPlan, Plan
 from icemigrate.plan_file import dumps, loads, require_fresh
 from icemigrate.planner import Planned, plan_migrations
 from tests.build import NAME, field_at, table, with_columns
 from tests.folding import entry
 from tests.planning import pending
-from tests.shared_cases import FOLDER
 from tests.shared_plans import AROUND, Judged, plan_text
 
 METRICS = "write.metadata.metrics.column."
@@ -48,11 +48,6 @@ def changes(judged: Judged) -> list[str]:
 def warnings(judged: Judged) -> set[str]:
     assert judged.plan is not None
     return {w.rule for w in judged.plan.warnings}
-
-
-def test_the_reports_are_the_ones_that_are_meant() -> None:
-    text = (FOLDER / "reports.md").read_text("utf-8")
-    assert [f"**B{n:02} " in text for n in range(1, 26, 2)] == [True] * 13
 
 
 @pytest.mark.parametrize("term", ["sales_region as region", "sales_region"])
@@ -251,3 +246,23 @@ def test_b23_the_checksum_is_over_what_is_said() -> None:
         return done.checksum
 
     assert {checksum(text) for text in SAME.values()} == {checksum(LF)}
+
+
+def test_b25_who_reads_a_branch_sees_the_change_and_who_reads_a_tag_does_not() -> None:
+    before = table("a: int, b: int")
+    refs = {"main": Ref("branch", 7), "b1": Ref("branch", 7), "t1": Ref("tag", 7)}
+    written = replace(before, snapshot=Snapshot(7, 0, 3), refs=refs)
+    change = """
+        renames: {a: aa}
+        columns: [{name: c, type: int}]
+    """
+    judged = plan(before, change, written)
+    assert judged.ready
+    assert judged.plan is not None
+    (told,) = judged.plan.warnings
+    assert told.rule == "branch-follows-schema"
+    assert "branch `b1` of the table sees the changed columns at once" in told.message
+    assert "tag `t1` still as of its snapshot" in told.message
+    assert warnings(plan(before, "properties: {k: v}", written)) == set()
+    alone = replace(written, refs={name: ref for name, ref in refs.items() if name != "b1"})
+    assert warnings(plan(before, change, alone)) == set()
