@@ -19,8 +19,10 @@ from icemigrate.app.world import Opened, opened
 from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.history.properties import History
 from icemigrate.history.record import Record
+from icemigrate.model.retention import LEAST_ORPHAN_AGE, format_duration
 from icemigrate.model.upkeep import Kept, MaintainResult, Upkeep
 from icemigrate.project import Project
+from icemigrate.project.values import NO_SETTING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
 PARTS = ("trash", "snapshots", "rows", "orphans")
 RETENTION = ("trash", "snapshots", "rows")
 """What is done unless something is chosen: what files declare."""
-LEAST_ORPHAN_AGE = timedelta(days=3)
-"""Younger files may belong to a write that goes on; Iceberg's own default is the same."""
 
 Told: TypeAlias = Callable[[str, str], None]
 
@@ -47,7 +47,15 @@ class Maintenance:
 
     result: MaintainResult
     acts: tuple[Act, ...]
-    older_than: timedelta = LEAST_ORPHAN_AGE
+    older_than: timedelta = timedelta()
+
+
+def least_orphan_age(project: Project) -> timedelta:
+    """How old files that no table knows must be: three days, or more by the project's IM204."""
+    from icemigrate.checks import im204_orphans_too_young
+
+    said = project.rules.get(im204_orphans_too_young.RULE.id, NO_SETTING).options.get("at_least")
+    return timedelta(milliseconds=max(LEAST_ORPHAN_AGE, said if isinstance(said, int) else 0))
 
 
 def plan_maintenance(
@@ -55,7 +63,7 @@ def plan_maintenance(
     environment: str | None = None,
     *,
     parts: Iterable[str] = RETENTION,
-    older_than: timedelta = LEAST_ORPHAN_AGE,
+    older_than: timedelta | None = None,
     spark: SparkSession | None = None,
     on_start: Callable[[], None] = lambda: None,
 ) -> Maintenance:
@@ -64,7 +72,7 @@ def plan_maintenance(
     Spark is started only where manifests or folders have to be read: for rows and for orphans.
 
     :param parts: of :data:`PARTS`.
-    :param older_than: how old files that no table knows must be.
+    :param older_than: how old files that no table knows must be; ``None`` for no more than they have to.
     :raises UsageError: there is no such environment or part, or orphans shall go that are too young.
     :raises CatalogError: the catalog cannot be read.
     :raises MetadataError: of a table that could share files with another nobody can tell where they are.
@@ -73,9 +81,13 @@ def plan_maintenance(
     chosen = tuple(part for part in PARTS if part in set(parts))
     if unknown := sorted(set(parts) - set(PARTS)):
         raise UsageError(f"there is nothing called {unknown[0]} to maintain", f"known are {', '.join(PARTS)}")
-    if older_than < LEAST_ORPHAN_AGE:
+    least = least_orphan_age(project)
+    if older_than is None:
+        older_than = least
+    elif older_than < least:
+        shown = format_duration(least // timedelta(milliseconds=1))
         raise UsageError(
-            f"files that are younger than {LEAST_ORPHAN_AGE.days} days are no orphans yet",
+            f"files that are younger than {shown} are no orphans yet",
             "they may belong to a write that goes on",
         )
     with opened(project, environment) as world:

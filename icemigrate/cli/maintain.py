@@ -65,7 +65,7 @@ def command(
     Without a part named: trash, snapshots and rows.  Ends with 3 when something was refused because it is not
     safe; all else is done.
     """
-    from icemigrate.app.maintaining import LEAST_ORPHAN_AGE, RETENTION, maintain, plan_maintenance
+    from icemigrate.app.maintaining import RETENTION, maintain, plan_maintenance
 
     if older_than is not None and not parts["orphans"]:
         raise UsageError("`--older-than` is the age of orphan files", "add `--orphans`")
@@ -76,7 +76,7 @@ def command(
         project,
         settings.environment,
         parts=chosen,
-        older_than=older_than or LEAST_ORPHAN_AGE,
+        older_than=older_than,
         on_start=spark.tell_of_start,
     )
     if dry_run or not plan.acts:

@@ -85,7 +85,8 @@ def parse(source: Source) -> Parsed:
     composer = _Composer(source)
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        composer.run(yaml.parse(source.text, loader))
+        # As `yaml.parse` does, which asks twice for each event.
+        composer.run(iter(loader(source.text).get_event, None))
     except yaml.YAMLError as error:
         return Parsed(None, (*composer.diagnostics, explain(error, source)), readable=False)
     except _Stop as stop:

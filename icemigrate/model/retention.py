@@ -52,6 +52,10 @@ def parse_duration(text: str) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
+LEAST_ORPHAN_AGE = parse_duration("3d")
+"""Milliseconds.  Younger files may belong to a write that goes on; Iceberg's own default is the same."""
+
+
 def format_duration(ms: int) -> str:
     """Milliseconds in the largest unit, up to days, that gives a whole number.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 from icemigrate.app.maintaining import _part, still_due
 from icemigrate.app.trash import trashed
 from icemigrate.app.upkeep import Act, Look
+from icemigrate.cli import main
 from icemigrate.declare.version import Version
 from icemigrate.engine.upkeep import delete_sql, expire_sql, orphans_sql
-from icemigrate.errors import EngineError, HistoryError, IcemigrateError, Stopped
+from icemigrate.errors import EngineError, ExitCode, HistoryError, IcemigrateError, Stopped
 from icemigrate.executor.signals import Stop
 from icemigrate.history.applied import Applied
 from icemigrate.history.intent import Intent
@@ -329,3 +331,20 @@ def test_a_history_that_cannot_be_written_hides_no_failure_of_an_act() -> None:
         )
     with pytest.raises(IcemigrateError, match="full"):
         carry_out(_Held(HistoryError("full")), Stop(), act(A))
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "least"),
+    [
+        ("", "2d", "3d"),
+        ("rules: {IM204: {at_least: 7d}}", "5d", "7d"),
+        ("rules: {IM204: {at_least: 1d}}", "2d", "3d"),
+    ],
+)
+def test_files_that_a_write_may_need_are_no_orphans(
+    said: str, asked: str, least: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "icemigrate.yaml").write_text(said)
+    options = ["--project", str(tmp_path), "--orphans", "--older-than", asked]
+    assert main(["maintain", *options]) == ExitCode.USAGE
+    assert f"files that are younger than {least} are no orphans yet" in capsys.readouterr().err
