@@ -11,6 +11,7 @@ from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import Ground, RowWork, old_fields
+from icemigrate.data.retype import Retype
 from icemigrate.diff import Found
 from icemigrate.merge import Conflict, Merged, adopted, done_notes, merge
 from icemigrate.model import legality
@@ -21,7 +22,7 @@ from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
 from icemigrate.plan import PlannedChange, Step, TablePlan
 from icemigrate.refills import deferred
-from icemigrate.staging import staged, with_works, work_problems
+from icemigrate.staging import left_to_retype, staged, with_works, work_problems
 from icemigrate.steps import as_steps, as_unwritten_steps
 
 
@@ -64,6 +65,7 @@ class Outcome:
     """A table's plan, what forbids it, and the table it leaves (``None`` where it is gone).
 
     :param between: the table as it is when its rows are written, where that is another one.
+    :param works: the data steps that are left to be done; ``None`` for all.
     """
 
     plan: TablePlan
@@ -71,6 +73,7 @@ class Outcome:
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     between: Table | None = None
+    works: tuple[RowWork, ...] | None = None
 
     def namespaces_needed(self) -> Iterator[TableName]:
         """Names whose namespaces must exist before the plan runs."""
@@ -153,15 +156,14 @@ def plan_table(
 
 def _with_rows(case: _Case, outcome: Outcome, there: Table | None) -> Outcome:
     """The outcome with the data steps; without them where the table itself cannot be planned."""
-    if not case.works or outcome.after is None or outcome.problems or outcome.plan.conflicts:
+    works = case.works if outcome.works is None else outcome.works
+    if not works or outcome.after is None or outcome.problems or outcome.plan.conflicts:
         return outcome
     is_resumed = case.version in case.surroundings.begun
     between = outcome.between or outcome.after
     ground = Ground(case.wanted.name, between, old_fields(case.base, there, is_resumed))
-    plan = with_works(
-        outcome.plan, case.works, ground, case.surroundings.catalog_name, case.version, is_resumed
-    )
-    problems = tuple(work_problems(case.works, ground, case.surroundings.has_branches))
+    plan = with_works(outcome.plan, works, ground, case.surroundings.catalog_name, case.version, is_resumed)
+    problems = tuple(work_problems(works, ground, case.surroundings.has_branches))
     return replace(outcome, plan=plan, problems=problems)
 
 
@@ -344,7 +346,10 @@ def _alter(
         # Somebody else uses a name that the migration gives, so no path means one field any more.
         plan = replace(case.plan(name, (), notes), conflicts=merged.conflicts)
         return Outcome(plan, there, tuple(_problem(case, breach) for breach in taken))
-    stages = staged(there, merged.target, case.works)
+    works = tuple(
+        w for w in case.works if not isinstance(w, Retype) or left_to_retype(there, merged.target, w)
+    )
+    stages = staged(there, merged.target, works)
     refill = deferred(stages.first.after, case.version, case.wanted.refilled)
     found = [*found, *stages.first.found, *refill.before, *refill.after]
     plan = replace(
@@ -353,7 +358,7 @@ def _alter(
         finish=tuple(map(case.scoped, case.steps(stages.last.found))),
     )
     judged = _judge(case, plan, [*found, *stages.last.found], stages.last.after, there)
-    judged = replace(judged, between=stages.first.after)
+    judged = replace(judged, between=stages.first.after, works=works)
     if judged.problems or merged.conflicts:
         return judged
     left = stages.left

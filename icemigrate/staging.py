@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Problem
 from icemigrate.data.base import Ground, RowWork, Stage, branch_name
+from icemigrate.data.retype import Retype
 from icemigrate.diff import Difference, difference, unproved
 from icemigrate.merge import rebind_by_path
+from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field
 from icemigrate.plan import PlannedWork, TablePlan
@@ -47,17 +49,66 @@ def staged(there: Table, target: Table, works: Sequence[RowWork]) -> Staged:
     if not any(work.stage is Stage.WRITE for work in works):
         whole = difference(there, target, KINDS)
         return Staged(whole, Difference((), whole.after, whole.target))
-    first = difference(there, _expanded(there, target), KINDS)
-    last = difference(first.after, rebind_by_path(target, first.after, above=there.last_column_id), KINDS)
+    retypes = [work for work in works if isinstance(work, Retype)]
+    named = _with_temporary(there, target, retypes)
+    first = difference(there, _expanded(there, named, retypes), KINDS)
+    known = rebind_by_path(named, first.after, above=there.last_column_id if named is target else 0)
+    last = difference(first.after, _swapped(known, target, retypes), KINDS)
     return Staged(first, last)
 
 
-def _expanded(there: Table, target: Table) -> Table:
-    """The target with the columns that are there and shall go, each behind the one that it stands behind."""
+def left_to_retype(there: Table, target: Table, work: Retype) -> bool:
+    """Whether the new column is not the table's own yet."""
+    field = target.schema.find((work.column,))
+    return field is None or field.id not in index(there.schema)
+
+
+def _with_temporary(there: Table, target: Table, retypes: Sequence[Retype]) -> Table:
+    """The target with new columns under temporary names; those of an earlier run keep their ids."""
+    names = {work.column: work.temporary for work in retypes}
+    if not names:
+        return target
+    fields = tuple(
+        replace(f, name=names[f.name], required=False) if f.name in names else f
+        for f in target.schema.fields
+        if f.name not in names.values()
+    )
+    new = {f.id for f in fields if f.name in names.values()}
+    schema = replace(target.schema, fields=fields, identifier_ids=target.schema.identifier_ids - new)
+    return rebind_by_path(replace(target, schema=schema), there)
+
+
+def _swapped(known: Table, target: Table, retypes: Sequence[Retype]) -> Table:
+    """The target in the end: the new columns under their own names.
+
+    :param known: the target with temporary names and the ids that its fields have got.
+    """
+    if not retypes:
+        return known
+    own = {work.temporary: target.schema.find((work.column,)) for work in retypes}
+    fields, ids = [], set[int]()
+    for field in known.schema.fields:
+        wanted = own.get(field.name)
+        if wanted is not None:
+            if wanted.id in target.schema.identifier_ids:
+                ids.add(field.id)
+            field = replace(field, name=wanted.name, required=wanted.required)
+        fields.append(field)
+    identifier = known.schema.identifier_ids | ids
+    return replace(known, schema=replace(known.schema, fields=tuple(fields), identifier_ids=identifier))
+
+
+def _expanded(there: Table, target: Table, retypes: Sequence[Retype]) -> Table:
+    """The target with the columns that are there and shall go, each behind the one that it stands behind.
+
+    A column that is retyped may be renamed as well, and `using` calls it by its new name.
+    """
+    renamed = {work.field_id: work.column for work in retypes}
     ids, names = {f.id for f in target.schema.fields}, {f.name for f in target.schema.fields}
     fields: list[Field] = list(target.schema.fields)
     at = 0
     for field in there.schema.fields:
+        field = replace(field, name=renamed.get(field.id, field.name))
         where = next((i for i, f in enumerate(fields) if f.id == field.id), None)
         if where is not None:
             at = where + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -17,8 +17,9 @@ from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.names import format_path
 from icemigrate.model.table import TAG_PREFIX, Table
 from icemigrate.model.types import Field, children, is_nested, with_children
-from icemigrate.plan import MigrationPlan
-from icemigrate.render.words import reversal_text
+from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork
+from icemigrate.plan_rows import row_statements
+from icemigrate.render.words import reversal_text, work_symbol
 from icemigrate.undo.inverse import Sides, inverse
 
 
@@ -26,21 +27,37 @@ def plan_text(plan: MigrationPlan) -> str:
     """What a plan does, change by change: with what it costs, and whether there is a way back."""
     lines = [f"+ create namespace {format_path(n)}" for n in plan.create_namespaces if n != ("db",)]
     for table in plan.tables:
-        changes = list(table.changes())
-        for change, following in zip_longest(changes, changes[1:]):
-            lines += [f"{change.change.symbol} {change.text}"]
-            lines += [f"    {h.kind.value} {h.scope}: {h.reason}" for h in change.hazards]
-            # Neighbours that share a way back say it once, below the last of them.
-            if following is None or following.reversal != change.reversal:
-                lines += [f"    {reversal_text(change.reversal)}"]
+        lines += _lines([c for step in table.steps for c in step.changes])
+        lines += _lines(table.rows)
+        lines += _lines([c for step in table.finish for c in step.changes])
         lines += [f"note: {note}" for note in table.notes]
     return "\n".join(lines)
 
 
+def _lines(part: Sequence[PlannedChange | PlannedWork]) -> Iterator[str]:
+    for one, following in zip_longest(part, part[1:]):
+        symbol = work_symbol(one) if isinstance(one, PlannedWork) else one.change.symbol
+        yield f"{symbol} {one.text}"
+        yield from (f"    {h.kind.value} {h.scope}: {h.reason}" for h in one.hazards)
+        # Neighbours that share a way back say it once, below the last of them.
+        if following is None or following.reversal != one.reversal:
+            yield f"    {reversal_text(one.reversal)}"
+
+
 def statements_text(plan: MigrationPlan) -> str:
-    """The statements, each ended by a semicolon."""
-    statements = [s for t in plan.tables for step in t.steps for s in step.statements]
-    return "\n".join(f"{statement_text(s)};" for s in statements)
+    """The statements, each ended by a semicolon, those about rows where they run."""
+    lines: list[str] = []
+    for table in plan.tables:
+        lines += [statement_text(s) for step in table.steps for s in step.statements]
+        lines += row_statements(table, "lake", plan.version) if table.rows else ()
+        lines += [statement_text(s) for step in table.finish for s in step.statements]
+    return "\n".join(f"{line};" for line in lines)
+
+
+def open_text(plan: MigrationPlan) -> str:
+    """The statements that change metadata: no plan can see whether rows have been written."""
+    left = [s for t in plan.tables for step in t.all_steps for s in step.statements]
+    return "\n".join(map(statement_text, left))
 
 
 def statement_text(statement: Statement) -> str:

@@ -92,14 +92,13 @@ class Backfill(RowWork):
 
     def _fills_nulls(self, path: Path) -> bool:
         """Whether the condition says for sure that the column is null; read only where that is plain."""
-        if self.where is None or re.search(
-            r"['\"()]|--|/\*|\b(or|not|case)\b", _NULL.sub("", self.where), re.I
-        ):
+        if self.where is None or _NOT_PLAIN.search(self.where):
             return False
         parts = re.split(r"\s+and\s+", self.where.strip(), flags=re.I)
         return any((m := _NULL.fullmatch(part)) is not None and _names(m[1]) == path for part in parts)
 
 
+_NOT_PLAIN = re.compile(r"['\"()]|--|/\*|\b(or|case|between)\b", re.I)
 _NULL = re.compile(r"\s*([\w.`]+)\s+is\s+null\s*", re.I)
 
 

@@ -17,6 +17,15 @@ class BackfillEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class RetypeEntry:
+    """One key of ``retype``: the column, the type it gets, and the expression that gives the values."""
+
+    column: str
+    to: str
+    using: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckEntry:
     """One item of ``checks``.
 

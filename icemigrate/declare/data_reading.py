@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from icemigrate.declare.data_entries import BackfillEntry, CheckEntry
+from icemigrate.declare.data_entries import BackfillEntry, CheckEntry, RetypeEntry
 from icemigrate.declare.nodes import Mapping, Node, Sequence, to_data
 from icemigrate.declare.values import entries, is_null, items, mapping, text
 from icemigrate.diagnostics import Place
@@ -42,8 +42,21 @@ def checks(node: Node | None) -> tuple[CheckEntry, ...]:
     return tuple(found)
 
 
+def retypes(node: Node | None) -> tuple[RetypeEntry, ...]:
+    """The mapping under ``retype``."""
+    return tuple(
+        RetypeEntry(column.text, text(mapping(value).get("to")), text(mapping(value).get("using")))
+        for column, value in entries(node)
+    )
+
+
 def places(key: str, node: Node | None) -> Iterator[Placed]:
-    """Where the items of a list and all that is in them stand."""
+    """Where the items of a list, or the keys of a mapping, and all that is in them stand."""
+    if node is None:
+        return
+    if isinstance(node, Mapping):
+        yield from _below((key,), node)
+        return
     for number, item in enumerate(items(node)):
         yield from _below((key, str(number)), item)
 

@@ -133,6 +133,18 @@ class Draft:
             node.leaf = one.type
         return node
 
+    def fresh(self, parent: Node, one: Field) -> Node:
+        """A field like the given one, that it and everything below are new, at the end of ``parent``."""
+        node = self.new(parent, one.name)
+        node.required, node.doc = one.required, one.doc
+        if isinstance(one.type, (Struct, List, Map)):
+            node.shape = type(one.type)
+            for below in children(one.type):
+                self.fresh(node, below)
+        else:
+            node.leaf = one.type
+        return node
+
     def reshape(self, node: Node, shape: _Nested) -> bool:
         """Make the node nested in this way; whether its parts are new, for it was something else."""
         if node.shape is shape:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import TABLE_MARK, RowWork
 from icemigrate.data.check import Check
+from icemigrate.data.retype import Retype
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.migration import TableEntry
 from icemigrate.diagnostics import did_you_mean
@@ -16,16 +17,21 @@ from icemigrate.model.types import Struct
 
 
 def fold_data(
-    entry: TableEntry, before: Table | None, after: Table, complaints: Complaints
+    entry: TableEntry,
+    before: Table | None,
+    after: Table,
+    retyped: tuple[Retype, ...],
+    complaints: Complaints,
 ) -> tuple[RowWork, ...]:
     """The steps, in running order; only names are read here, the expressions are Spark's to judge.
 
     :param before: the table as declared before; ``None`` at its first mention.
     :param after: as it is declared then.
+    :param retyped: what the fold of its columns has found.
     """
     if before is None:
         _check_first_mention(entry, complaints)
-    steps = (*_backfills(entry, after, complaints), *_checks(entry, complaints))
+    steps = (*retyped, *_backfills(entry, after, complaints), *_checks(entry, complaints))
     return tuple(sorted(steps, key=lambda step: step.stage))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from icemigrate.data.retype import Retype
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.draft import Draft
 from icemigrate.declare.fold_columns import ColumnFold
@@ -11,6 +12,7 @@ from icemigrate.declare.fold_data import fold_data
 from icemigrate.declare.fold_layout import fold_identifier, fold_order, fold_partition, source_finder
 from icemigrate.declare.fold_names import Purge, Renaming, fold_names
 from icemigrate.declare.fold_positions import fold_positions
+from icemigrate.declare.fold_retype import fold_retypes
 from icemigrate.declare.fold_settings import fold_properties, fold_refs
 from icemigrate.declare.migration import UNSET, TableEntry
 from icemigrate.model.names import TableName
@@ -41,7 +43,7 @@ def fold_table(
     if before is None:
         _check_first_mention(entry, name, complaints)
     table = before or Table(name, Schema(), format_version=DEFAULT_FORMAT_VERSION)
-    schema, renaming, positions = _fold_schema(entry, table, complaints)
+    schema, renaming, positions, retyped = _fold_schema(entry, table, complaints)
     source = source_finder(schema, renaming.renamed, complaints)
     spec, order = table.spec, table.sort_order
     if entry.identifier is not UNSET:
@@ -73,7 +75,7 @@ def fold_table(
         positions,
         entry.adopt and before is None,
         _unsaid(entry) if before is None else frozenset(),
-        data=fold_data(entry, before, after, complaints),
+        data=fold_data(entry, before, after, retyped, complaints),
         refilled=frozenset(renaming.refilled),
     )
     return FoldedTable(wanted, renaming.purges)
@@ -103,6 +105,7 @@ def _check_first_mention(entry: TableEntry, name: TableName, complaints: Complai
         ("renames", entry.renames),
         ("drop_columns", entry.drop_columns),
         ("restore_columns", entry.restore_columns),
+        ("retype", entry.retype),
     ):
         if given:
             message = f"`{key}` cannot stand where `{name}` is mentioned for the first time"
@@ -111,15 +114,19 @@ def _check_first_mention(entry: TableEntry, name: TableName, complaints: Complai
 
 def _fold_schema(
     entry: TableEntry, table: Table, complaints: Complaints
-) -> tuple[Schema, Renaming, tuple[Position, ...]]:
-    if not (entry.renames or entry.drop_columns or entry.restore_columns or entry.columns):
-        return table.schema, Renaming(dropped=table.dropped), ()
+) -> tuple[Schema, Renaming, tuple[Position, ...], tuple[Retype, ...]]:
+    if not (entry.renames or entry.drop_columns or entry.restore_columns or entry.columns or entry.retype):
+        return table.schema, Renaming(dropped=table.dropped), (), ()
     draft = Draft(table.schema, (d.field for d in table.dropped))
     renaming = fold_names(draft, entry, table.dropped, complaints)
+    version = table.format_version if entry.format_version is UNSET else entry.format_version
+    retyped = fold_retypes(draft, entry.retype, version, complaints)
+    renaming.dropped = (*renaming.dropped, *retyped.dropped)
     columns = ColumnFold(draft, complaints, renaming.renamed)
     columns.merge(entry.columns)
     positions = fold_positions(columns.asserted, complaints)
-    return replace(table.schema, fields=draft.fields), renaming, positions
+    positions = (*retyped.positions, *positions)
+    return replace(table.schema, fields=draft.fields), renaming, positions, retyped.works
 
 
 def _location(entry: TableEntry, before: Table | None, complaints: Complaints) -> str | None:

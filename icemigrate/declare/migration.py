@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias
 
 from icemigrate.declare.checksum import checksum
-from icemigrate.declare.data_entries import BackfillEntry, CheckEntry
+from icemigrate.declare.data_entries import BackfillEntry, CheckEntry, RetypeEntry
 from icemigrate.declare.ignores import Ignore
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Place
@@ -184,7 +184,7 @@ class TableEntry:
         ``("restore_columns", name)``, ``("identifier", name)``, ``("partition_by", "0")``,
         ``("sort_by", "0")``, ``("properties", key)``, ``("retention", "rows", "column")``,
         ``("tags", name)``, ``("branches", name)``, ``("backfill", "0", "set", column)``,
-        ``("checks", "0", "after")``, and ``(key,)`` for every key that was written.
+        ``("retype", column)``, ``("checks", "0", "after")``, and ``(key,)`` for every key that was written.
     """
 
     name: str | None
@@ -210,6 +210,7 @@ class TableEntry:
     location: str | Unset = UNSET
     adopt: bool = False
     drop: bool = False
+    retype: tuple[RetypeEntry, ...] = ()
     backfill: tuple[BackfillEntry, ...] = ()
     checks: tuple[CheckEntry, ...] = ()
     places: Mapping[Subject, Place] = field(default_factory=dict, compare=False, repr=False)

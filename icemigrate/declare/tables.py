@@ -59,7 +59,7 @@ class _TableReader:
         number, policy = node.get("format_version"), node.get("retention")
         if policy is not None:
             self._note_nested(policy, ("retention",))
-        for listed in ("backfill", "checks"):
+        for listed in ("retype", "backfill", "checks"):
             self.places.update(data_reading.places(listed, node.get(listed)))
         name, match = optional_text(node.get("name")), optional_text(node.get("match"))
         distribution = optional_text(node.get("write_distribution"))
@@ -87,6 +87,7 @@ class _TableReader:
             location=optional_text(node.get("location")),
             adopt=flag(node.get("adopt")),
             drop=flag(node.get("drop")),
+            retype=data_reading.retypes(node.get("retype")),
             backfill=data_reading.backfills(node.get("backfill")),
             checks=data_reading.checks(node.get("checks")),
             places=self.places,

@@ -191,10 +191,11 @@ class _Check:
             shown = "" if secret else f': "{whole}"'
             self._add("split-value", message, key.place, f"put the whole value in quotes{shown}")
             return
-        hint = did_you_mean(key.text, rule.properties)
-        if hint is None and key.text in self.schema.homes:
+        hint = None
+        if key.text in self.schema.homes:
             homes = _either([with_article(home) for home in self.schema.homes[key.text]])
             hint = f"`{key.text}` is a key of {homes}; is it indented as it should be?"
+        hint = hint or did_you_mean(key.text, rule.properties)
         if hint is None:
             hint = "known here: " + ", ".join(rule.properties)
         self._add(

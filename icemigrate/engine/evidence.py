@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from icemigrate.data.publication import publication
+from icemigrate.data.publication import NOTE, publication
 from icemigrate.engine.kept import find_kept
-from icemigrate.engine.manifests import File, Look, share
+from icemigrate.engine.manifests import File, Look, notes_since, share
 from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.names import TableName
@@ -47,6 +47,7 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
             there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
             kept=find_kept(look, questions, held, now, is_known),
             published=published,
+            steps=notes_since(table, then, NOTE) if questions.steps else None,
         )
 
 

@@ -109,6 +109,19 @@ class Look:
         return 0 if since is None and count == 0 else None
 
 
+def notes_since(table: Any, since: int | None, key: str) -> tuple[str, ...] | None:
+    """What the summaries of the main branch's snapshots since one say under a key, ``""`` where nothing;
+    ``None`` where that one is no ancestor any more."""
+    found, snapshot = list[str](), table.currentSnapshot()
+    while snapshot is not None and snapshot.snapshotId() != since:
+        found.append(snapshot.summary().get(key) or "")
+        parent = snapshot.parentId()
+        if parent is None:
+            return tuple(found) if since is None else None
+        snapshot = table.snapshot(parent)
+    return None if snapshot is None and since is not None else tuple(found)
+
+
 def each(found: Any) -> Iterator[Any]:
     """The elements of a Java collection.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from icemigrate.changes.base import Sql
 from icemigrate.data.base import BEFORE_MARK, Ask, Stage, branch_name
@@ -28,7 +29,7 @@ from icemigrate.sql.names import table_sql
 
 TRIES = 5
 """How often rows are written when others write to the table all the while."""
-_NO_ANCESTOR = "is not an ancestor"
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -64,6 +65,7 @@ class Rows:
 
         :raises CheckFailed: it does not.
         """
+        self._number = 0
         rows = table_sql(self.catalog, self.plan.name)
         self._run(self._of(Stage.BEFORE), rows)
 
@@ -75,6 +77,7 @@ class Rows:
         :raises CheckFailed: a check does not hold; the branch is gone, and nobody saw the rows.
         :raises EngineError: a statement failed, or others wrote to the table all the while.
         """
+        self._number = 0
         table = self._table(name)
         writes, checks = [*self._of(Stage.WRITE)], [*self._of(Stage.AFTER)]
         if not writes or table.snapshot is None:
@@ -82,9 +85,8 @@ class Rows:
                 self._note(name, "there are no rows yet, so none are written")
             self._ask_in_place(checks, name, table)
             return table.snapshot
-        started = self._number
         for attempt in range(1, TRIES + 1):
-            self._number = started
+            self._number = 0
             base = self._branch_off(name)
             if self._attempt((*writes, *checks), name, base):
                 return base
@@ -99,6 +101,7 @@ class Rows:
 
     def settle(self, name: TableName) -> None:
         """Do what is done on the table itself in the end."""
+        self._number = 0
         self._run(self._of(Stage.SETTLED), table_sql(self.catalog, name))
 
     def drop_branch(self, name: TableName) -> None:
@@ -125,16 +128,28 @@ class Rows:
         publish = publish_branch_sql(self.catalog, name, branch_name(self.version))
         try:
             self._run(works, f"{table_sql(self.catalog, name)} VERSION AS OF {base.id}")
-            self._told(name, publish, lambda: self.engine.sql(publish))
+            is_out = self._told(name, publish, lambda: self._fast_forward(publish, name, base))
         except LockHeld:
             raise  # somebody else may be at work by now
-        except IcemigrateError as error:
+        except IcemigrateError:
             with suppress(IcemigrateError):  # the next run replaces it
                 self.drop_branch(name)
-            if _NO_ANCESTOR in error.message:
-                return False
             raise
         self.drop_branch(name)
+        return is_out
+
+    def _fast_forward(self, text: str, name: TableName, base: Snapshot) -> bool:
+        """Whether main became what the branch is; it did not where somebody else has moved it."""
+        try:
+            self.engine.sql(text)
+        except EngineError:
+            table = self._table(name)
+            branch = table.refs.get(branch_name(self.version))
+            if branch is not None and table.snapshot is not None and branch.snapshot_id == table.snapshot.id:
+                return True  # reported as failed, and done
+            if table.snapshot is not None and table.snapshot.id == base.id:
+                raise
+            return False
         return True
 
     def _ask_in_place(self, checks: Iterable[PlannedWork], name: TableName, table: Table) -> None:
@@ -165,12 +180,13 @@ class Rows:
         if wrong is not None:
             raise CheckFailed(f"{ask.name}: {wrong}\n  {text}", "mend the rows, or the check")
 
-    def _told(self, name: TableName, text: str, act: Callable[[], None]) -> None:
+    def _told(self, name: TableName, text: str, act: Callable[[], _T]) -> _T:
         self._number += 1
         self.on_event(StatementStarted(self.version, name, text, self._number, self._number))
         clock = time.monotonic()
-        act()
+        came_out = act()
         self.on_event(StatementFinished(self.version, name, text, time.monotonic() - clock))
+        return came_out
 
     def _of(self, stage: Stage) -> Iterable[PlannedWork]:
         return (work for work in self.plan.rows if work.work.stage is stage)

@@ -22,6 +22,7 @@ class Questions:
         do not hold any more; the best first.
     :param rows_of: what the summaries of the migration's snapshots say, where it is wanted whether it
         published rows; then ``since`` is the snapshot that was current when it began.
+    :param steps: whether it is wanted which migrations published rows since.
     """
 
     since: int | None
@@ -30,6 +31,7 @@ class Questions:
     snapshots: frozenset[int] = frozenset()
     versions: tuple[str, ...] = ()
     rows_of: str | None = None
+    steps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class Evidence:
     :param held: by field, see :class:`Share`; of the main branch.
     :param there: which of the snapshots that were asked for are there.
     :param kept: by field, where rows whose files do not hold it any more may get their value back from.
+    :param steps: what the summaries of the main branch's snapshots since say of the migrations that made
+        them, ``""`` for everybody else's; ``None`` where it was not asked or cannot be told.
     :param published: the migration's rows on the main branch, where that was asked and there are any; all
         that counts as added since is younger than they are.
     """
@@ -118,3 +122,4 @@ class Evidence:
     there: frozenset[int] = frozenset()
     kept: Mapping[int, Kept] = field(default_factory=dict)
     published: Publication | None = None
+    steps: tuple[str, ...] | None = None

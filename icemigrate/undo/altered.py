@@ -81,7 +81,6 @@ def undo_altered(
         *own_notes(recorded),
         *needed.values(),
         *_names_back(before, optional),
-        *shares(before, after, evidence),
     ]
     current = there
     if there.name != new_name:
@@ -104,6 +103,8 @@ def undo_altered(
     # Rows that go back to an earlier snapshot have their values there.
     refill = plan_refill(final, version, catalog, evidence if rows.change is None else None, options)
     inner += refill.before
+    if rows.change is None:
+        notes += shares(before, after, evidence)
     notes += [*rows.notes, *refill.notes, *done_notes(merged.done)]
     if inner:
         steps.append(_one_commit(version, inner))

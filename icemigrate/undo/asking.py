@@ -77,7 +77,7 @@ def questions_about(undo: TableUndo, there: Table, version: str, project: str) -
     since = None if then is None or then.snapshot is None else then.snapshot.id
     versions = tuple(_keeping(undo, version)) if held else ()
     key = made_by(project, version) if undo.rows_open else None
-    return Questions(since, nulls, held, frozenset(snapshots), versions, key)
+    return Questions(since, nulls, held, frozenset(snapshots), versions, key, undo.rows_changed)
 
 
 def _keeping(undo: TableUndo, version: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from icemigrate.changes.base import Problem
 from icemigrate.changes.drop_table import DropTable
@@ -78,6 +78,7 @@ class _World:
     actual: dict[TableName, Table | None]
     place: Place
     options: Options
+    taken_back: set[str] = field(default_factory=set)
 
     def undo(self, undo: Undo) -> MigrationPlan:
         plans, problems, warnings = list[TablePlan](), list[Problem](), list[Problem]()
@@ -89,6 +90,7 @@ class _World:
             warnings += done.warnings
             self.state = self.state.after(done.plan.declared, done.plan.formerly, done.declared)
             self._advance(done)
+        self.taken_back.add(made_by(self.place.project, undo.version))
         return MigrationPlan(
             version=undo.version,
             description=undo.description,
@@ -221,7 +223,7 @@ class _World:
             undo.version,
             self.place.catalog_name,
             undo.evidence.get(table.declared),
-            self.options,
+            replace(self.options, taken_back=frozenset(self.taken_back)),
         )
         current = self.state.tables.get(now, after)
         wanted = replace(settle(declared_again(done.sides, current), done.after), name=declared)

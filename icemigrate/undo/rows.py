@@ -47,7 +47,7 @@ def rewind(undo: TableUndo, there: Table, evidence: Evidence | None, options: Op
             f"the snapshot before the migration{which} has expired, and its rows with it",
             "`--metadata-only` undoes the rest and leaves the rows as they are",
         )
-    newer = _id(there.snapshot) != _id(last)
+    newer = _id(there.snapshot) != _id(last) and not _are_taken_back(evidence, options)
     if newer and not options.discard_new_data:
         count = "an unknown number of" if evidence.snapshots is None else str(evidence.snapshots)
         return _refused(
@@ -58,6 +58,11 @@ def rewind(undo: TableUndo, there: Table, evidence: Evidence | None, options: Op
             "`--discard-new-data` gives them up; `--metadata-only` leaves the rows as they are",
         )
     return Rows(RewindRows(there.name, before, discarded=newer))
+
+
+def _are_taken_back(evidence: Evidence, options: Options) -> bool:
+    """Whether all snapshots since are those of migrations that the same plan takes back before."""
+    return evidence.steps is not None and options.taken_back.issuperset(evidence.steps)
 
 
 def _snapshot(table: Table | None) -> Snapshot | None:

@@ -26,6 +26,8 @@ class Options:
     :param metadata_only: the rows of a migration that changed rows stay as they are.
     :param apart: what the migration made goes into the trash under a name that no other try uses, since
         the file may be tried again under the same version.
+    :param taken_back: what the summaries of the snapshots say that migrations made which the same plan takes
+        back before: rows that these wrote are none that would be lost.
     :param refill: values that the files do not hold any more are brought back from a tag that keeps them;
         ``None``: only where an earlier try has begun that.
     """
@@ -34,6 +36,7 @@ class Options:
     discard_new_data: bool = False
     metadata_only: bool = False
     apart: bool = False
+    taken_back: frozenset[str] = frozenset()
     refill: bool | None = None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from textwrap import dedent
@@ -11,6 +12,7 @@ import pytest
 
 from icemigrate.cli import main
 from icemigrate.errors import ExitCode
+from icemigrate.events import Event, Noted, StatementFinished
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -128,3 +130,181 @@ def test_rows_are_filled_asked_about_and_published(desk: Desk, format_version: i
     assert desk.project.plan().is_empty
     desk.run("rollback", "--auto-approve")
     assert desk.rows("id, venue, price, legs.side") == [(1, "xnys", 10.5, "buy"), (2, None, 20.5, "sell")]
+
+
+RETYPE = """
+    allow: [destructive, incompatible]
+    tables:
+      - name: db.trades
+        retype:
+          id: {to: string, using: "concat('T', cast(id as string))"}
+          price: {to: "decimal(12,2)", using: "cast(price as decimal(12,2))"}
+        columns: [{name: note, type: string, after: price}]
+"""
+
+
+def columns(desk: Desk) -> list[tuple[str, str]]:
+    return [(f.name, f.dataType.simpleString()) for f in desk.spark.table(desk.table).schema.fields][:4]
+
+
+@pytest.mark.parametrize(("format_version", "mode"), [(1, "copy-on-write"), (3, "merge-on-read")])
+def test_a_column_is_retyped_in_its_place_and_comes_back_as_it_was(
+    desk: Desk, format_version: int, mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.created(format_version, mode)
+    before = columns(desk)
+    desk.file("0002", RETYPE)
+    desk.run("apply", "--auto-approve")
+    assert desk.rows("id, price") == [("T1", Decimal("10.50")), ("T2", Decimal("20.50"))]
+    assert columns(desk) == [
+        ("id", "string"),
+        ("venue", "string"),
+        ("price", "decimal(12,2)"),
+        ("note", "string"),
+    ]
+    assert desk.project.plan().is_empty
+    desk.insert("('T3', 'xlon', 30.5, 'late', named_struct('side', 'buy', 'size', 3))")
+    capsys.readouterr()
+    desk.run("rollback", "--auto-approve")
+    # Rows that are marked as deleted stand in the files too.
+    share = "2 of 3 rows" if mode == "copy-on-write" else ""
+    assert f"values of price that are still in the files: {share}" in capsys.readouterr().out
+    assert columns(desk) == [*before, ("legs", "struct<side:string,size:int>")][:4]
+    assert set(desk.rows("id, price, venue")) == {(1, 10.5, "xnys"), (2, 20.5, None), (None, None, "xlon")}
+
+
+def test_a_value_that_became_null_stops_a_retype_and_nobody_saw_it(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.created()
+    before = columns(desk)
+    desk.file(
+        "0002",
+        """
+        allow: [destructive]
+        tables:
+          - name: db.trades
+            retype: {venue: {to: int, using: try_cast(venue as int)}}
+        """,
+    )
+    assert main(["apply", "--auto-approve"]) == ExitCode.ERROR
+    told = capsys.readouterr().err
+    assert "values of venue that became null: it must give 0 and gives 1" in told
+    assert "every table is as it was before the migration" in told
+    assert columns(desk) == before
+    assert desk.rows() == [(1, "xnys"), (2, None)]
+    assert "icemigrate-0002-data" not in desk.refs()
+
+
+OVERWRITE = """
+    allow: [destructive]
+    tables:
+      - name: db.trades
+        columns: [{name: note, type: string}]
+        backfill: [{set: {venue: upper(venue), note: "'seen'"}, where: id = 1}]
+"""
+
+
+def test_rows_go_back_only_with_a_word_about_newer_ones(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.created()
+    desk.file("0002", OVERWRITE)
+    desk.run("apply", "--auto-approve")
+    desk.insert("(3, 'xlon', 30.5, named_struct('side', 'buy', 'size', 3), 'late')")
+    desk.insert("(4, 'xams', 40.5, named_struct('side', 'buy', 'size', 4), 'late')")
+    capsys.readouterr()
+    assert main(["rollback", "--auto-approve"]) == ExitCode.FINDINGS
+    told = "".join(capsys.readouterr())
+    assert "`db.trades` was written to since the migration: 2 snapshots, 2 rows in 2 new files" in told
+    assert "--discard-new-data" in told
+    assert "--metadata-only" in told
+    assert desk.rows("id, venue, note")[0] == (1, "XNYS", "seen")
+
+    desk.run("rollback", "--metadata-only", "--auto-approve")
+    assert desk.rows() == [(1, "XNYS"), (2, None), (3, "xlon"), (4, "xams")]
+    assert "note" not in desk.spark.table(desk.table).columns
+
+    # The rows that stayed are none that the second time has published.
+    desk.run("apply", "--redo", "0002", "--auto-approve")
+    assert desk.rows("id, venue, note")[0] == (1, "XNYS", "seen")
+    desk.insert("(5, 'xpar', 50.5, named_struct('side', 'buy', 'size', 5), 'late')")
+    desk.run("rollback", "--discard-new-data", "--auto-approve")
+    assert desk.rows() == [(1, "XNYS"), (2, None), (3, "xlon"), (4, "xams")]
+
+
+@pytest.mark.parametrize("settings", [", publish: direct", ", record: history"])
+def test_other_ways_of_publishing_and_recording_lead_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession, settings: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    desk = Desk(tmp_path, spark, settings).created()
+    desk.file("0002", FILL)
+    desk.file(
+        "0003",
+        "{allow: [destructive], tables: [{name: db.trades, retype: {cents: {to: string, "
+        "using: cast(cents as string)}}}]}",
+    )
+    desk.run("apply", "--auto-approve")
+    assert desk.rows("id, market, cents") == [(1, "xnys", "1050"), (2, "none", "2050")]
+    desk.run("rollback", "--to", "0001", "--auto-approve")
+    assert desk.rows("id, venue, price, legs.side") == [(1, "xnys", 10.5, "buy"), (2, None, 20.5, "sell")]
+
+
+def test_a_table_without_rows_is_asked_and_not_written(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.file("0001", CREATE.replace("FORMAT", "2").replace("MODE", "copy-on-write"))
+    desk.file("0002", OVERWRITE + '        checks: [{after: "select count(*) from {table}", gives: 0}]\n')
+    desk.run("apply", "--auto-approve")
+    assert "there are no rows yet, so none are written" in "".join(capsys.readouterr())
+    assert desk.rows("id, note") == []
+    desk.insert("(3, 'xlon', 30.5, named_struct('side', 'buy', 'size', 3), 'late')")
+    desk.run("rollback", "--auto-approve")
+    assert desk.rows() == [(3, "xlon")]
+
+
+def test_where_main_moves_meanwhile_the_rows_are_written_again(desk: Desk) -> None:
+    desk.created()
+    desk.file("0002", OVERWRITE.replace("where: id = 1", "where: venue is not null"))
+    notes: list[str] = []
+    late = iter([3, 4])
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Noted):
+            notes.append(event.text)
+        if isinstance(event, StatementFinished) and event.text.startswith("UPDATE"):
+            number = next(late, None)
+            if number is not None:
+                desk.insert(f"({number}, 'late', 1.0, null, null)")
+
+    desk.project.apply(spark=desk.spark, on_event=listen)
+    assert desk.rows("id, venue, note") == [
+        (1, "XNYS", "seen"),
+        (2, None, None),
+        (3, "LATE", "seen"),
+        (4, "LATE", "seen"),
+    ]
+    assert [n for n in notes if "its rows are written again" in n] == [
+        f"others wrote to it meanwhile, so its rows are written again: {n} of 5" for n in (1, 2)
+    ]
+    desk.run("rollback", "--auto-approve")
+    assert desk.rows() == [(1, "xnys"), (2, None), (3, "late"), (4, "late")]
+
+
+def test_a_check_that_does_not_hold_undoes_all_though_others_wrote_meanwhile(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.created()
+    desk.file(
+        "0002",
+        OVERWRITE + '        checks: [{name: none is new, after: "select id from {table} where id > 2"}]\n',
+    )
+    desk.insert("(3, 'xlon', 30.5, null)")
+    assert main(["apply", "--auto-approve"]) == ExitCode.ERROR
+    told = capsys.readouterr().err
+    assert "none is new: it must give no rows and gives 3" in told
+    assert "every table is as it was before the migration" in told
+    assert desk.rows() == [(1, "xnys"), (2, None), (3, "xlon")]
+    assert "note" not in desk.spark.table(desk.table).columns
+    assert desk.project.plan().plan.migrations[0].version == "0002"

@@ -1,0 +1,68 @@
+"""A column becomes one of a type that Iceberg cannot promote its own to: filled, asked about, and swapped.
+
+The new column stands under a temporary name while its rows are written.  When they are published, the old
+one is dropped and the new one takes its name and its place; so it is a new field, and the old one comes back
+under its own field id when the migration is undone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from icemigrate.changes.base import Reversal, Reversible, Sql, Subject
+from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage
+from icemigrate.sql.names import quote
+
+TEMPORARY = "__icemigrate"
+"""What is put behind a column's name while the new one is filled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retype(RowWork):
+    """One ``UPDATE``, and the question whether a value was lost.
+
+    :param column: as it is called before and after.
+    :param using: the expression that gives the new values.
+    :param to: the new type, as people write it.
+    :param field_id: of the old column.
+    """
+
+    kind: ClassVar[str] = "retype"
+
+    column: str
+    using: str
+    to: str
+    field_id: int
+
+    @property
+    def temporary(self) -> str:
+        """What the new column is called while it is filled."""
+        return f"{self.column}{TEMPORARY}"
+
+    @property
+    def stage(self) -> Stage:
+        """It writes."""
+        return Stage.WRITE
+
+    @property
+    def subject(self) -> Subject:
+        """Its key."""
+        return ("retype", self.column)
+
+    def statements(self, rows: str) -> tuple[DataStatement, ...]:
+        """The ``UPDATE`` and the question."""
+        old, new = quote(self.column), quote(self.temporary)
+        lost = f"SELECT count(*) FROM {rows} WHERE {old} IS NOT NULL AND {new} IS NULL"
+        return (
+            Sql(f"UPDATE {rows} SET {new} = {self.using}"),
+            Ask(lost, "0", f"values of {self.column} that became null"),
+        )
+
+    def reversal(self, ground: Ground) -> Reversal:
+        """The old column comes back; what is written after it has no value there."""
+        return Reversal(Reversible.YES, "the old column comes back; rows that are written after it lack it")
+
+    def describe(self) -> str:
+        """The column, its new type, and where the values come from."""
+        return f"retype {self.column} to {self.to} using {' '.join(self.using.split())}"
