@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from icemigrate.changes.end_refill import EndRefill, begun, is_refilling
@@ -13,12 +13,14 @@ from icemigrate.model.evidence import Kept
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
+from icemigrate.model.types import Primitive, walk
 from icemigrate.sql.names import path_sql, table_sql
 from icemigrate.sql.refilling import version_sql
 from icemigrate.sql.types import spark_loads
 
 ROW_LINEAGE_VERSION = 3
 """The first format version whose rows have ids."""
+_VARIANT = Primitive("variant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,21 @@ def deferred(table: Table, version: str, field_ids: frozenset[int]) -> Refill:
     return around(table, version, [RefillColumns(table.name, "", fields)] if is_due else [])
 
 
-def can_refill(table: Table, kept: Kept) -> bool:
-    """Whether values that a version keeps can be brought back."""
-    return kept.can_be_matched and spark_loads(table.schema)
+def fitting(table: Table, kept: Mapping[int, Kept]) -> dict[int, Kept]:
+    """The fields whose values can be brought back, of those that a version keeps."""
+    if not spark_loads(table.schema) or _has_variant(table, kept):
+        return {}
+    return {field_id: found for field_id, found in kept.items() if found.can_be_matched}
+
+
+def _has_variant(table: Table, field_ids: Iterable[int]) -> bool:
+    """Whether one of the fields is a variant or holds one.
+
+    Spark reads no row of a table with a variant that the schema of its newest snapshot does not have
+    (Iceberg 1.12, ``BaseScan.includeColumnStats``), as it is when one has just come back.
+    """
+    fields = [index(table.schema)[i].field for i in field_ids]
+    return any(f.type == _VARIANT for top in fields for f in (top, *(below for _, below in walk(top.type))))
 
 
 def refills_of(table: Table, kept: Mapping[int, Kept]) -> Iterator[RefillColumns]:
@@ -95,7 +109,8 @@ def offered(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
 def promised(table: Table, field_id: int, kept: Kept) -> str:
     """That values are brought back."""
     name = format_path(index(table.schema)[field_id].path)
-    return f"{_rows(kept)} get the value of {name} back from {kept.version}; no other value is touched"
+    verb = "gets" if kept.rows == 1 else "get"
+    return f"{_rows(kept)} {verb} the value of {name} back from {kept.version}; no other value is touched"
 
 
 def elsewhere(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
@@ -104,6 +119,8 @@ def elsewhere(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
         why = "what is in a list or a map cannot be brought back"
     elif not spark_loads(table.schema):
         why = "Spark cannot load this table"
+    elif kept.can_be_matched:
+        why = "Spark cannot read a variant that has just come back"
     elif table.format_version < ROW_LINEAGE_VERSION:
         why = "without identifier fields, the same then and now, nothing tells which row was which"
     else:

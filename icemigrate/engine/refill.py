@@ -18,7 +18,7 @@ from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.model.evidence import Questions
 from icemigrate.model.names import TableName, format_path
 from icemigrate.plan import Step
-from icemigrate.refills import can_refill, elsewhere, refills_of
+from icemigrate.refills import elsewhere, fitting, refills_of
 from icemigrate.sql.refilling import BRANCH, Refilling
 from icemigrate.undo import leaves
 
@@ -95,7 +95,7 @@ def _look(engine: Engine, change: RefillColumns) -> tuple[Sequence[RefillColumns
     wanted = {field.id: path for path, field in table.schema.walk() if path in paths}
     asked = Questions(since=None, held={i: leaves(table, i) for i in wanted})
     evidence = engine.evidence(table.name, asked)
-    fit = {i: kept for i, kept in evidence.kept.items() if can_refill(table, kept)}
+    fit = fitting(table, evidence.kept)
     notes = [elsewhere(table, i, k, engine.catalog_name) for i, k in evidence.kept.items() if i not in fit]
     for field_id, path in wanted.items():
         share = evidence.held.get(field_id)
@@ -200,11 +200,11 @@ def _heads(engine: Engine, change: RefillColumns) -> tuple[int | None, int | Non
 
 def _notes(change: RefillColumns, counted: _Counted) -> list[str]:
     filled = [
-        f"{lacking} values of {format_path(field.path)}"
+        f"{lacking} {'value' if lacking == 1 else 'values'} of {format_path(field.path)}"
         for field, lacking in zip(change.fields, counted.lacking, strict=True)
     ]
     gone = counted.kept - counted.matched
     return [
         f"brought back from {change.version}: {', '.join(filled)}",
-        *([f"of {change.version}'s {counted.kept} rows with a value {gone} are gone since"] if gone else []),
+        *([f"gone since: {gone} of {counted.kept} rows with a value in {change.version}"] if gone else []),
     ]

@@ -12,7 +12,7 @@ from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.plan import Step
-from icemigrate.refills import around, can_refill, elsewhere, offered, promised, refills_of
+from icemigrate.refills import around, elsewhere, fitting, offered, promised, refills_of
 from icemigrate.steps import as_steps
 from icemigrate.undo.keeping import dropped
 from icemigrate.undo.values import Options
@@ -50,7 +50,7 @@ def plan_refill(
     there = index(table.schema)
     kept = {} if evidence is None else {i: k for i, k in evidence.kept.items() if i in there}
     wanted = is_refilling(table) if options.refill is None else options.refill
-    fit = {i: k for i, k in kept.items() if can_refill(table, k)}
+    fit = fitting(table, kept)
     notes = [elsewhere(table, i, k, catalog) for i, k in kept.items() if i not in fit]
     notes += [promised(table, i, k) if wanted else offered(table, i, k, catalog) for i, k in fit.items()]
     refill = around(table, version, tuple(refills_of(table, fit)) if wanted else ())

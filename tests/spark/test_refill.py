@@ -161,7 +161,7 @@ def test_values_that_were_compacted_away_come_back_to_every_row_that_is_still_th
     told = [n.removeprefix("0002: db.trades: ") for n in notes]
     assert "somebody wrote to it meanwhile: all again, try 2 of 5" in told
     assert f"brought back from {BEFORE}: 4 values of price, 4 values of at.venue" in told
-    assert f"of {BEFORE}'s 6 rows with a value 1 are gone since" in told
+    assert f"gone since: 1 of 6 rows with a value in {BEFORE}" in told
     # Nothing of it is left: neither a setting nor the branch.
     after = shop.table()
     assert after.properties == properties

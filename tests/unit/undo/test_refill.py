@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from icemigrate.errors import EngineError
+from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.model.evidence import Evidence, Kept, Share
 from icemigrate.plan import Plan
 from icemigrate.plan_file import dumps, loads
@@ -56,6 +56,7 @@ def evidence(**fields: Kept) -> Evidence:
 
 
 BY_ROW_ID = evidence(price=kept("price", by_row_id=True), y=kept("s", "y", by_row_id=True))
+BY_ROW_ID_OF_PRICE = evidence(price=kept("price", by_row_id=True))
 BY_ID = evidence(price=kept("price", identifier={1: ("id",)}))
 
 
@@ -120,6 +121,40 @@ def test_what_cannot_be_brought_back_is_said_with_where_it_is(lake: Lake, found:
     (note,) = [n for n in notes(planned) if "lost the value" in n]
     assert why in note
     assert f"{TAG} keeps it: SELECT " in note
+
+
+def test_a_variant_that_comes_back_keeps_the_whole_table_from_being_refilled() -> None:
+    lake = Lake()
+    lake.apply("0001", CREATE.replace("{name: price, type: int}", "{name: price, type: variant}"))
+    lake.write(7)
+    lake.apply("0002", DROP)
+    planned = lake.undo("0002", evidence=BY_ROW_ID, options=REFILL)
+    assert len(planned.migrations[0].tables[0].steps) == 1
+    found = [n for n in notes(planned) if "lost the value" in n]
+    assert ["Spark cannot read a variant that has just come back" in n for n in found] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "failing",
+    ["CREATE OR REPLACE BRANCH", "count(DISTINCT k0)", "MERGE", "fast_forward", "append icemigrate"],
+)
+def test_a_refill_that_fails_anywhere_is_gone_on_with(lake: Lake, failing: str) -> None:
+    lake.engine.answers = {
+        "WHERE price IS NOT NULL) b": [(3, 3, 0)],
+        "SELECT count(*), count(DISTINCT k0)": [(3, 3)],
+        "SELECT count(*), count(price)": [(3, 3)],
+    }
+    lake.engine.catalog_name = "local"
+    lake.engine.fails = {failing}
+    with pytest.raises(IcemigrateError):
+        lake.rollback("0002", evidence=BY_ROW_ID_OF_PRICE, options=REFILL)
+    lake.engine.fails = set()
+    done = len(lake.engine.log)
+    # Nobody has to say again that it is wanted.
+    lake.rollback("0002", evidence=BY_ROW_ID_OF_PRICE)
+    assert [text for text in lake.engine.log[done:] if "fast_forward" in text] or failing.startswith("append")
+    assert not [key for key in lake.table().properties if "refill" in key or key == "write.merge.mode"]
+    assert [a.standing for a in lake.history.applied if a.version.text == "0002"] == ["held"]
 
 
 def test_a_plan_with_a_refill_is_saved_and_read_back(lake: Lake) -> None:
