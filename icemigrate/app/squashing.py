@@ -66,6 +66,7 @@ def _written(
         document(rehearsed.state.tables[n]) | ({"adopt": True} if n in adopted else {})
         for n in sorted(rehearsed.state.tables)
     ]
+    _refuse_rows(chosen, adopted)
     inhabited = {n.namespace for n in rehearsed.state.tables}
 
     def text(allow: Iterable[str]) -> str:
@@ -101,6 +102,28 @@ def _replaces(first: Version, chosen: Sequence[MigrationFile]) -> dict[str, Any]
         "digest": digest(f.checksum for f in chosen),
         "versions": {f.version.text: f.checksum for f in chosen},
     }
+
+
+def _refuse_rows(files: Sequence[MigrationFile], adopted: set[TableName]) -> None:
+    """Refuse to forget what is done to rows that may be there already.
+
+    A table that the new file makes has none; one that it adopts may have those that were to be filled.
+
+    :raises Mistakes: with the places of the data steps.
+    """
+    as_mistakes(
+        tuple(
+            Diagnostic(
+                "squash-rows",
+                f"`{entry.name or entry.match}` has its rows changed, and an adopted table may have some",
+                entry.place,
+                "nothing was written; squash through an earlier version",
+            )
+            for file in files
+            for entry in file.tables
+            if (entry.retype or entry.backfill) and adopted
+        )
+    )
 
 
 def _adopted(files: Sequence[MigrationFile]) -> set[TableName]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from icemigrate.changes.base import Change, Hazard, Subject
+from icemigrate.data.retype import Retype
 from icemigrate.diagnostics import Severity
 from icemigrate.model.names import Path, TableName, format_path
 from icemigrate.model.partitioning import PartitionField
@@ -105,6 +106,11 @@ class Touched:
         """The changes of one kind."""
         # Kinds have no kinds below them, and asking an abstract class costs ten times as much.
         return (c.change for c in self.changes if type(c.change) is kind)
+
+    @cached_property
+    def retypes(self) -> tuple[Retype, ...]:
+        """The columns that become ones of another type by having their rows written."""
+        return tuple(w.work for w in self.plan.rows if isinstance(w.work, Retype))
 
     @cached_property
     def added(self) -> tuple[tuple[Path, Field], ...]:

@@ -47,12 +47,18 @@ from icemigrate.model.type_text import format_type
 
 
 def find(touched: Touched, _options: Options) -> Iterator[Finding]:
-    """Every wider type."""
+    """Every other type."""
     for change in touched.of(WidenType):
         yield touched.finding(
             change.subject,
             f"readers that take `{format_path(change.path)}` of `{touched.name}` for what it was may fail: "
             f"it becomes {format_type(change.new)}",
+        )
+    for work in touched.retypes:
+        yield touched.finding(
+            (*work.subject, "to"),
+            f"readers that take `{work.column}` of `{touched.name}` for what it was may fail: "
+            f"it becomes {work.to}",
         )
 
 

@@ -1,10 +1,11 @@
-"""One migration changes the columns of a table and how long its rows are kept.
+"""One migration changes the columns of a table and its rows, or how long they are kept.
 
 ## Why
 
 A rollback takes back the change of the columns and the policy, but not what `maintain` deleted under it
 meanwhile. Apart, each can be taken back alone: a wrong column does not hold up the deletion that the law
-asks for, and the other way round.
+asks for, and the other way round. The same with a `backfill` that overwrites values: its rows go back only
+while no newer ones are there, and the columns would wait with them.
 
 ## Bad
 
@@ -48,10 +49,17 @@ _COLUMNS = frozenset({Phase.DROP, Phase.RENAME, Phase.ALTER, Phase.RESTORE, Phas
 
 
 def find(touched: Touched, _options: Options) -> Iterator[Finding]:
-    """A new or another age of rows beside a change of the columns of a table that is there."""
-    if touched.before is None or ROW_AGE not in touched.new_properties:
+    """Rows that are overwritten or get another age to go, beside a change of the columns of a table there."""
+    if touched.before is None or not any(p.change.phase in _COLUMNS for p in touched.changes):
         return
-    if any(planned.change.phase in _COLUMNS for planned in touched.changes):
+    for planned in touched.plan.rows:
+        if planned.overwrites:
+            yield touched.finding(
+                planned.work.subject,
+                f"values of `{touched.name}` are overwritten in the migration that changes its columns",
+                "write two migrations, so that the columns can be taken back when newer rows are there",
+            )
+    if ROW_AGE in touched.new_properties:
         yield touched.finding(
             ("retention", "rows"),
             f"rows of `{touched.name}` get another age to go in the migration that changes its columns",

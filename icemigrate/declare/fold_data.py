@@ -61,7 +61,9 @@ def _backfills(entry: TableEntry, after: Table, complaints: Complaints) -> Itera
                 continue
             _check_column(path, entry, after, complaints, subject)
             if path in seen:
-                complaints.error("duplicate-column", subject, f"`{column}` is set twice in one step")
+                complaints.error(
+                    "duplicate-column", subject, f"`{format_path(path)}` is set twice in one step"
+                )
             seen.add(path)
             if not value.strip():
                 complaints.error(

@@ -120,7 +120,7 @@ def _fold_schema(
     draft = Draft(table.schema, (d.field for d in table.dropped))
     renaming = fold_names(draft, entry, table.dropped, complaints)
     version = table.format_version if entry.format_version is UNSET else entry.format_version
-    retyped = fold_retypes(draft, entry.retype, version, complaints)
+    retyped = fold_retypes(draft, entry.retype if table.schema.fields else (), version, complaints)
     renaming.dropped = (*renaming.dropped, *retyped.dropped)
     columns = ColumnFold(draft, complaints, renaming.renamed)
     columns.merge(entry.columns)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -114,14 +114,12 @@ class Rows:
         self._told(name, text, lambda: self.engine.sql(text))
         table = self._table(name)
         branch = table.refs.get(branch_name(self.version))
-        while branch is not None and table.snapshot is not None and table.snapshot.id != branch.snapshot_id:
-            # Somebody wrote right behind it.
-            self.engine.sql(text)
-            table = self._table(name)
-            branch = table.refs.get(branch_name(self.version))
         if table.snapshot is None:
             raise EngineError(f"table `{name}` has lost its rows meanwhile", "apply again")
-        return table.snapshot
+        if branch is None or branch.snapshot_id == table.snapshot.id:
+            return table.snapshot
+        # Somebody wrote right behind it.
+        return replace(table.snapshot, id=branch.snapshot_id, total_records=None)
 
     def _attempt(self, works: Iterable[PlannedWork], name: TableName, base: Snapshot) -> bool:
         """Whether the rows could be published; else others wrote meanwhile."""

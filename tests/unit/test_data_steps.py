@@ -1,0 +1,234 @@
+"""Data steps where no rows are: what tables, answers and expressions say of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icemigrate.app.opening import open_project
+from icemigrate.app.squashing import squash
+from icemigrate.data.backfill import Backfill
+from icemigrate.data.base import Ask, Ground
+from icemigrate.data.publication import NOTE, publication
+from icemigrate.errors import Mistakes
+from icemigrate.model.evidence import Evidence, Publication
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema, index
+from icemigrate.model.table import Snapshot, Table
+from icemigrate.model.types import Field, Primitive
+from icemigrate.plan import MigrationPlan
+from icemigrate.staging import work_problems
+from icemigrate.undo.values import Options
+from tests.case_documents import World, make_plan
+from tests.undoing import Lake
+from tests.unit.undo.rows import plan_of
+
+NAME = TableName.parse("db.t")
+
+
+@pytest.mark.parametrize(
+    ("gives", "rows", "is_right"),
+    [
+        ("0", [(0,)], True),
+        ("0", [(Decimal("0.00"),)], True),
+        ("0", [(False,)], False),
+        ("0", [], False),
+        ("0", [(0,), (0,)], False),
+        ("null", [(None,)], True),
+        ("[]", [], True),
+        ("[]", [(1,)], False),
+        ('["b", "a"]', [("a",), ("b",)], True),
+        ('[["a", 1.5], ["b", null]]', [("b", None), ("a", Decimal("1.50"))], True),
+        ('"2026-11-28"', [(date(2026, 11, 28),)], True),
+        ('"1"', [(1,)], False),
+    ],
+)
+def test_an_answer_is_as_the_file_says_or_not(
+    gives: str, rows: list[tuple[Any, ...]], is_right: bool
+) -> None:
+    assert (Ask("", gives, "x").failure(rows) is None) is is_right
+
+
+def test_a_wrong_answer_is_shown_and_a_long_one_in_part() -> None:
+    assert Ask("", "0", "x").failure([(2,)]) == "it must give 0 and gives 2"
+    rows = [(n, None) for n in range(7)]
+    shown = Ask("", "[]", "x").failure(rows)
+    assert shown is not None
+    assert shown.startswith("it must give no rows and gives (0, null), (1, null)")
+    assert shown.endswith("(4, null) and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("where", "is_safe"),
+    [
+        ("venue is null", True),
+        ("  VENUE IS NULL", False),
+        ("id > 1 AND venue Is Null", True),
+        ("side is not null and venue is null", True),
+        ("`venue` is null", True),
+        ("side is null", False),
+        ("venue is null or id = 1", False),
+        ("not venue is null", False),
+        ("side = 'x and venue is null'", False),
+        ("(venue is null)", False),
+        (None, False),
+    ],
+)
+def test_only_a_condition_that_says_so_plainly_fills_nulls_alone(where: str | None, is_safe: bool) -> None:
+    fields = tuple(Field(i, n, Primitive("string")) for i, n in enumerate(("id", "venue", "side"), 1))
+    table = Table(NAME, Schema(fields))
+    ground = Ground(NAME, table, frozenset(index(table.schema)))
+    step = Backfill((("venue", "'x'"),), where)
+    assert (step.hazards(ground) == ()) is is_safe
+    assert step.overwrites(ground)
+    assert not step.overwrites(replace(ground, old=frozenset()))
+
+
+def metadata(*snapshots: tuple[int, int | None, str], current: int) -> dict[str, Any]:
+    return {
+        "current-snapshot-id": current,
+        "snapshots": [
+            {
+                "snapshot-id": i,
+                "timestamp-ms": i,
+                "summary": {"operation": "overwrite"} | ({NOTE: note} if note else {}),
+            }
+            | ({} if parent is None else {"parent-snapshot-id": parent})
+            for i, parent, note in snapshots
+        ],
+    }
+
+
+def test_what_was_published_is_read_from_the_ancestors_of_main() -> None:
+    mine = "shop/0002"
+    found = publication(
+        metadata((1, None, ""), (2, 1, ""), (3, 2, mine), (4, 3, mine), (5, 4, ""), (6, 2, mine), current=5),
+        mine,
+        1,
+    )
+    assert found is not None
+    assert found.before is not None
+    # Others wrote between its begin and the branch; and behind it.
+    assert (found.before.id, found.last.id) == (2, 4)
+
+
+def test_what_an_earlier_try_left_is_not_this_ones() -> None:
+    mine = "shop/0002"
+    earlier = metadata((1, None, ""), (2, 1, mine), (3, 2, ""), current=3)
+    assert publication(earlier, mine, 3) is None
+    assert publication(earlier, "shop/0003", None) is None
+    assert publication({"snapshots": []}, mine, None) is None
+
+
+def test_what_the_rows_were_written_on_may_have_expired() -> None:
+    found = publication(metadata((3, 2, "shop/0002"), current=3), "shop/0002", 1)
+    assert found is not None
+    assert found.before is None
+
+
+def backfilled(lake: Lake) -> Any:
+    lake.apply("0001", "{tables: [{name: db.t, columns: [{name: a, type: int}]}]}")
+    lake.write(7)
+    lake.apply("0002", "{tables: [{name: db.t, properties: {k: x}}]}")
+    return replace(lake.record("0002").tables[0], rows_changed=True, rows_open=True)
+
+
+def test_rows_that_nobody_recorded_go_back_as_far_as_they_were_published() -> None:
+    lake = Lake()
+    undo = backfilled(lake)
+    nothing = plan_of(lake, undo, Evidence(), Options())
+    assert nothing.after.snapshot is not None
+    assert nothing.after.snapshot.id == 7
+
+    lake.write(9)
+    published = Publication(Snapshot(8, 8, 3), Snapshot(9, 9, 3))
+    done = plan_of(lake, undo, Evidence(published=published), Options())
+    assert done.problems == ()
+    assert done.after.snapshot is not None
+    assert done.after.snapshot.id == 8
+
+    lake.write(10)
+    newer = Evidence(published=published, snapshots=1, rows=3, files=1)
+    assert [p.rule for p in plan_of(lake, undo, newer, Options()).problems] == ["newer-rows"]
+    gone = replace(newer, published=replace(published, before=None))
+    assert [p.rule for p in plan_of(lake, undo, gone, Options()).problems] == ["snapshot-expired"]
+    others = replace(newer, steps=("shop/0003", ""))
+    assert plan_of(lake, undo, others, Options(taken_back=frozenset({"shop/0003"}))).problems
+    later = replace(newer, steps=("shop/0003",))
+    assert plan_of(lake, undo, later, Options(taken_back=frozenset({"shop/0003"}))).problems == ()
+
+
+RETYPE = """
+allow: [destructive]
+tables:
+  - name: db.t
+    retype: {a: {to: string, using: cast(a as string)}}
+"""
+
+
+def planned(world: World, text: str) -> MigrationPlan:
+    found = make_plan(world, "0002", text).plan
+    assert found is not None
+    return found
+
+
+def test_a_retype_goes_on_from_whatever_was_done_of_it() -> None:
+    made = make_plan(
+        World(), "0001", "{tables: [{name: db.t, columns: [{name: a, type: int}, {name: b, type: int}]}]}"
+    )
+    table = replace(made.base.tables[NAME], snapshot=Snapshot(1, 1, 3))
+    world = World(made.base, {NAME: table}, frozenset({("db",)}))
+    (whole,) = planned(world, RETYPE).tables
+    first, last = ([c.change for step in part for c in step.changes] for part in (whole.steps, whole.finish))
+    assert [c.kind for c in first] == ["add_column"]
+    assert [c.kind for c in last] == ["drop_column", "rename_column"]
+
+    half = table
+    for change in first:
+        half = change.apply(half)
+    (rest,) = planned(replace(world, actual={NAME: half}), RETYPE).tables
+    assert rest.steps == ()
+    assert rest.rows == whole.rows
+    assert [c.kind for c in (p.change for step in rest.finish for p in step.changes)] == [
+        "drop_column",
+        "rename_column",
+    ]
+
+    done = half
+    for change in last:
+        done = change.apply(done)
+    (nothing,) = planned(replace(world, actual={NAME: done}), RETYPE).tables
+    assert (nothing.steps, nothing.rows, nothing.finish) == ((), (), ())
+    assert [f.name for f in done.schema.fields] == ["a", "b"]
+
+
+def test_a_catalog_that_branches_harm_has_no_data_steps() -> None:
+    table = Table(NAME, Schema((Field(1, "a", Primitive("int")),)))
+    (problem,) = work_problems(
+        [Backfill((("a", "1"),))], Ground(NAME, table, frozenset({1})), has_branches=False
+    )
+    assert problem.rule == "no-branches"
+    assert problem.subject == ("backfill", "0")
+
+
+def test_a_squash_forgets_data_steps_but_of_adopted_tables(tmp_path: Path) -> None:
+    (tmp_path / "migrations").mkdir()
+    (tmp_path / "icemigrate.yaml").write_text("project: shop\n", encoding="utf-8")
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / "migrations" / name).write_text(text, encoding="utf-8")
+
+    write("0001_a.yaml", "{tables: [{name: db.t, adopt: true, columns: [{name: a, type: int}]}]}")
+    write("0002_b.yaml", "{allow: [destructive], tables: [{name: db.t, backfill: [{set: {a: 1}}]}]}")
+    with pytest.raises(Mistakes) as refused:
+        squash(open_project(tmp_path), "0002")
+    assert [d.code for d in refused.value.diagnostics] == ["squash-rows"]
+    write("0001_a.yaml", "{tables: [{name: db.t, columns: [{name: a, type: int}]}]}")
+    squash(open_project(tmp_path), "0002")
+    (path,) = (tmp_path / "migrations").glob("*.yaml")
+    assert "backfill" not in path.read_text(encoding="utf-8")
