@@ -78,6 +78,20 @@ class TablePublished:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesRewritten:
+    """Files of a table lie the new way, and are committed; told before the first of them too.
+
+    :param left: how many lie the old way still.
+    :param of: how many files the table had when it began.
+    """
+
+    version: str
+    table: TableName
+    left: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableVerified:
     """The table was read back and is as the plan said."""
 
@@ -150,6 +164,7 @@ Event: TypeAlias = (
     | StatementFinished
     | TablePublishing
     | TablePublished
+    | FilesRewritten
     | TableVerified
     | TableMarked
     | MigrationRecorded

@@ -10,7 +10,7 @@ from typing import Any
 from icemigrate.changes import kind_named
 from icemigrate.changes.base import Change, Deferred, MetadataCommit, Sql, Statement
 from icemigrate.data import kind_named as work_named
-from icemigrate.data.base import Ask, DataStatement, RowWork
+from icemigrate.data.base import Ask, DataStatement, Rewriting, RowWork
 from icemigrate.errors import IcemigrateError, StalePlan
 from icemigrate.model.codec import BadJson, Codec, Form
 from icemigrate.model.table import Table
@@ -58,15 +58,19 @@ def _load_work(saved: Mapping[str, Any]) -> Any:
     return _CODEC.decode_fields(work_named(saved["kind"]), values, saved["kind"])
 
 
-def _dump_data_statement(statement: DataStatement) -> dict[str, str]:
+def _dump_data_statement(statement: DataStatement) -> dict[str, Any]:
     if isinstance(statement, Sql):
         return {"sql": statement.text}
+    if isinstance(statement, Rewriting):
+        return {"rewrite": statement.text, "is_sorted": statement.is_sorted}
     return {"query": statement.text, "gives": statement.gives, "name": statement.name}
 
 
-def _load_data_statement(saved: Mapping[str, str]) -> DataStatement:
+def _load_data_statement(saved: Mapping[str, Any]) -> DataStatement:
     if "sql" in saved:
         return Sql(saved["sql"])
+    if "rewrite" in saved:
+        return Rewriting(saved["rewrite"], bool(saved["is_sorted"]))
     return Ask(saved["query"], saved["gives"], saved["name"])
 
 
@@ -163,7 +167,7 @@ def _texts(table: TablePlan) -> Iterator[str]:
     for step in table.steps:
         yield from map(_text, step.statements)
     for work in table.rows:
-        yield from (s.text if isinstance(s, Sql) else f"{s.text} gives {s.gives}" for s in work.statements)
+        yield from (f"{s.text} gives {s.gives}" if isinstance(s, Ask) else s.text for s in work.statements)
     for step in table.finish:
         yield from map(_text, step.statements)
 

@@ -17,6 +17,7 @@ from icemigrate.cli.outputs import OutputType
 from icemigrate.errors import ExitCode
 from scripts.docs_kinds import kinds_page
 from scripts.docs_rules import rule_pages, rules_page
+from scripts.docs_traps import traps_page
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from the code by `make docs`; change the code. -->\n\n"
@@ -32,6 +33,7 @@ def generated() -> dict[Path, str]:
         docs / "rules.md": NOTE + rules_page(),
         **{docs / "rules" / name: NOTE + text for name, text in rule_pages().items()},
         docs / "kinds-of-change.md": NOTE + kinds_page(),
+        docs / "traps.md": NOTE + traps_page(),
         readme: with_parts(
             readme.read_text(encoding="utf-8"), {"commands": command_table(), "exit-codes": exit_code_table()}
         ),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scripts.docs import generated
+from scripts.docs_traps import TRAPS, untrue
 from tests.documents import PAGES, PLAYED, ROOT, SETTINGS, anchors, blocks, links, needs_spark, play
 
 QUICK = [page for page in PLAYED if not needs_spark(page)]
@@ -62,3 +64,11 @@ def test_what_is_made_from_code_is_fresh(path: Path, text: str) -> None:
 def test_pages_have_blocks() -> None:
     found = [b.language for page in PLAYED for b in blocks(page.read_text(encoding="utf-8").splitlines())]
     assert {"yaml", "console", "python", "sql", "text", "sh"} <= set(found)
+
+
+def test_traps_are_as_their_cases_show_them() -> None:
+    assert untrue() == []
+    (trap, *_) = TRAPS
+    assert untrue([replace(trap, rule="empty-struct")]) == [f"`{trap.case}` does not tell empty-struct"]
+    assert untrue([replace(trap, case="nowhere")]) == [f"{trap.file} has no case `nowhere`"]
+    assert untrue([replace(trap, rule=None)]) == [f"`{trap.case}` tells something"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from icemigrate.changes.add_partition_field import AddPartitionField
 from icemigrate.changes.drop_partition_field import DropPartitionField
 from icemigrate.changes.rename_table import RenameTable
+from icemigrate.data.rewrite import Rewrite
 from icemigrate.model.layout import Layout, OldShare, old_share
 from icemigrate.plan import MigrationPlan, Plan, TablePlan
 
@@ -21,7 +22,7 @@ _KINDS = frozenset({AddPartitionField.kind, DropPartitionField.kind})
 
 
 def with_old_files(plan: Plan, catalog: Catalog) -> Plan:
-    """The plan, and with each table that it partitions otherwise the files that will lie the old way.
+    """The plan, and with each table that it partitions otherwise, or rewrites, the files of the old way.
 
     One manifest list is read for each of these tables, and none for the others.
     """
@@ -67,8 +68,12 @@ class _Walk:
         if layout is None:
             return table
         share = old_share(layout, there, table.wanted.spec)
-        return replace(table, old_files=share) if share.files else table
+        return replace(table, old_files=share) if share.files or _rewrites(table) else table
 
 
 def _repartitions(table: TablePlan) -> bool:
-    return any(c.change.kind in _KINDS for c in table.changes())
+    return _rewrites(table) or any(c.change.kind in _KINDS for c in table.changes())
+
+
+def _rewrites(table: TablePlan) -> bool:
+    return any(isinstance(planned.work, Rewrite) for planned in table.rows)

@@ -65,8 +65,20 @@ class Ask:
         return f"it must give {_shown(wanted)} and gives {_shown(rows)}"
 
 
-DataStatement: TypeAlias = Sql | Ask
-"""What a data step runs: a statement that writes rows, or a query that must give something."""
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """Files that lie the old way are written again.
+
+    :param text: the ``CALL`` that does so where every file lies the old way.
+    :param is_sorted: whether the new files keep the table's sort order.
+    """
+
+    text: str
+    is_sorted: bool
+
+
+DataStatement: TypeAlias = Sql | Ask | Rewriting
+"""What a data step runs: a statement that writes rows, a query that must give something, or a rewriting."""
 
 
 def _row(values: Sequence[Any]) -> tuple[str, ...]:

@@ -22,13 +22,16 @@ def publication(metadata: Mapping[str, Any], key: str, since: int | None) -> Pub
         undone, may have left the same behind that one.
     """
     mine: list[SnapshotEntry] = []
+    rewritten: list[SnapshotEntry] = []
     before: SnapshotEntry | None = None
     for snapshot in _ancestors(metadata):
         before = snapshot
         if snapshot.id == since:
             break
         if snapshot.summary.get(NOTE) == key:
-            mine.append(snapshot)
+            # What comes behind it and only writes files again ("replace") is of the same rows.
+            mine += [*rewritten, snapshot] if not mine else [snapshot]
+        rewritten = [*rewritten, snapshot] if snapshot.summary.get("operation") == "replace" else []
     if not mine:
         return None
     parent = mine[-1].parent_id

@@ -8,6 +8,7 @@ from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import TABLE_MARK, RowWork
 from icemigrate.data.check import Check
 from icemigrate.data.retype import Retype
+from icemigrate.data.rewrite import Rewrite
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.migration import TableEntry
 from icemigrate.diagnostics import did_you_mean
@@ -31,16 +32,19 @@ def fold_data(
     """
     if before is None:
         _check_first_mention(entry, complaints)
-    steps = (*retyped, *_backfills(entry, after, complaints), *_checks(entry, complaints))
+    steps = (
+        *retyped,
+        *_backfills(entry, after, complaints),
+        *_checks(entry, complaints),
+        *_rewrites(entry, after),
+    )
     return tuple(sorted(steps, key=lambda step: step.stage))
 
 
 def _check_first_mention(entry: TableEntry, complaints: Complaints) -> None:
     message = "has no rows yet"
-    if entry.backfill:
-        complaints.error(
-            "first-mention", ("backfill",), f"a table that is mentioned for the first time {message}"
-        )
+    for key in ("backfill",) * bool(entry.backfill) + ("rewrite",) * entry.rewrites_old:
+        complaints.error("first-mention", (key,), f"a table that is mentioned for the first time {message}")
     for number, check in enumerate(entry.checks):
         if not check.is_after:
             complaints.error(
@@ -101,6 +105,12 @@ def _check_column(
         complaints.error(
             "unknown-column", subject, f"there is no column `{name}` to fill after this migration", hint
         )
+
+
+def _rewrites(entry: TableEntry, after: Table) -> Iterator[Rewrite]:
+    if entry.rewrites_old:
+        ends = tuple(format_path(d.path) for d in after.dropped)
+        yield Rewrite(bool(after.sort_order.fields), ends)
 
 
 def _checks(entry: TableEntry, complaints: Complaints) -> Iterator[Check]:

@@ -213,6 +213,7 @@ class TableEntry:
     retype: tuple[RetypeEntry, ...] = ()
     backfill: tuple[BackfillEntry, ...] = ()
     checks: tuple[CheckEntry, ...] = ()
+    rewrites_old: bool = False
     places: Mapping[Subject, Place] = field(default_factory=dict, compare=False, repr=False)
 
     def place_of(self, subject: Subject) -> Place:

@@ -90,6 +90,7 @@ class _TableReader:
             retype=data_reading.retypes(node.get("retype")),
             backfill=data_reading.backfills(node.get("backfill")),
             checks=data_reading.checks(node.get("checks")),
+            rewrites_old=node.get("rewrite") is not None,
             places=self.places,
         )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from icemigrate.model.evidence import Evidence, Questions
+from icemigrate.model.layout import OldShare
 from icemigrate.model.names import TableName
 from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.table import TAG_PREFIX, Table
@@ -56,6 +57,12 @@ class Marker:
         return {f"{SUMMARY_PREFIX}{key}": value for key, value in values.items()}
 
 
+OnProgress: TypeAlias = Callable[[OldShare], None]
+"""Told of how many files lie the old way still, before the first is rewritten and behind every commit.
+
+It may raise: all that was committed stays."""
+
+
 class Engine(Protocol):
     """Who changes tables.
 
@@ -76,6 +83,17 @@ class Engine(Protocol):
         """Run one statement that writes rows.
 
         :param summary: what every snapshot that it makes says of itself.
+        """
+        ...
+
+    def rewrite_old_files(
+        self, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress = lambda share: None
+    ) -> int:
+        """Write files again that lie otherwise than a table is partitioned now, and no others.
+
+        :param call: the ``CALL`` that rewrites every file.
+        :param is_sorted: whether the new files keep the table's sort order.
+        :returns: how many lie the old way afterwards, since others wrote them meanwhile.
         """
         ...
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from icemigrate.engine import append, markers, metadata_commit, reading
 from icemigrate.engine.explain import causes, explain, is_commit_conflict, is_state_unknown
 from icemigrate.engine.jvm import Names
-from icemigrate.engine.port import Marker
+from icemigrate.engine.port import Marker, OnProgress
 from icemigrate.engine.reach import Reach
 from icemigrate.errors import EngineError, MetadataError
 from icemigrate.model.evidence import Evidence, Questions
@@ -96,6 +96,14 @@ class SparkEngine:
         finally:
             for key in keys:
                 self._session.conf.unset(key)
+
+    def rewrite_old_files(
+        self, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress = lambda share: None
+    ) -> int:
+        """See :mod:`icemigrate.engine.rewriting`."""
+        from icemigrate.engine.rewriting import rewrite_old_files
+
+        return rewrite_old_files(self, name, call, is_sorted, on_progress)
 
     def ask(self, text: str) -> list[tuple[Any, ...]]:
         """The rows that a query gives."""

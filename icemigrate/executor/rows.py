@@ -14,16 +14,18 @@ from functools import partial
 from typing import TypeVar
 
 from icemigrate.changes.base import Sql
-from icemigrate.data.base import BEFORE_MARK, Ask, Stage, branch_name
+from icemigrate.data.base import BEFORE_MARK, Ask, Rewriting, Stage, branch_name
 from icemigrate.data.publication import NOTE, publication
 from icemigrate.engine.port import Engine
 from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
-from icemigrate.events import Event, Noted, StatementFinished, StatementStarted
+from icemigrate.events import Event, FilesRewritten, Noted, StatementFinished, StatementStarted
 from icemigrate.model.evidence import Publication
+from icemigrate.model.layout import OldShare
 from icemigrate.model.makers import made_by
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.plan import PlannedWork, TablePlan
+from icemigrate.plan_rows import later_name
 from icemigrate.sql.branches import branch_sql, create_branch_sql, drop_branch_sql, publish_branch_sql
 from icemigrate.sql.names import table_sql
 
@@ -167,11 +169,23 @@ class Rows:
                 text = statement.text
                 for old, new in (instead or {}).items():
                     text = text.replace(old, new)
-                if isinstance(statement, Sql):
+                if isinstance(statement, Rewriting):
+                    self._told(self.plan.name, text, partial(self._rewrite, statement))
+                elif isinstance(statement, Sql):
                     self._told(self.plan.name, text, partial(self.engine.write, text, {NOTE: self.key}))
                 else:
                     asked = text.replace(BEFORE_MARK, before)
                     self._told(self.plan.name, text, partial(self._ask, asked, statement))
+
+    def _rewrite(self, rewriting: Rewriting) -> None:
+        name = later_name(self.plan)
+
+        def tell(share: OldShare) -> None:
+            self.on_event(FilesRewritten(self.version, name, share.files, share.all_files))
+
+        left = self.engine.rewrite_old_files(name, rewriting.text, rewriting.is_sorted, tell)
+        if left:
+            self._note(name, f"others wrote the old way all the while: {left} files lie so still")
 
     def _ask(self, text: str, ask: Ask) -> None:
         wrong = ask.failure(self.engine.ask(text))

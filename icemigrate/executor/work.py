@@ -13,6 +13,7 @@ from icemigrate.engine.publish import Publisher, blank, fold, statement_text
 from icemigrate.errors import EngineError
 from icemigrate.events import (
     Event,
+    FilesRewritten,
     Noted,
     StatementFinished,
     StatementStarted,
@@ -176,6 +177,8 @@ class Work:
         )
         self._base = len(self._done)
         rows.settle(name)
+        if self.published[plan.declared] is not None:
+            self.published[plan.declared] = rows.published(name)  # behind what was rewritten too
         return (
             actual if not any(w.work.stage is Stage.SETTLED for w in plan.rows) else self.engine.table(name)
         )
@@ -219,6 +222,8 @@ class Work:
             (self._copied if event.on_copy else self._done).append(event.text)
             if event.on_copy:
                 self.before_each(event.text)  # what comes next may be the commit of them all
+        elif isinstance(event, FilesRewritten):
+            self.before_each(f"{self._at}; {event.left} of {event.of} files left")
         elif isinstance(event, TablePublishing):
             self._next(f"the one commit of table `{event.table}`")
         elif isinstance(event, TablePublished):

@@ -55,11 +55,16 @@ def old_share(layout: Layout, table: Table, wanted: PartitionSpec) -> OldShare:
 
     :param table: the table as it is, with all its specs.
     """
-    goal = _parts(wanted)
-    same = {spec.id for spec in (table.spec, *table.older_specs) if _parts(spec) == goal}
+    same = same_way(table, wanted)
     old = [portion for spec_id, portion in layout.by_spec.items() if spec_id not in same]
     every = list(layout.by_spec.values())
     return OldShare(_files(old), _files(every), _bytes(old), _bytes(every))
+
+
+def same_way(table: Table, wanted: PartitionSpec) -> frozenset[int]:
+    """The ids of a table's specs by which files are parted as by the wanted one."""
+    goal = _parts(wanted)
+    return frozenset(spec.id for spec in (table.spec, *table.older_specs) if _parts(spec) == goal)
 
 
 def _parts(spec: PartitionSpec) -> frozenset[tuple[tuple[int, ...], str]]:

@@ -80,8 +80,9 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statem
             yield from _costs(work, migration)
     for change in after:
         yield from _change(change, migration)
-    if table.old_files is not None:
-        yield f"- files: {text(words.old_files_text(table.old_files))}"
+    files = words.old_files_text(table)
+    if files is not None:
+        yield f"- files: {text(files)}"
     yield from (f"- note: {text(note)}" for note in table.notes)
     for writer in table.writers:
         first, *rest = writer_lines(writer)

@@ -56,8 +56,9 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, style: Styl
         yield from (f"{_INDENT * 4}{style.dim(line)}" for line in words.visible(text).splitlines())
     for step in table.finish:
         yield from (f"{_INDENT * 2}{line}" for line in _step(step, migration, style))
-    if table.old_files is not None:
-        yield f"{_INDENT * 2}{style.dim(f'files: {words.old_files_text(table.old_files)}')}"
+    files = words.old_files_text(table)
+    if files is not None:
+        yield f"{_INDENT * 2}{style.dim(f'files: {files}')}"
     for note in table.notes:
         yield f"{_INDENT * 2}{style.dim(f'note: {words.one_line(note)}')}"
     for writer in table.writers:

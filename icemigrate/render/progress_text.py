@@ -7,6 +7,7 @@ from typing import TextIO
 
 from icemigrate.events import (
     Event,
+    FilesRewritten,
     LockAwaited,
     LockTakenOver,
     MigrationRecorded,
@@ -42,6 +43,9 @@ class Progress:
         elif isinstance(event, StatementFinished):
             self._write(self.style.dim(words.duration(round(event.elapsed * 1000))) + "\n")
             self._is_open = False
+        elif isinstance(event, FilesRewritten):
+            of = words.count(event.of, "file")
+            self._line(self.style.dim(f"  {event.table}: {event.left} of {of} to rewrite"))
         elif isinstance(event, LockAwaited):
             self._line(f"Waiting for the lock, which is held by {words.one_line(event.holder)} …")
         elif isinstance(event, LockTakenOver):

@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Deferred, Hazard, Reversal, Reversible, Sql, Statement
 from icemigrate.data.base import Ask
+from icemigrate.data.rewrite import Rewrite
 from icemigrate.merge import Conflict
-from icemigrate.model.layout import OldShare
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, TablePlan
 from icemigrate.plan_rows import row_statements
 from icemigrate.results import ApplyResult
@@ -188,8 +188,13 @@ def table_label(table: TablePlan) -> str:
     return declared if declared == name else f"{declared} (in the catalog: {name})"
 
 
-def old_files_text(share: OldShare) -> str:
-    """How many files a change of the partitioning leaves as they are."""
+def old_files_text(table: TablePlan) -> str | None:
+    """How many files a change of the partitioning leaves as they are; ``None`` where that is not asked."""
+    share = table.old_files
+    if share is None:
+        return None
+    if any(isinstance(planned.work, Rewrite) for planned in table.rows):
+        return f"{share} lie the old way and are rewritten" if share.files else "none lies the old way"
     return f"{share} lie the old way; they are read as before"
 
 

@@ -20,6 +20,7 @@ from icemigrate.model.schema import Entry
 from icemigrate.model.types import is_nested
 
 _SUBJECT = ("partition_by",)
+_ROW_MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
 _PORTABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
 
 
@@ -69,8 +70,10 @@ def void_sources_exist(view: View) -> Iterator[Breach]:
 def earlier_sources_exist(view: View) -> Iterator[Breach]:
     """A field that only earlier specs use may go, but files written under them still name it.
 
-    Iceberg 1.12 reads and writes such a table; earlier versions fail on it, and so do its metadata tables
-    (public threads: apache/iceberg#10234, #4563; trinodb/trino#15729).
+    Iceberg 1.12 reads such a table and appends to it, but every ``UPDATE``, ``DELETE`` and ``MERGE`` by
+    merge-on-read fails ("Cannot find field …"), also when all files are rewritten and old metadata is
+    expired; so it is an error where the table writes so.  Earlier versions fail on it altogether, and so do
+    its metadata tables (public threads: apache/iceberg#10234, #4563; trinodb/trino#15729).
     """
     if view.before is None:
         return
@@ -79,12 +82,23 @@ def earlier_sources_exist(view: View) -> Iterator[Breach]:
     for source in (i for i in earlier if i not in now):
         path = view.before.schema.path_of(source)
         if path is not None and source not in view.fields:
+            name = format_path(path)
+            once = f"the table was partitioned by `{name}` once; "
+            if any(view.table.properties.get(mode) == "merge-on-read" for mode in _ROW_MODES):
+                yield Breach(
+                    "earlier-partition-source-missing",
+                    ("drop_columns", name),
+                    f"{once}no row could be updated or deleted by merge-on-read when the column is gone",
+                    f"keep `{name}`, or have the table write by copy-on-write from now on: `properties: "
+                    "{write.update.mode: null, …}`",
+                )
+                continue
             yield Breach(
                 "earlier-partition-source-missing",
-                ("drop_columns", format_path(path)),
-                f"the table was partitioned by `{format_path(path)}` once; engines before Iceberg 1.12, "
-                "and the metadata table `partitions`, may fail when the column is gone",
-                "keep the column for as long as such engines read the table",
+                ("drop_columns", name),
+                f"{once}merge-on-read, engines before Iceberg 1.12 and the metadata table `partitions` may "
+                "fail when the column is gone",
+                "keep the column for as long as anybody needs these",
                 is_warning=True,
             )
 
