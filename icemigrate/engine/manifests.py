@@ -46,11 +46,17 @@ class Look:
         reader = self.iceberg.ManifestFiles.read(manifest, self.table.io(), specs)
         try:
             for file in each(reader):
-                slim = file.copyWithStats(self.fields)
-                text = self.iceberg.ContentFileParser.toJson(slim, specs.get(file.specId()))
+                text = self._json(file.copyWithStats(self.fields), specs.get(file.specId()))
                 yield _file(json.loads(text), file.fileSequenceNumber())
         finally:
             reader.close()
+
+    def _json(self, file: Any, spec: Any) -> str:
+        if not spec.isPartitioned() and spec.fields().size():
+            # Format version 1 keeps every field, as a void one.  A spec of nothing else is none to the
+            # parser, which then refuses a file that has a partition.
+            file = self.iceberg.DataFiles.builder(spec).copy(file).build()
+        return str(self.iceberg.ContentFileParser.toJson(file, spec))
 
     def manifests(self, snapshot: Any | None) -> dict[str, Any]:
         """The data manifests of a snapshot by path."""
