@@ -1,6 +1,6 @@
-"""GitHub's API of comments as a server on this machine: what `icemigrate comment` asks for, and no more.
+"""GitHub's and GitLab's APIs of comments as servers on this machine: what `icemigrate comment` asks for.
 
-Answers are shaped as in https://docs.github.com/rest/issues/comments.
+Answers are shaped as in https://docs.github.com/rest/issues/comments and https://docs.gitlab.com/api/notes/.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class CodeHost:
     may_write: bool = True
     comments: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    header = "Authorization"
+    scheme = "Bearer "
 
     def add(self, body: str, user: Mapping[str, str] | None = None) -> dict[str, Any]:
         """A comment that is there."""
@@ -93,10 +95,60 @@ class CodeHost:
         return 404, {"message": "Not Found"}, {}
 
 
+@dataclass
+class GitLab(CodeHost):
+    """The notes of one merge request, and who wrote them."""
+
+    user: Mapping[str, str] = field(default_factory=lambda: {"username": "project_7_bot_1"})
+    header = "PRIVATE-TOKEN"
+    scheme = ""
+
+    def add(self, body: str, user: Mapping[str, str] | None = None, **more: Any) -> dict[str, Any]:
+        number = len(self.comments) + 1
+        self.comments.append({"id": number, "body": body, "author": dict(user or self.user), **more})
+        return self.comments[-1]
+
+    def environment(self, folder: Path, head: str = REPOSITORY) -> dict[str, str]:
+        """What GitLab sets for a job about the merge request, and the token that somebody made."""
+        return {
+            "GITLAB_CI": "true",
+            "CI_API_V4_URL": f"{self.url}/api/v4",
+            "CI_MERGE_REQUEST_IID": str(NUMBER),
+            "CI_MERGE_REQUEST_PROJECT_ID": "7",
+            "CI_MERGE_REQUEST_PROJECT_URL": f"https://code.example.com/{REPOSITORY}",
+            "GITLAB_TOKEN": self.token,
+            "no_proxy": "*",
+        }
+
+    def answer(self, method: str, path: str, content: Any) -> tuple[int, Any, dict[str, str]]:
+        """Status, content and headers."""
+        url = urlsplit(path)
+        notes = f"/api/v4/projects/7/merge_requests/{NUMBER}/notes"
+        if (method, url.path) == ("GET", "/api/v4/user"):
+            return 200, dict(self.user), {}
+        if (method, url.path) == ("GET", notes):
+            query = parse_qs(url.query)
+            size, page = int(query["per_page"][0]), int(query.get("page", ["1"])[0])
+            assert (query["sort"], query["order_by"]) == (["asc"], ["created_at"])
+            rest = f"per_page={size}&sort=asc&order_by=created_at&page={page + 1}"
+            following = f'<{self.url}{url.path}?{rest}>; rel="next"'
+            has_more = len(self.comments) > page * size
+            shown = self.comments[(page - 1) * size : page * size]
+            return 200, shown, {"Link": following} if has_more else {}
+        if not self.may_write:
+            return 403, {"message": "403 Forbidden"}, {}
+        if (method, url.path) == ("POST", notes):
+            return 201, self.add(content["body"]), {}
+        if (found := re.fullmatch(rf"{notes}/(\d+)", url.path)) and method == "PUT":
+            self.comments[int(found[1]) - 1]["body"] = content["body"]
+            return 200, self.comments[int(found[1]) - 1], {}
+        return 404, {"message": "404 Not Found"}, {}
+
+
 @contextmanager
-def code_host(**settings: Any) -> Iterator[CodeHost]:
-    """A host that answers while the block runs."""
-    host = CodeHost(**settings)
+def code_host(host: CodeHost | None = None, **settings: Any) -> Iterator[CodeHost]:
+    """A host that answers while the block runs; GitHub where no other is given."""
+    host = CodeHost(**settings) if host is None else host
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:
@@ -106,7 +158,7 @@ def code_host(**settings: Any) -> Iterator[CodeHost]:
             host.asked.append(f"{self.command} {self.path}")
             length = int(self.headers.get("Content-Length") or 0)
             content = json.loads(self.rfile.read(length)) if length else None
-            if self.headers.get("Authorization") == f"Bearer {host.token}":
+            if self.headers.get(host.header) == f"{host.scheme}{host.token}":
                 status, answer, headers = host.answer(self.command, self.path, content)
             else:
                 status, answer, headers = 401, {"message": "Bad credentials"}, {}
@@ -118,7 +170,7 @@ def code_host(**settings: Any) -> Iterator[CodeHost]:
             self.wfile.write(body)
 
         # The names that `http.server` calls.
-        do_GET = do_POST = do_PATCH = _answer  # noqa: N815
+        do_GET = do_POST = do_PATCH = do_PUT = _answer  # noqa: N815
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)

@@ -1,4 +1,4 @@
-"""``comment``: one comment of a pull request, written anew instead of followed by another one."""
+"""``comment``: one comment of a pull or merge request, written anew instead of followed by another one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from icemigrate.code_host import Comment, Conversation
 from icemigrate.errors import IcemigrateError, UsageError, why
-from icemigrate.github import Comment, PullRequest, pull_request_of
+from icemigrate.github import pull_request_of
+from icemigrate.gitlab import merge_request_of
 from icemigrate.render.markdown import LIMIT, cut, size
 
 _KEY = re.compile(r"[\w./]+(?:[ -][\w./]+)*\Z", re.ASCII)
@@ -17,34 +19,39 @@ def comment(files: Sequence[Path], key: str, environment: Mapping[str, str]) -> 
     """Put files of markdown, one below the other, into the comment of a key.
 
     :param key: tells several such comments of a pull request apart.
-    :param environment: of the process, as GitHub Actions sets it.
+    :param environment: of the process, as GitHub Actions or GitLab CI sets it.
     :returns: what was done, in one line.
     :raises UsageError: the key cannot stand in a mark.
-    :raises IcemigrateError: a file cannot be read; GitHub refuses.
+    :raises IcemigrateError: a file cannot be read; the code host refuses.
     """
     # One `-` at a time: two would end the mark, which is a comment of HTML.
     if not _KEY.match(key):
         raise UsageError(f"`{key}` is no key", "letters, digits, `_`, `.`, `/`, and single `-` between them")
     mark = f"<!-- icemigrate: {key} -->"
     body = f"{mark}\n{_joined([_read(path) for path in files])}"
-    pull_request = pull_request_of(environment)
-    old = next(_ours(pull_request, mark), None)
+    conversation = _conversation(environment)
+    old = next(_ours(conversation, mark), None)
     if old is None:
-        return f"commented: {pull_request.create(body).page}"
+        return f"commented: {conversation.create(body).page}"
     if _plain(old.body) == _plain(body):
         return f"the comment says so already: {old.page}"
-    return f"updated the comment: {pull_request.update(old, body).page}"
+    return f"updated the comment: {conversation.update(old, body).page}"
 
 
-def _ours(pull_request: PullRequest, mark: str) -> Iterator[Comment]:
+def _conversation(environment: Mapping[str, str]) -> Conversation:
+    """What is said below the change that a run is about."""
+    return merge_request_of(environment) if environment.get("GITLAB_CI") else pull_request_of(environment)
+
+
+def _ours(conversation: Conversation, mark: str) -> Iterator[Comment]:
     """Comments that begin with the mark and that we wrote, since anybody can write a mark."""
     own: str | None = None
     is_asked = False
-    for found in pull_request.comments():
+    for found in conversation.comments():
         if not found.body.startswith(mark):
             continue
         if not found.is_by_bot and not is_asked:
-            own, is_asked = pull_request.login(), True
+            own, is_asked = conversation.login(), True
         if found.is_by_bot or (own is not None and found.author == own):
             yield found
 
@@ -62,7 +69,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def _plain(body: str) -> str:
-    """As GitHub may give it back: with other line breaks, without space at the end."""
+    """As a host may give it back: with other line breaks, without space at the end."""
     return "\n".join(body.split("\r\n")).strip()
 
 

@@ -21,10 +21,10 @@ from icemigrate.cli.context import global_options, write
 )
 @global_options
 def command(files: tuple[Path, ...], key: str) -> None:
-    """Put markdown into one comment of a pull request, in GitHub Actions.
+    """Put markdown into one comment of a pull or merge request, in GitHub Actions and GitLab CI.
 
     The comment is found again by a mark that nobody sees, and written anew. The token is taken from
-    `GITHUB_TOKEN`; the job needs `permissions: {pull-requests: write}`.
+    `GITHUB_TOKEN`, where the job needs `permissions: {pull-requests: write}`, or from `GITLAB_TOKEN`.
     """
     from icemigrate.app.commenting import comment
 

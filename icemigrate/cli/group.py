@@ -34,7 +34,7 @@ COMMANDS: dict[str, str] = {
     "history": "Show all that happened: who did what, when, and how long it took.",
     "show": "Print the declared tables as YAML that is itself a valid declaration.",
     "doctor": "Say what works here: Java, Spark, jars, catalog, storage, rights.",
-    "comment": "Put markdown into one comment of a pull request, updated in place.",
+    "comment": "Put markdown into one comment of a pull or merge request, updated in place.",
     "completion": "Print the completion script for a shell.",
 }
 

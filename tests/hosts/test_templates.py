@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.code_host import GitLab, code_host
 from tests.hosts.projects import FIRST, SECOND, commit, git, programs
 from tests.steps import load
 
@@ -75,6 +76,18 @@ def test_gitlab_gets_findings_beside_the_lines_and_among_the_tests(repository: P
     assert list(ElementTree.parse(repository / reports["junit"]).iter("failure"))
 
 
+@pytest.mark.parametrize("may_write", [True, False])
+def test_gitlab_gets_a_comment_where_there_is_a_token(repository: Path, may_write: bool) -> None:
+    with code_host(GitLab(may_write=may_write)) as host:
+        given = variables(CI_MERGE_REQUEST_TARGET_BRANCH_NAME="main", **host.environment(repository.parent))
+        for _ in range(2):
+            code, log = job("icemigrate-check", repository, given)
+            assert code == 3
+            assert ("There is no comment" in log) is not may_write
+    assert len(host.comments) == (1 if may_write else 0)
+    assert [c["body"] for c in host.comments if "missing-allow" not in c["body"]] == []
+
+
 def test_gitlab_plans_where_that_is_asked_for(repository: Path) -> None:
     (repository / "migrations" / "0002_drop.yaml").unlink()
     code, log = job("icemigrate-plan", repository, variables(ICEMIGRATE_PLAN_ARGS="--to 0001"))
@@ -99,6 +112,10 @@ def test_what_prepares_a_job_of_gitlab_is_a_script() -> None:
     script = "\n".join(TEMPLATE[".icemigrate"]["before_script"])
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
     assert '"$ICEMIGRATE_SOURCE"' in script
+    lacks = TEMPLATE[".icemigrate"]["before_script"][0]
+    ran = subprocess.run(["bash", "-c", lacks], env={}, capture_output=True, text=True, check=False)
+    assert ran.returncode != 0
+    assert "ICEMIGRATE_SOURCE: set it to what pip installs" in ran.stderr
     for name in ("icemigrate-check", "icemigrate-plan"):
         assert TEMPLATE[name]["extends"] == ".icemigrate"
 

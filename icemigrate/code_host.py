@@ -1,0 +1,120 @@
+"""What the APIs of code hosts have in common: comments below a change, asked for and written over HTTP."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any, Protocol
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from icemigrate.errors import CodeHostError
+
+REFUSED = (401, 403, 404)
+"""What is answered to a token that may not do something; 404 where it may not even know."""
+
+_TIMEOUT_S = 30
+_NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment.
+
+    :param author: login of who wrote it; empty where the account is gone.
+    :param is_by_bot: whether that is an app, as the one behind ``GITHUB_TOKEN`` is.
+    :param page: where a person reads it.
+    """
+
+    id: int
+    body: str
+    author: str
+    is_by_bot: bool
+    page: str
+
+
+class Conversation(Protocol):
+    """The comments below a change, and the right to speak there; all methods raise ``CodeHostError``."""
+
+    def comments(self) -> Iterator[Comment]:
+        """All comments, the oldest first."""
+
+    def login(self) -> str | None:
+        """Who we are; ``None`` for an app, which may not ask."""
+
+    def create(self, body: str) -> Comment:
+        """Write a new comment."""
+
+    def update(self, comment: Comment, body: str) -> Comment:
+        """Write a comment anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API that speaks JSON.
+
+    :param url: its address, without a slash at the end.
+    :param token: the header that holds the token, name and value.
+    :param hint: what to do where it refuses.
+    """
+
+    url: str
+    token: tuple[str, str] = field(repr=False)
+    hint: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def call(self, method: str, url: str, content: object = None) -> tuple[Any, str | None]:
+        """An answer, and where it goes on.
+
+        :raises CodeHostError: it does not answer, refuses, or answers with something else.
+        """
+        data = None if content is None else json.dumps(content).encode()
+        request = Request(url, data, method=method)  # noqa: S310 (whoever made this saw to the scheme)
+        for name, value in {**self.headers, "Content-Type": "application/json"}.items():
+            request.add_header(name, value)
+        request.add_header("User-Agent", "icemigrate")
+        # Not sent on to wherever an answer redirects us.
+        request.add_unredirected_header(*self.token)
+        try:
+            with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
+                following = _NEXT.search(answer.headers.get("Link") or "")
+                # The token goes to this API alone.
+                is_here = following is not None and following[1].startswith(f"{self.url}/")
+                return json.load(answer), following[1] if following and is_here else None
+        except HTTPError as error:
+            raise self._refusal(error, method, url) from error
+        except (URLError, HTTPException, OSError) as error:
+            reason = error.reason if isinstance(error, URLError) else error
+            raise CodeHostError(f"`{self.url}` does not answer: {reason}") from error
+        except ValueError as error:
+            raise CodeHostError(f"`{self.url}` answers with something that is no JSON") from error
+
+    def pages(self, url: str) -> Iterator[Any]:
+        """The items of a list that may go on over several pages."""
+        following: str | None = url
+        while following:
+            found, following = self.call("GET", following)
+            yield from found
+
+    def _refusal(self, error: HTTPError, method: str, url: str) -> CodeHostError:
+        with error:
+            try:
+                said = json.load(error).get("message")
+            except (ValueError, AttributeError, OSError):
+                said = None
+        hint = self.hint if error.code in REFUSED else None
+        return CodeHostError(f"{method} {url}: {error.code} {said or error.reason}", hint, status=error.code)
+
+
+def api_address(environment: Mapping[str, str], variable: str, default: str) -> str:
+    """The address that a variable holds.
+
+    :raises CodeHostError: it is none.
+    """
+    url = environment.get(variable) or default
+    if not url.startswith(("https://", "http://")):
+        raise CodeHostError(f"`{variable}` is no address of an API: `{url}`")
+    return url.rstrip("/")
