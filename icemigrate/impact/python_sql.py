@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 
 from icemigrate.impact.jinja import UNKNOWN
@@ -39,7 +40,10 @@ def fragments(text: str) -> Iterator[Fragment]:
     :raises NoPython: it cannot be read.
     """
     try:
-        tree = ast.parse(text)
+        # What Python warns of while it reads is for whoever runs the job.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
     except SyntaxError as error:
         line = text.split("\n")[: max((error.lineno or 1) - 1, 0)]
         raise NoPython(error.msg, sum(map(len, line)) + len(line)) from error
