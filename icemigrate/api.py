@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icemigrate.app.opening import open_project
+from icemigrate.drift.results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.events import Event
 from icemigrate.model.imported import ImportResult
 from icemigrate.model.upkeep import MaintainResult
@@ -178,6 +179,48 @@ class Project:
             description=description,
             dry_run=dry_run,
         )
+
+    def drift(self, *tables: str) -> DriftResult:
+        """What others did to the tables since they were recorded.
+
+        :param tables: declared names; without any, all tables.
+        """
+        from icemigrate.app.drifting import drift
+
+        return drift(self._project, self._environment, tables)
+
+    def accept_drift(self, *tables: str) -> AcceptResult:
+        """Write the migration that declares what others did.
+
+        :param tables: declared names; without any, all tables.
+        """
+        from icemigrate.app.accepting import accept_drift
+
+        return accept_drift(self._project, self._environment, tables)
+
+    def plan_reconcile(
+        self, *tables: str, allow: Iterable[str] = (), spark: SparkSession | None = None
+    ) -> PlanResult:
+        """The plan that leads tables back to what is recorded.
+
+        :param tables: declared names; without any, all tables.
+        :param allow: consents, as in a file: ``destructive market_data.trades.release``.
+        :param spark: a running session; without it one is started where files have to be asked.
+        """
+        from icemigrate.app.reconciling import asked, plan_reconcile
+
+        return plan_reconcile(self._project, self._environment, asked(tables, allow), spark=spark)
+
+    def reconcile(
+        self, *tables: str, allow: Iterable[str] = (), spark: SparkSession | None = None
+    ) -> ReconcileResult:
+        """Lead tables back to what is recorded; asks nobody.  As :meth:`plan_reconcile`."""
+        from icemigrate.app.reconciling import reconcile
+        from icemigrate.app.rolling_back import require_undoable
+
+        result = self.plan_reconcile(*tables, allow=allow, spark=spark)
+        require_undoable(result)
+        return reconcile(self._project, result.plan, spark=spark)
 
     def maintain(
         self,

@@ -28,6 +28,8 @@ class Direction(str, Enum):
 
     APPLY = "apply"
     ROLLBACK = "rollback"
+    RECONCILE = "reconcile"
+    """Tables are led back to what the history recorded; no version is applied or taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,22 @@ class MigrationPlan:
         return Reversible.YES
 
 
+RECONCILED = "reconcile"
+"""Stands for a version where tables are led back, which is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """What a plan that leads tables back was asked for.
+
+    :param tables: declared names; all of them where there is none.
+    :param allow: consents that were given with it.
+    """
+
+    tables: tuple[str, ...] = ()
+    allow: tuple[Consent, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """All pending migrations of a project against one environment, or those that are taken back.
@@ -227,6 +245,7 @@ class Plan:
     :param to: the last version that was asked for; ``None`` for all.
     :param beyond: pending versions that were not asked for.
     :param held: versions that were rolled back and wait for ``redo``.
+    :param reconcile: where it leads tables back to what is recorded; ``None`` where it is about versions.
     """
 
     project: str
@@ -243,6 +262,7 @@ class Plan:
     to: str | None = None
     beyond: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    reconcile: Reconcile | None = None
 
     @property
     def ready(self) -> bool:
@@ -257,4 +277,6 @@ class Plan:
     @property
     def direction(self) -> Direction:
         """Whether it carries migrations out or takes them back; a plan never does both."""
+        if self.reconcile is not None:
+            return Direction.RECONCILE
         return self.migrations[0].direction if self.migrations else Direction.APPLY

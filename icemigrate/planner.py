@@ -100,11 +100,12 @@ def _plan_migration(pending: Pending, world: _World, surroundings: Surroundings)
         namespaces=folded.namespaces,
         problems=tuple(p for o in outcomes for p in o.problems),
         warnings=tuple(p for o in outcomes for p in o.warnings),
-        unconsented=tuple(_unconsented(hazards, pending.consents)),
+        unconsented=tuple(unconsented(hazards, pending.consents)),
     )
 
 
-def _unconsented(hazards: Iterable[Hazard], consents: Sequence[Consent]) -> Iterable[Hazard]:
+def unconsented(hazards: Iterable[Hazard], consents: Sequence[Consent]) -> Iterable[Hazard]:
+    """The hazards that no consent covers, each once."""
     return dict.fromkeys(h for h in hazards if not any(c.covers(h) for c in consents))
 
 

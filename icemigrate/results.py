@@ -189,7 +189,8 @@ class HistoryEvent:
 
     :param event: ``applied``; ``redone`` (applied again after it was rolled back); ``rolled_back``;
         ``failed`` (all that was done was undone again); ``interrupted`` (neither done nor undone);
-        ``running`` (going on just now); ``repaired``; ``squashed``; ``unlocked``; ``maintained``.
+        ``running`` (going on just now); ``repaired``; ``squashed``; ``unlocked``; ``maintained``;
+        ``reconciled`` (tables were led back to what was recorded).
     :param version: ``None`` where it is about no single one.
     :param at: when it ended, in UTC; when it began, where it has no end.
     :param duration_ms: ``None`` where it has no end, or took no time.

@@ -15,7 +15,7 @@ from icemigrate.app.world import Opened, opened
 from icemigrate.catalog.capabilities import is_set_by_machines
 from icemigrate.declare.files import Loaded
 from icemigrate.diagnostics import did_you_mean
-from icemigrate.drift.facts import Fact, Kind, compare
+from icemigrate.drift.facts import Fact, compare, is_expired
 from icemigrate.drift.reading import Trace, trace
 from icemigrate.drift.results import DriftFact, DriftResult, TableDrift, Told
 from icemigrate.drift.values import Machines
@@ -203,7 +203,7 @@ def _told(fact: Fact, pending: str | None, seen: Trace, met: Met) -> DriftFact:
     told: Told = "drift" if fact.managed else "unmanaged"
     if pending is not None:
         told = "done already"
-    elif _is_expired(fact, met):
+    elif is_expired(fact, met.base):
         told = "expired"
     return DriftFact(
         fact=".".join(fact.subject),
@@ -216,13 +216,6 @@ def _told(fact: Fact, pending: str | None, seen: Trace, met: Met) -> DriftFact:
         before=seen.before,
         writers=seen.writers,
     )
-
-
-def _is_expired(fact: Fact, met: Met) -> bool:
-    """Whether a reference is gone that was to be kept for a time: expiring snapshots takes it away then."""
-    if fact.kind is not Kind.REMOVED or fact.key[0] not in ("tags", "branches"):
-        return False
-    return met.base.refs[fact.key[1]].max_ref_age_ms is not None
 
 
 def _traces(world: Opened, history: History, met: Met) -> dict[Fact, Trace]:

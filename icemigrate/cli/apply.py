@@ -11,6 +11,7 @@ import click
 from icemigrate.cli.approval import approved, show_plan
 from icemigrate.cli.context import (
     Settings,
+    SparkTold,
     global_options,
     pass_settings,
     tell_of_spark,
@@ -18,6 +19,13 @@ from icemigrate.cli.context import (
 )
 from icemigrate.cli.options import lock_timeout_option, overwrite_option, to_option
 from icemigrate.cli.outputs import format_option
+from icemigrate.cli.reconciling import (
+    carry_out,
+    ready_reconcile,
+    reconcile_options,
+    reconcile_plan,
+    require_alone,
+)
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
 @to_option
 @overwrite_option
 @click.option("--redo", metavar="VERSION", help="This version alone, which was rolled back.")
+@reconcile_options
 @click.option("--auto-approve", is_flag=True, help="Do not ask.")
 @lock_timeout_option
 @format_option("text", "json")
@@ -41,6 +50,9 @@ def command(
     to: str | None,
     overwrite: tuple[str, ...],
     redo: str | None,
+    reconcile: bool,
+    tables: tuple[str, ...],
+    allow: tuple[str, ...],
     auto_approve: bool,
     lock_timeout_s: float | None,
 ) -> ExitCode:
@@ -49,13 +61,20 @@ def command(
     With PLAN, a file that `plan --out` wrote, exactly that plan is done, or none.
     """
     project = settings.open_project()
-    result = _plan(settings, project, plan_file, to, overwrite, redo)
+    spark = SparkTold()
+    require_alone(reconcile, tables, allow, plan_file, to, overwrite, redo)
+    if reconcile:
+        result = reconcile_plan(settings, project, tables, allow, spark)
+    else:
+        result = _plan(settings, project, plan_file, to, overwrite, redo, spark)
     show_plan(settings, result)
     if not result.ready:
         return result.obstacle
     if not result.is_empty and not auto_approve and not _approved():
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
+    if result.plan.reconcile is not None:
+        return carry_out(settings, project, result, lock_timeout_s, spark)
     return _carry_out(settings, project, result, lock_timeout_s)
 
 
@@ -66,6 +85,7 @@ def _plan(
     to: str | None,
     overwrite: tuple[str, ...],
     redo: str | None,
+    spark: SparkTold,
 ) -> PlanResult:
     if redo is not None and (plan_file is not None or to is not None):
         raise UsageError("`--redo` applies one version alone", "leave the plan's file and `--to` away")
@@ -84,7 +104,7 @@ def _plan(
             f"the plan is for environment `{saved.environment}`, not for `{settings.environment}`",
             "leave `--env` away, or plan again for the other one",
         )
-    return ready_plan(project, saved)
+    return ready_plan(project, saved) if saved.reconcile is None else ready_reconcile(project, saved, spark)
 
 
 def _approved() -> bool:

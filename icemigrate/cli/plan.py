@@ -10,6 +10,7 @@ import click
 
 from icemigrate.cli.context import (
     Settings,
+    SparkTold,
     global_options,
     pass_settings,
     tell_of_spark,
@@ -17,6 +18,7 @@ from icemigrate.cli.context import (
 )
 from icemigrate.cli.options import overwrite_option, to_option
 from icemigrate.cli.outputs import format_option
+from icemigrate.cli.reconciling import reconcile_options, reconcile_plan, require_alone
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Start Spark and run the plan on copies that have no rows; touches no table.",
 )
+@reconcile_options
 @click.option("--detailed-exitcode", is_flag=True, help="End with 2 when there is something to do.")
 @format_option("text", "json", "markdown")
 @global_options
@@ -45,6 +48,9 @@ def command(
     to: str | None,
     overwrite: tuple[str, ...],
     rehearse: bool,
+    reconcile: bool,
+    tables: tuple[str, ...],
+    allow: tuple[str, ...],
     detailed_exitcode: bool,
 ) -> ExitCode:
     """Show what the pending migrations would do.
@@ -56,7 +62,11 @@ def command(
     from icemigrate.app.saving import save_plan
 
     project = settings.open_project()
-    result = plan(project, settings.environment, to=to, overwrite=overwrite)
+    require_alone(reconcile, tables, allow, to, overwrite, rehearse)
+    if reconcile:
+        result = reconcile_plan(settings, project, tables, allow, SparkTold())
+    else:
+        result = plan(project, settings.environment, to=to, overwrite=overwrite)
     settings.answer(result)
     if not result.ready:
         if out is not None:

@@ -74,6 +74,13 @@ def compare(base: Table, actual: Table, machines: Machines = nobody) -> tuple[Fa
     return (*sorted(managed, key=_rank), *_foreign(known, actual, machines))
 
 
+def is_expired(fact: Fact, base: Table) -> bool:
+    """Whether a reference is gone that was to be kept for a time: expiring snapshots takes it away then."""
+    if fact.kind is not Kind.REMOVED or fact.key[0] not in ("tags", "branches"):
+        return False
+    return base.refs[fact.key[1]].max_ref_age_ms is not None
+
+
 def _differing(old: Values, new: Values) -> list[tuple[Any, ...]]:
     """The keys of the facts that differ."""
     if old == new:

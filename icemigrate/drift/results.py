@@ -96,3 +96,18 @@ class AcceptResult:
     environment: str
     path: str | None
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileResult:
+    """What ``apply --reconcile`` did.
+
+    :param tables: declared names of those that were led back; none where there was nothing to do.
+    :param elapsed_ms: from the first statement to the last record.
+    """
+
+    project: str
+    environment: str
+    tables: tuple[str, ...]
+    elapsed_ms: int
+    notes: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ import getpass
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from itertools import compress
@@ -170,6 +171,8 @@ class _Run:
             MigrationStarted(migration.version, migration.description, number, len(self.plan.migrations))
         )
         started_at, clock = datetime.now(timezone.utc), time.monotonic()
+        if migration.direction is Direction.RECONCILE:
+            return self._lead_back(migration, started_at, clock)
         if migration.squash is not None and migration.squash.versions:
             return self._supersede(migration, migration.squash, started_at)
         # What an earlier run has done of it is part of it, also on tables that this run does not come to.
@@ -218,6 +221,26 @@ class _Run:
         self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return record
 
+    def _lead_back(self, migration: MigrationPlan, started_at: datetime, clock: float) -> Record:
+        """Do what leads tables back; the history's versions and what it declares stay as they are.
+
+        There is nothing to undo where it fails: what is done of it is as recorded, and the rest is led back
+        by the next try, which looks at all tables again.
+        """
+        self.held.supersede(self._record(migration, "started", started_at), lambda history: history)
+        work = self._work(migration, UndoRecord(migration.version, ()))
+        try:
+            work.run()
+        except IcemigrateError as cause:
+            failed = self._record(migration, "failed", started_at, work.done, str(cause))
+            with suppress(IcemigrateError):  # why it failed is what people have to know
+                self.held.supersede(failed, lambda history: history)
+            raise
+        record = self._record(migration, "reconciled", started_at, work.done)
+        self.held.supersede(record, lambda history: history)
+        self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
+        return record
+
     def _supersede(self, migration: MigrationPlan, squash: Squash, started_at: datetime) -> Record:
         """Record a squash whose versions are all applied: no table is touched."""
         record = replace(
@@ -237,7 +260,7 @@ class _Run:
                     f"migration {migration.version} was planned for other field ids of `{table.declared}`",
                     "run `icemigrate apply` again: it plans anew what is left",
                 )
-        first = waits_for(self.held.history().intents, Version.parse(migration.version), _touched(migration))
+        first = waits_for(self.held.history().intents, _version(migration), _touched(migration))
         if first is not None:
             ways = "`icemigrate apply` finishes it, `icemigrate rollback` undoes it"
             raise ConflictError(
@@ -279,7 +302,7 @@ class _Run:
         message: str | None = None,
     ) -> Record:
         return Record(
-            version=Version.parse(migration.version),
+            version=_version(migration),
             description=migration.description,
             checksum=migration.checksum,
             project=self.plan.project,
@@ -301,6 +324,11 @@ class _Run:
 
 
 _WIDEST_STEP = 160
+
+
+def _version(migration: MigrationPlan) -> Version | None:
+    """``None`` where tables are led back: that is about no version."""
+    return None if migration.direction is Direction.RECONCILE else Version.parse(migration.version)
 
 
 def _touched(migration: MigrationPlan) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def intent_from_json(json_: Mapping[str, Any]) -> Intent:
     )
 
 
-def waits_for(intents: Iterable[Intent], version: Version, tables: Iterable[str]) -> Intent | None:
+def waits_for(intents: Iterable[Intent], version: Version | None, tables: Iterable[str]) -> Intent | None:
     """The interrupted migration that another one of the same tables has to wait for."""
     touched = set(tables)
     others = (i for i in intents if i.version != version)

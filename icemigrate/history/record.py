@@ -10,7 +10,7 @@ from icemigrate.declare.version import Version
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, List, Primitive, Type
 
-Action: TypeAlias = Literal["apply", "rollback", "unlock", "repair", "squash", "maintain"]
+Action: TypeAlias = Literal["apply", "rollback", "unlock", "repair", "squash", "maintain", "reconcile"]
 Outcome: TypeAlias = Literal[
     "started",
     "applied",
@@ -21,6 +21,7 @@ Outcome: TypeAlias = Literal[
     "unlocked",
     "squashed",
     "maintained",
+    "reconciled",
 ]
 
 
@@ -105,7 +106,8 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     (
         "outcome",
         _STRING,
-        "started, applied, rolled_back, failed, interrupted, repaired, unlocked, squashed, maintained",
+        "started, applied, rolled_back, failed, interrupted, repaired, unlocked, squashed, maintained or "
+        "reconciled",
     ),
     ("started_at", _TIME, "When it began"),
     ("finished_at", _TIME, "When it ended"),
@@ -116,7 +118,7 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     ("tables", _STRING, "The tables that it touched"),
     ("statements", _STRING, "What was run, in order"),
     ("message", _STRING, "Why it failed"),
-    ("action", _STRING, "What was asked for: apply, rollback, unlock, repair, squash or maintain"),
+    ("action", _STRING, "What was asked for: apply, rollback, unlock, repair, squash, maintain or reconcile"),
     ("run", _STRING, "The same in all rows of one call of icemigrate"),
 )
 _OPTIONAL = {"version", "version_text", "finished_at", "duration_ms", "message"}

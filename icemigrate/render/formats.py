@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from icemigrate.drift.results import AcceptResult, DriftResult
+from icemigrate.drift.results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.model.imported import ImportResult
 from icemigrate.model.upkeep import MaintainResult
 from icemigrate.render import documents as doc
@@ -28,6 +28,7 @@ from icemigrate.render.status_text import (
     history_text,
     import_text,
     rebase_text,
+    reconcile_text,
     repair_text,
     revert_text,
     rollback_text,
@@ -96,6 +97,7 @@ FORMATS: tuple[Format, ...] = (
             HistoryResult: history_text,
             ApplyResult: apply_text,
             RollbackResult: rollback_text,
+            ReconcileResult: reconcile_text,
             RevertResult: revert_text,
             ImportResult: import_text,
             RepairResult: repair_text,
@@ -119,6 +121,7 @@ FORMATS: tuple[Format, ...] = (
             HistoryResult: _json(doc.result_document),
             ApplyResult: _json(doc.result_document),
             RollbackResult: _json(doc.result_document),
+            ReconcileResult: _json(doc.result_document),
             RevertResult: _json(doc.result_document),
             ImportResult: _json(doc.result_document),
             RepairResult: _json(doc.result_document),

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from icemigrate.drift.results import ReconcileResult
 from icemigrate.model.imported import ImportResult
 from icemigrate.render import words
 from icemigrate.render.style import Style
@@ -144,6 +145,16 @@ def apply_text(result: ApplyResult, style: Style) -> str:
             f"{', '.join(result.applied)}."
         )
     return "\n".join(lines) + "\n"
+
+
+def reconcile_text(result: ReconcileResult, style: Style) -> str:
+    """What was led back; its notes were told with the plan and on the way."""
+    if not result.tables:
+        return f"{words.LED_BACK}\n"
+    what = words.count(len(result.tables), "table")
+    took = words.duration(result.elapsed_ms)
+    names = ", ".join(map(words.one_line, result.tables))
+    return f"{style.good('Led back')} {what} in {result.environment} in {took}: {names}.\n"
 
 
 def unlock_text(result: UnlockResult, style: Style) -> str:

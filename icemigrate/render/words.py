@@ -75,11 +75,11 @@ def listed(parts: Iterable[str]) -> str:
 def summary_line(plan: Plan) -> str:
     """A plan in one line."""
     if plan.is_empty:
-        return nothing_line(plan)
+        return LED_BACK if plan.reconcile is not None else nothing_line(plan)
     s = summarise(plan)
-    title = "Rollback" if plan.direction is Direction.ROLLBACK else "Plan"
+    migrations = "" if plan.reconcile is not None else f"{count(s.migrations, 'migration')}, "
     line = (
-        f"{title}: {count(s.migrations, 'migration')}, {count(s.tables, 'table')}: "
+        f"{_TITLES[plan.direction]}: {migrations}{count(s.tables, 'table')}: "
         f"{f'{s.adopt} to adopt, ' if s.adopt else ''}{s.add} to add, {s.change} to change, {s.drop} to drop"
     )
     asides = [
@@ -87,6 +87,10 @@ def summary_line(plan: Plan) -> str:
         f"{s.conditional} reversible on a condition" if s.conditional else "",
     ]
     return "; ".join([line, *filter(None, asides)]) + "."
+
+
+_TITLES = {Direction.APPLY: "Plan", Direction.ROLLBACK: "Rollback", Direction.RECONCILE: "Reconcile"}
+LED_BACK = "Nothing to lead back: the tables are as they were recorded."
 
 
 def nothing_line(found: Plan | ApplyResult) -> str:
@@ -110,7 +114,7 @@ def obstacles_line(plan: Plan) -> str | None:
         count(s.unconsented, "missing consent") if s.unconsented else "",
     ]
     parts = [p for p in parts if p]
-    done = "rolled back" if plan.direction is Direction.ROLLBACK else "applied"
+    done = {Direction.ROLLBACK: "rolled back", Direction.RECONCILE: "done"}.get(plan.direction, "applied")
     return f"It cannot be {done} as it is: {listed(parts)}." if parts else None
 
 
@@ -169,6 +173,9 @@ def hazard_text(hazard: Hazard, migration: MigrationPlan) -> str:
     """A hazard, its reason, and whether the file consents to it; no file is asked about an undo."""
     if migration.direction is Direction.ROLLBACK:
         return f"{hazard.kind.value}: {hazard.reason}"
+    if migration.direction is Direction.RECONCILE:
+        consent = "not allowed" if hazard in migration.unconsented else "allowed"
+        return f"{hazard.kind.value}, {consent}: {hazard.reason}"
     consent = "not allowed by the file" if hazard in migration.unconsented else "allowed"
     return f"{hazard.kind.value}, {consent}: {hazard.reason}"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from icemigrate.undo.asking import Asked, leaves, questions
 from icemigrate.undo.dependence import Blocker, blockers
 from icemigrate.undo.finding import find, names_of, uuid_of
-from icemigrate.undo.inverse import Sides, declared_again
+from icemigrate.undo.inverse import Sides, declared_again, inverse
 from icemigrate.undo.keeping import keep, narrowed
 from icemigrate.undo.planning import Place, Undo, plan_undo
 from icemigrate.undo.redoing import with_recorded_ids
@@ -28,6 +28,7 @@ __all__ = [
     "blockers",
     "declared_again",
     "find",
+    "inverse",
     "keep",
     "leaves",
     "names_of",

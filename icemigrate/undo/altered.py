@@ -18,7 +18,7 @@ from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo
-from icemigrate.plan import PlannedChange, Step
+from icemigrate.plan import RECONCILED, PlannedChange, Step
 from icemigrate.steps import as_steps, planned_change
 from icemigrate.undo.inverse import Sides, inverse
 from icemigrate.undo.keeping import keep
@@ -146,7 +146,8 @@ def _declared(undo: TableUndo, kept: Iterable[Key]) -> Sides:
 
 def _one_commit(version: str, found: list[Found]) -> Step:
     changes = tuple(_until_redone(planned_change(f), version) for f in found)
-    return Step(changes, (MetadataCommit(f"undo {version}: {_summary(changes)}"),))
+    title = version if version == RECONCILED else f"undo {version}"
+    return Step(changes, (MetadataCommit(f"{title}: {_summary(changes)}"),))
 
 
 def _until_redone(planned: PlannedChange, version: str) -> PlannedChange:
