@@ -68,17 +68,26 @@ def refill(engine: Engine, step: Step, tell: Telling) -> None:
     (planned,) = step.changes
     change = planned.change
     assert isinstance(change, RefillColumns), "a refill is a step of its own"
+    try:
+        notes = _refill(engine, change, step, tell)
+    except EngineError as error:
+        # Not every storage takes what a refill writes, and nobody shall be held up by that.
+        error.hint = error.hint or _AS_THEY_ARE
+        raise
+    for note in notes:
+        tell.note(change.table, note)
+
+
+def _refill(engine: Engine, change: RefillColumns, step: Step, tell: Telling) -> list[str]:
+    """Do it; what is to be said of it."""
     for statement in step.statements:
         if isinstance(statement, Deferred):
             with tell.statement(change.table, deferred_text(statement)):
                 found, notes = _look(engine, change)
                 for one in found:
                     notes += _carry_out(engine, one, tell, _silently)
-            break
-    else:
-        notes = _carry_out(engine, change, tell, tell.statement)
-    for note in notes:
-        tell.note(change.table, note)
+            return notes
+    return _carry_out(engine, change, tell, tell.statement)
 
 
 def _silently(_table: TableName, _text: str) -> AbstractContextManager[None]:

@@ -9,6 +9,7 @@ from icemigrate.cli import main
 from icemigrate.errors import ExitCode, LockHeld
 from icemigrate.events import StatementStarted
 from icemigrate.model.names import TableName
+from icemigrate.undo import Options
 from tests.servers.lake import Lake
 
 MAKE = """
@@ -133,3 +134,21 @@ def test_while_one_applies_another_is_told_who_does(
     assert "process" in seen[0]
     assert f"held by {seen[0].split(',')[0]}" in capfd.readouterr().out
     assert lake.history().lock is None
+
+
+def test_values_that_were_rewritten_away_come_back_from_the_tag(lake: Lake) -> None:
+    make = MAKE.replace("{name: symbol, type: string}", "{name: symbol, type: string, required: true}")
+    lake.write("0001_make", f"{make.rstrip()}\n        identifier: [symbol]\n")
+    lake.apply()
+    lake.sql("INSERT INTO {t} VALUES ('A', 10, 7), ('B', 11, 8)")
+    lake.write("0002_change", CHANGE)
+    lake.apply()
+    lake.sql("UPDATE {t} SET venue = 'X'")
+    lake.sql("INSERT INTO {t} VALUES ('C', 'Y', 12)")
+    lake.api.rollback(options=Options(refill=True), spark=lake.session, on_event=lake.events.append)
+    assert lake.sql("SELECT symbol, volume, qualifiers FROM {t} ORDER BY symbol") == [
+        ("A", 10, 7),
+        ("B", 11, 8),
+        ("C", 12, None),
+    ]
+    assert {name for name, ref in lake.table().refs.items() if ref.kind == "branch"} == {"main"}

@@ -146,8 +146,9 @@ def test_a_refill_that_fails_anywhere_is_gone_on_with(lake: Lake, failing: str) 
     }
     lake.engine.catalog_name = "local"
     lake.engine.fails = {failing}
-    with pytest.raises(IcemigrateError):
+    with pytest.raises(IcemigrateError) as failed:
         lake.rollback("0002", evidence=BY_ROW_ID_OF_PRICE, options=REFILL)
+    assert "--no-refill" in str(failed.value.hint) or failing.startswith("append")
     lake.engine.fails = set()
     done = len(lake.engine.log)
     # Nobody has to say again that it is wanted.
