@@ -62,7 +62,7 @@ TRAPS = (
         "In format version 1, the column of a partition field that was dropped goes",
         "void-partition-source-missing",
         "Accepted. The field stays as a void one, and where another one partitions, every insert fails.",
-        "Refused; a warning where nothing partitions the table.",
+        "Warns, and says what can be written then; the drop needs consent, and undoing it heals the table.",
         "cases/drop_column/columns.yaml",
         "the source of a partition field that format version 1 keeps as void, "
         "without which Spark cannot write",
