@@ -86,7 +86,7 @@ def _statement(fragment: Fragment, tokens: list[Any], reader: Any) -> Statement:
     tree = trees[0] if trees else None
     if tree is None or type(tree).__name__ == _COMMAND:
         return Statement(fragment, text, None, f"`{text.split()[0]}` is not known to the parser", at)
-    return Statement(fragment, text, tree)
+    return Statement(fragment, text, tree, "", at)
 
 
 def _index(text: str, line: int, column: int, highlight: str) -> int:

@@ -273,19 +273,28 @@ class Reader:
         """Find the uses in an expression."""
         from sqlglot import exp
 
-        if not isinstance(node, exp.Expr):
-            return
+        # Generated SQL joins thousands of terms by `OR`, each one deeper than the one before.
+        waiting = [node]
+        while waiting:
+            at = waiting.pop()
+            if isinstance(at, exp.Expr) and not self._is_told(at, scope):
+                waiting.extend(at.iter_expressions())
+
+    def _is_told(self, node: Any, scope: Scope) -> bool:
+        """Find the uses in what is more than its parts; whether it was that."""
+        from sqlglot import exp
+
         if isinstance(node, exp.Query):
             self.query(node, Scope((), scope, scope.ctes) if not scope.sources else scope)
-            return
+            return True
         if isinstance(node, exp.Lambda):
             names = frozenset(p.name.lower() for p in node.expressions)
             self.expression(node.this, replace(scope, shadowed=scope.shadowed | names))
-            return
+            return True
         chain = chain_of(node)
         if chain:
             self._column(chain, scope)
-            return
+            return True
         star = star_of(node)
         if star is not None:
             for excepted in star.args.get("except_") or ():
@@ -294,9 +303,7 @@ class Reader:
                     self.of_source(identifier, source.relation)
             for more in (*(star.args.get("replace") or ()), *(star.args.get("rename") or ())):
                 self.expression(more, scope)
-            return
-        for child in node.iter_expressions():
-            self.expression(child, scope)
+        return star is not None
 
     def _column(self, chain: Sequence[exp.Identifier], scope: Scope) -> None:
         for count, origins, is_sure in scope.find([part.name.lower() for part in chain]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from icemigrate.declare.source import Source
@@ -100,14 +100,18 @@ class _File:
     def found(self, world: _World) -> Found:
         """The uses, and what could not be read and says a name at stake."""
         uses: dict[tuple[int, Stake], Use] = {}
+        too_deep: list[Statement] = []
         for statement, lookup in self.lookups(world):
             reader = Reader(self.script.source.path, lookup, world.stakes)
-            reader.read(statement.tree)
+            try:
+                reader.read(statement.tree)
+            except RecursionError:
+                too_deep.append(replace(statement, why="it is nested too deeply"))
             for use in reader.uses.values():
                 uses.setdefault((statement.fragment.index(use.at), use.stake), use)
         # One way to read a template is enough.
         ways = [[s for s in reading if s.tree is None] for reading in self.readings]
-        unread = min(ways, key=len, default=[])
+        unread = [*min(ways, key=len, default=[]), *too_deep]
         places = sorted(((at, use) for (at, _), use in uses.items()), key=lambda pair: pair[0])
         return Found(self.script, tuple(places), tuple(s for s in unread if world.is_told_of(s.text)))
 
@@ -246,5 +250,8 @@ class _World:
             reader = Reader(lookup.script.source.path, lookup, self.stakes)
             tree = statement.tree
             is_query = isinstance(tree, exp.Query)
-            given.append(reader.query(tree, Scope()) if is_query else reader.defined(tree))
+            try:
+                given.append(reader.query(tree, Scope()) if is_query else reader.defined(tree))
+            except RecursionError:
+                given.append(UNKNOWN)
         return joined(given)

@@ -178,6 +178,28 @@ def test_the_page_shows_what_is_told(
     assert textwrap.dedent(shown[0]) in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        (
+            "SELECT 1 FROM shop.orders WHERE "
+            + " OR ".join(f"id = {n}" for n in range(3000))
+            + " OR total = 1",
+            "IM111",
+        ),
+        (" UNION ALL ".join(["SELECT total FROM shop.orders"] * 3000), "IM114"),
+        ("SELECT " + "(" * 3000 + "total" + ")" * 3000 + " FROM shop.orders", "IM114"),
+    ],
+    ids=["terms", "unions", "brackets"],
+)
+def test_what_a_program_wrote_is_searched_or_told(sql: str, code: str, tmp_path: Path) -> None:
+    project(tmp_path, sql, BEFORE, CHANGE)
+    found = [
+        d for d in check(open_project(tmp_path)).diagnostics if d.place and d.place.file.endswith("a.sql")
+    ]
+    assert {d.code for d in found} == {code}
+
+
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_is_written_wrongly_is_told_or_let_be(
