@@ -133,10 +133,16 @@ def _settled(undo: TableUndo, there: Table) -> TableUndo:
 
 
 def _identifier_kept(before: Table, after: Table, kept: Iterable[Key]) -> set[Key]:
-    """The identifier stays where a field of it stays away or may be null."""
+    """The identifier stays where a field of it, or a struct that one stands in, stays away or may be null."""
     lost = {int(key[1]) for key in kept if key[0] in ("column", "optional", "required")}
-    wanted = before.schema.identifier_ids
-    return {("identifier",)} if wanted != after.schema.identifier_ids and lost & wanted else set()
+    wanted, entries = before.schema.identifier_ids, index(before.schema)
+    needed: set[int | None] = set()
+    for field_id in wanted:
+        at: int | None = field_id
+        while at is not None:
+            needed.add(at)
+            at = entries[at].parent
+    return {("identifier",)} if wanted != after.schema.identifier_ids and lost & needed else set()
 
 
 def _declared(undo: TableUndo, kept: Iterable[Key]) -> Sides:
