@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 
 from icemigrate.changes.base import Change, Phase, Sql, Statement
+from icemigrate.data.base import BEFORE_MARK, Stage
 from icemigrate.engine.publish import fold, statement_text
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Telling
@@ -23,7 +24,8 @@ from icemigrate.errors import EngineError
 from icemigrate.merge import merge
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
-from icemigrate.plan import Step
+from icemigrate.plan import PlannedWork, Step
+from icemigrate.sql.names import table_sql
 
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _IN_MEMORY = "org.apache.iceberg.inmemory.InMemoryCatalog"
@@ -36,6 +38,8 @@ _EMPTY: Mapping[str, Any] = {
     "partition-statistics": [],
     "current-snapshot-id": -1,
 }
+_NOT_PLANNED = "Error occurred during query planning:"
+"""How Spark's ``EXPLAIN`` begins where it does not understand a statement."""
 _numbers = count(1)
 
 
@@ -99,6 +103,23 @@ class Copies:
             with tell.statement(current.name, statement_text(step.statements[0]), on_copy=True):
                 self.engine.commit(current.name, _folding(changes))
         return fold(step, current)
+
+    def explain(self, works: Sequence[PlannedWork], table: TableName) -> None:
+        """See that Spark understands what is done to the rows of a table; none are there or written.
+
+        :raises EngineError: a statement or a query would fail on the table, too.
+        """
+        rows = table_sql(self._name, table)
+        for work in works:
+            if work.work.stage is Stage.BEFORE:
+                continue  # it is asked of the table as it was
+            for statement in work.work.statements(rows):
+                plan = self.engine.ask(f"EXPLAIN {statement.text.replace(BEFORE_MARK, rows)}")
+                told = "\n".join(str(row[0]) for row in plan)
+                if told.startswith(_NOT_PLANNED):
+                    why = told.removeprefix(_NOT_PLANNED).strip().splitlines()[0]
+                    why = why.replace(self._name, self._real)
+                    raise EngineError(f"{work.text}: {why}", "mend the expression in the migration file")
 
     def _statements(self, changes: Sequence[Change], current: Table, tell: Telling) -> None:
         shown, here = (rendered(changes, current, catalog) for catalog in (self._real, self._name))

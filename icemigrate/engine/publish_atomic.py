@@ -119,7 +119,7 @@ class AtomicPublisher:
                 tell.on_event(TablePublishing(tell.version, foreseen.name, attempt))
                 base = open_base(self._engine, foreseen.name)
                 if made is None or facts(base.table) != facts(made.before):
-                    made = self._make(steps, base, foreseen, tell)
+                    made = self._make(plan, steps, base, foreseen, tell)
                 try:
                     landed = land(
                         self._engine, base, _onto(base.table, made, steps), _dated(marker, plan, base)
@@ -137,7 +137,9 @@ class AtomicPublisher:
         if marker is not None and not marker.is_begun:
             tell.on_event(TableMarked(tell.version, foreseen.name, marker.tag))
 
-    def _make(self, steps: Sequence[Step], base: Base, foreseen: Table, tell: Telling) -> _Made:
+    def _make(
+        self, plan: TablePlan, steps: Sequence[Step], base: Base, foreseen: Table, tell: Telling
+    ) -> _Made:
         """Run the steps on a copy of the table as it is.
 
         :raises EngineError: a statement fails, or makes something else than was planned.
@@ -158,6 +160,7 @@ class AtomicPublisher:
             for step in steps:
                 wanted = copies.run(step, wanted, tell)
             after = copies.engine.table(name)
+            copies.explain(plan.rows, name)
         finally:
             copies.remove(name)
         assert after is not None, "nothing but this drops a copy"

@@ -70,8 +70,12 @@ class _Rehearsal:
         """What one migration does to one table."""
         before = current = self._copied(plan)
         with self._failing(version):
-            tell = telling(plan, version, self._heard)
-            for step in plan.all_steps:
+            tell = telling(replace(plan, steps=plan.all_steps), version, self._heard)
+            for step in plan.steps:
+                current = self._step(plan, step, current, tell)
+            if current is not None:
+                self.copies.explain(plan.rows, current.name)
+            for step in plan.finish:
                 current = self._step(plan, step, current, tell)
             if before is not None and current is not None:
                 self._compare(before, current)

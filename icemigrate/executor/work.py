@@ -173,7 +173,10 @@ class Work:
         self._base = len(self._done)
         last = replace(self.marker, before=_with_values(on), is_fixed=True)
         actual = self.publisher.publish(
-            replace(plan, name=name, steps=plan.finish), self.engine.table(name), last, self._hear
+            replace(plan, name=name, steps=plan.finish, rows=(), finish=()),
+            self.engine.table(name),
+            last,
+            self._hear,
         )
         self._base = len(self._done)
         rows.settle(name)

@@ -13,6 +13,7 @@ import pytest
 from icemigrate.cli import main
 from icemigrate.errors import ExitCode
 from icemigrate.events import Event, Noted, StatementFinished
+from icemigrate.model.names import TableName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -308,3 +309,53 @@ def test_a_check_that_does_not_hold_undoes_all_though_others_wrote_meanwhile(
     assert desk.rows() == [(1, "xnys"), (2, None), (3, "xlon")]
     assert "note" not in desk.spark.table(desk.table).columns
     assert desk.project.plan().plan.migrations[0].version == "0002"
+
+
+def test_rows_of_one_table_go_back_when_those_of_another_do_not_hold(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.created()
+    desk.file(
+        "0002",
+        """
+        allow: [destructive]
+        tables:
+          - name: db.trades
+            retype: {id: {to: string, using: cast(id as string)}}
+            backfill: [{set: {venue: upper(venue)}}]
+          - name: db.notes
+            columns: [{name: id, type: long}]
+            checks: [{name: there are notes, after: "select count(*) > 0 from {table}", gives: true}]
+        """,
+    )
+    assert main(["apply", "--auto-approve"]) == ExitCode.ERROR
+    told = capsys.readouterr().err
+    assert "there are notes: it must give true and gives false" in told
+    assert "every table is as it was before the migration" in told
+    assert desk.rows("id, venue") == [(1, "xnys"), (2, None)]
+
+
+def test_a_retype_that_was_taken_back_is_applied_again(desk: Desk) -> None:
+    desk.created()
+    desk.file("0002", RETYPE)
+    desk.run("apply", "--auto-approve")
+    desk.run("rollback", "--auto-approve")
+    desk.insert("(3, 'xlon', 30.5, named_struct('side', 'buy', 'size', 3))")
+    desk.run("apply", "--redo", "0002", "--auto-approve")
+    assert desk.rows("id, price") == [(f"T{n}", Decimal(f"{n}0.50")) for n in (1, 2, 3)]
+    assert columns(desk)[2] == ("price", "decimal(12,2)")
+    assert desk.project.plan().is_empty
+
+
+def test_an_expression_that_spark_does_not_understand_is_told_before_the_table_is_touched(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.created()
+    desk.file("0002", OVERWRITE.replace("upper(venue)", "uper(venue)"))
+    before = desk.engine.metadata_location(TableName.parse("db.trades"))
+    for command in (["plan", "--rehearse"], ["apply", "--auto-approve"]):
+        assert main(command) == ExitCode.ERROR
+        told = "".join(capsys.readouterr())
+        assert "fill venue = uper(venue), note = 'seen' where id = 1: [UNRESOLVED_ROUTINE]" in told
+    assert "nothing was done before it" in told
+    assert desk.engine.metadata_location(TableName.parse("db.trades")) == before
