@@ -106,6 +106,11 @@ def offered(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
     )
 
 
+def queryable(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
+    """Where values can still be read, where nothing brings them back."""
+    return f"{_lost(table, field_id, kept)}; {kept.version} keeps it: {_query(table, kept, catalog)}"
+
+
 def promised(table: Table, field_id: int, kept: Kept) -> str:
     """That values are brought back."""
     name = format_path(index(table.schema)[field_id].path)

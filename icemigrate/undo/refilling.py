@@ -11,8 +11,8 @@ from icemigrate.model.evidence import Evidence
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
-from icemigrate.plan import Step
-from icemigrate.refills import around, elsewhere, fitting, offered, promised, refills_of
+from icemigrate.plan import RECONCILED, Step
+from icemigrate.refills import around, elsewhere, fitting, offered, promised, queryable, refills_of
 from icemigrate.steps import as_steps
 from icemigrate.undo.keeping import dropped
 from icemigrate.undo.values import Options
@@ -49,6 +49,9 @@ def plan_refill(
     """
     there = index(table.schema)
     kept = {} if evidence is None else {i: k for i, k in evidence.kept.items() if i in there}
+    if version == RECONCILED:
+        # What others did is led back without rows being written.
+        return Refilling((), (), tuple(queryable(table, i, k, catalog) for i, k in kept.items()))
     wanted = is_refilling(table) if options.refill is None else options.refill
     fit = fitting(table, kept)
     notes = [elsewhere(table, i, k, catalog) for i, k in kept.items() if i not in fit]

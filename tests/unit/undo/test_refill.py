@@ -7,9 +7,10 @@ import pytest
 
 from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.model.evidence import Evidence, Kept, Share
-from icemigrate.plan import Plan
+from icemigrate.plan import RECONCILED, Plan
 from icemigrate.plan_file import dumps, loads
 from icemigrate.undo import Options
+from icemigrate.undo.refilling import plan_refill
 from tests.folding import mistake, state
 from tests.undoing import Lake, notes
 
@@ -103,6 +104,15 @@ def test_without_being_asked_for_it_a_rollback_only_says_what_it_could_do(lake: 
         f"`--refill` brings it back; or look: SELECT id, price FROM local.db.t VERSION AS OF '{TAG}'"
         in notes(planned)
     )
+
+
+def test_what_is_led_back_writes_no_rows_and_says_where_values_are(lake: Lake) -> None:
+    before = lake.record("0002").tables[0].actual_before
+    assert before is not None
+    planned = plan_refill(before, RECONCILED, "local", BY_ID, REFILL)
+    assert (planned.before, planned.steps) == ((), ())
+    (note,) = planned.notes
+    assert note.endswith(f"; {TAG} keeps it: SELECT id, price FROM local.db.t VERSION AS OF '{TAG}'")
 
 
 @pytest.mark.parametrize(
