@@ -238,6 +238,8 @@ def test_hand_changes_are_told_accepted_and_led_back(shop: Shop, tmp_path: Path)
     assert saved_plan(tmp_path / "back.json") == result.plan
     done = reconcile(shop.opened, saved_plan(tmp_path / "back.json"), spark=shop.spark)
     assert done.tables == ("db.r",)
+    schema = json.loads((SCHEMAS / "reconcile.schema.json").read_text("utf-8"))
+    jsonschema.validate(json.loads(render(done, "json")), schema)
     found = shop.drift("db.r")
     assert not found.drifted
     assert {f.told for t in found.tables for f in t.facts} == {"unmanaged"}

@@ -22,6 +22,7 @@ from icemigrate.render.formats import render
 from tests.embedded import Embedded
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "drift.schema.json").read_text("utf-8"))
+ACCEPTED = json.loads((Path(__file__).parents[2] / "schemas" / "drift-accept.schema.json").read_text("utf-8"))
 T = TableName.parse("db.t")
 PROJECT = """\
 project: market
@@ -97,6 +98,7 @@ def accept(shop: Embedded, *tables: str) -> str:
     done = accept_drift(open_project(shop.folder), None, tables)
     assert done.path is not None, done.notes
     assert render(done)
+    jsonschema.validate(json.loads(render(done, "json")), ACCEPTED)
     return Path(shop.folder, "migrations", Path(done.path).name).read_text(encoding="utf-8")
 
 
