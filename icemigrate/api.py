@@ -85,17 +85,24 @@ class Project:
         return check(self._project, base, fix=fix)
 
     def plan(
-        self, to: str | None = None, overwrite: Iterable[str] = (), redo: str | None = None
+        self,
+        to: str | None = None,
+        overwrite: Iterable[str] = (),
+        redo: str | None = None,
+        baseline: bool = False,
     ) -> PlanResult:
         """Plan the pending migrations against the catalog; starts no JVM.
 
         :param to: the last version to plan.
         :param overwrite: facts (``table:subject``) that are set whatever the catalog has now.
         :param redo: plan this version alone, which was rolled back.
+        :param baseline: plan to record them as done already, without touching a table.
         """
         from icemigrate.app.planning import plan
 
-        return plan(self._project, self._environment, to=to, overwrite=overwrite, redo=redo)
+        return plan(
+            self._project, self._environment, to=to, overwrite=overwrite, redo=redo, baseline=baseline
+        )
 
     def apply(
         self,

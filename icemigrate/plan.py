@@ -174,6 +174,7 @@ class MigrationPlan:
     :param direction: ``rollback`` where it undoes the version: no tag is put on its tables, its row says
         ``rolled_back``, and the version is held.  Its tables and steps are done like any others.
     :param squash: what it stands for, where it is a squash.
+    :param baseline: it is recorded as done already, or such a record is taken back: no table is touched.
     """
 
     version: str
@@ -188,6 +189,7 @@ class MigrationPlan:
     direction: Direction = Direction.APPLY
     fingerprint: str = ""
     squash: Squash | None = None
+    baseline: bool = False
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -273,6 +275,11 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether there is nothing to apply."""
         return not self.migrations
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it only records what is done already; a plan never does both."""
+        return bool(self.migrations) and self.migrations[0].baseline and self.direction is Direction.APPLY
 
     @property
     def direction(self) -> Direction:

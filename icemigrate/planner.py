@@ -126,22 +126,26 @@ def _plan_wanted(wanted: Wanted, version: str, world: _World, surroundings: Surr
 
 def _advance(wanted: Wanted, outcome: Outcome, world: _World) -> None:
     """Let the world be as the migration leaves it."""
-    table = None if outcome.plan.wanted is None else settle(outcome.plan.wanted, outcome.after)
+    base = world.base.tables.get(wanted.formerly) if wanted.formerly else None
+    table = None if outcome.plan.wanted is None else settle(outcome.plan.wanted, outcome.after, base)
     world.base = world.base.after(wanted.name, wanted.formerly, table)
     world.actual[outcome.plan.name] = None
     if outcome.after is not None:
         world.actual[outcome.after.name] = outcome.after
 
 
-def settle(wanted: Table, after: Table | None) -> Table:
+def settle(wanted: Table, after: Table | None, base: Table | None = None) -> Table:
     """A declared table with the ids that its fields have in the table that came out.
 
     What is recorded as base: every field id is the catalog's, fields stand in its order, a tag has the
     snapshot that it points at; what nobody declared is left out.
+
+    :param base: as declared before; a field of it that has a negative id is one that a baseline found gone.
     """
     if after is None:
         return wanted
-    settled = ordered_like(rebind_by_path(wanted, after), after)
+    gone = [f.id for _, f in base.schema.walk() if f.id < 0] if base is not None else []
+    settled = ordered_like(rebind_by_path(wanted, after, kept=gone), after)
     ids = {f.definition: f.id for f in after.spec.fields}
     fields = tuple(replace(f, id=ids.get(f.definition, f.id)) for f in settled.spec.fields)
     spec = replace(settled.spec, fields=fields)

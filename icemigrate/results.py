@@ -189,8 +189,8 @@ class HistoryEvent:
 
     :param event: ``applied``; ``redone`` (applied again after it was rolled back); ``rolled_back``;
         ``failed`` (all that was done was undone again); ``interrupted`` (neither done nor undone);
-        ``running`` (going on just now); ``repaired``; ``squashed``; ``unlocked``; ``maintained``;
-        ``reconciled`` (tables were led back to what was recorded).
+        ``running`` (going on just now); ``repaired``; ``squashed``; ``baselined``; ``unlocked``;
+        ``maintained``; ``reconciled`` (tables were led back to what was recorded).
     :param version: ``None`` where it is about no single one.
     :param at: when it ended, in UTC; when it began, where it has no end.
     :param duration_ms: ``None`` where it has no end, or took no time.
@@ -231,6 +231,7 @@ class ApplyResult:
 
     :param applied: versions in the order in which they were applied; none where there was nothing to do.
     :param elapsed_ms: from the first statement to the last record.
+    :param is_baseline: whether they were recorded as done already.
     :param to: where there was nothing to do, as in :class:`~icemigrate.plan.Plan`; so are the next two.
     """
 
@@ -239,6 +240,7 @@ class ApplyResult:
     applied: tuple[str, ...]
     elapsed_ms: int
     notes: tuple[str, ...] = ()
+    is_baseline: bool = False
     to: str | None = None
     beyond: tuple[str, ...] = ()
     held: tuple[str, ...] = ()

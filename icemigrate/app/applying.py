@@ -93,6 +93,7 @@ def _again(world: Opened, plan: Plan) -> PlanResult:
         overwrite=plan.overwrite,
         strict=False,
         redo=plan.redo,
+        baseline=plan.is_baseline,
     )
     require_fresh(plan, fresh.plan)
     return fresh
@@ -150,5 +151,6 @@ def _carry_out(
         environment=world.environment.name,
         applied=tuple(r.version.text for r in records if r.version is not None),
         elapsed_ms=round((time.monotonic() - clock) * 1000),
+        is_baseline=plan.is_baseline,
         notes=notes.beside(plan),
     )

@@ -214,7 +214,7 @@ def _part(
 
     def record() -> None:
         if done:
-            held.supersede(_record(world, held, part, done, started), lambda history: history)
+            held.supersede([_record(world, held, part, done, started)], lambda history: history)
 
     try:
         for act in acts:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from icemigrate import versions
 from icemigrate.app.folding import Folding
@@ -15,6 +16,7 @@ from icemigrate.app.redoing import Redo, find_redo
 from icemigrate.app.squashes import Found, other_state
 from icemigrate.app.standing import standing
 from icemigrate.app.world import Opened, opened
+from icemigrate.baseline import plan_baseline
 from icemigrate.declare.migration import UNSET, AnyFile, MigrationFile
 from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import UsageError
@@ -26,7 +28,7 @@ from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan, Plan, Squash
 from icemigrate.plan_table import Surroundings
-from icemigrate.planner import plan_migrations
+from icemigrate.planner import Planned, plan_migrations
 from icemigrate.project import Project
 from icemigrate.results import PlanResult
 
@@ -38,6 +40,7 @@ def plan(
     to: str | None = None,
     overwrite: Iterable[str] = (),
     redo: str | None = None,
+    baseline: bool = False,
 ) -> PlanResult:
     """Plan all pending migrations, or those up to a version.
 
@@ -45,6 +48,8 @@ def plan(
     :param to: the last version to plan.
     :param overwrite: facts (``table:subject``) that are set whatever the catalog has now.
     :param redo: plan this version alone, which was rolled back.
+    :param baseline: plan to record them as done already, without touching a table: those that only adopt, or
+        with ``to`` all up to a version that the catalog is at.
     :raises UsageError: there is no such environment, version or conflict.
     :raises Mistakes: files hold mistakes, or do not fit the history.
     :raises CatalogError: the catalog cannot be read.
@@ -54,7 +59,9 @@ def plan(
         history = world.history()
         loaded = load_unapplied(project, history.applied)
         as_mistakes(loaded.diagnostics)
-        result = plan_in(world, history, loaded.files, to=to, overwrite=overwrite, redo=redo)
+        result = plan_in(
+            world, history, loaded.files, to=to, overwrite=overwrite, redo=redo, baseline=baseline
+        )
     told = dict.fromkeys((*loaded.diagnostics, *result.diagnostics))
     return PlanResult(result.plan, tuple(sorted(told, key=sort_key)))
 
@@ -68,6 +75,7 @@ def plan_in(
     overwrite: Iterable[str] = (),
     strict: bool = True,
     redo: str | None = None,
+    baseline: bool = False,
 ) -> PlanResult:
     """Plan in an environment whose catalog is open; as :func:`plan`.
 
@@ -87,6 +95,8 @@ def plan_in(
     again = None if redo is None else find_redo(history, files, redo)
     if again is not None:
         pending, squashes = (again.file,), ()
+    if baseline:
+        squashes = ()
     # Nothing to apply needs no look at the tables.
     names = names_in(pending, history.state) if pending else frozenset()
     physical = {world.names.table(name) for name in names}
@@ -95,7 +105,8 @@ def plan_in(
         physical |= {trash_name(name, again.file.version.text) for name in physical}
     actual = world.catalog.load(sorted(physical), with_writers=True)
     there = frozenset(world.catalog.namespaces())
-    given = _Given(world, pending, history, dict(actual), there, again, squashes)
+    planner = partial(plan_baseline, is_claimed=to is not None) if baseline else plan_migrations
+    given = _Given(world, pending, history, dict(actual), there, again, squashes, planner)
     facts = frozenset(overwrite)
     result = given.plan(facts)
     if strict:
@@ -141,6 +152,7 @@ class _Given:
     namespaces: frozenset[tuple[str, ...]]
     redo: Redo | None = None
     squashes: tuple[Found, ...] = ()
+    planner: Callable[..., Planned] = plan_migrations
 
     def plan(self, overwrite: frozenset[str]) -> PlanResult:
         world, folding = self.world, Folding()
@@ -148,7 +160,7 @@ class _Given:
         if self.redo is not None:
             pending = tuple(map(self.redo.pending, pending))
         around = surroundings(world, self.history, self.namespaces, overwrite)
-        planned = plan_migrations(pending, self.history.state, self.actual, around)
+        planned = self.planner(pending, self.history.state, self.actual, around)
         diagnostics = folding.diagnostics(planned.migrations)
         if has_errors(folding.said):
             as_mistakes(diagnostics)

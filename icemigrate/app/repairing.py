@@ -90,7 +90,7 @@ def record_repairs(world: Opened, files: Sequence[MigrationFile], journal: Journ
         found = _accepted(held.history(), files)
         for edited in found:
             record = _record(world, edited, by.user, by.host, held.run)
-            held.supersede(record, partial(repaired, record=record))
+            held.supersede([record], partial(repaired, record=record))
     return tuple(edited.repaired for edited in found)
 
 

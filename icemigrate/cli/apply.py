@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 @to_option
 @overwrite_option
 @click.option("--redo", metavar="VERSION", help="This version alone, which was rolled back.")
+@click.option(
+    "--baseline",
+    is_flag=True,
+    help="Record what is there already, and touch no table; with --to, all up to that version.",
+)
 @reconcile_options
 @click.option("--auto-approve", is_flag=True, help="Do not ask.")
 @lock_timeout_option
@@ -50,6 +55,7 @@ def command(
     to: str | None,
     overwrite: tuple[str, ...],
     redo: str | None,
+    baseline: bool,
     reconcile: bool,
     tables: tuple[str, ...],
     allow: tuple[str, ...],
@@ -58,19 +64,22 @@ def command(
 ) -> ExitCode:
     """Do it: plan, ask, run, verify, record.
 
-    With PLAN, a file that `plan --out` wrote, exactly that plan is done, or none.
+    With PLAN, a file that `plan --out` wrote, exactly that plan is done, or none.  With --baseline nothing is
+    done: what only adopts, or with --to all that the catalog is at already, is recorded in the history.
     """
     project = settings.open_project()
     spark = SparkTold()
     require_alone(reconcile, tables, allow, plan_file, to, overwrite, redo)
+    if reconcile and baseline:
+        raise UsageError("`--reconcile` changes tables, and `--baseline` none", "leave one of the two away")
     if reconcile:
         result = reconcile_plan(settings, project, tables, allow, spark)
     else:
-        result = _plan(settings, project, plan_file, to, overwrite, redo, spark)
+        result = _plan(settings, project, plan_file, to, overwrite, redo, baseline, spark)
     show_plan(settings, result)
     if not result.ready:
         return result.obstacle
-    if not result.is_empty and not auto_approve and not _approved():
+    if not result.is_empty and not auto_approve and not _approved(result):
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
     if result.plan.reconcile is not None:
@@ -85,14 +94,20 @@ def _plan(
     to: str | None,
     overwrite: tuple[str, ...],
     redo: str | None,
+    baseline: bool,
     spark: SparkTold,
 ) -> PlanResult:
     if redo is not None and (plan_file is not None or to is not None):
         raise UsageError("`--redo` applies one version alone", "leave the plan's file and `--to` away")
+    if baseline and (plan_file is not None or redo is not None or overwrite):
+        raise UsageError(
+            "`--baseline` records what is there and changes nothing",
+            "leave the plan's file, `--redo` and `--overwrite` away",
+        )
     if plan_file is None:
         from icemigrate.app.planning import plan
 
-        return plan(project, settings.environment, to=to, overwrite=overwrite, redo=redo)
+        return plan(project, settings.environment, to=to, overwrite=overwrite, redo=redo, baseline=baseline)
     if to is not None or overwrite:
         raise UsageError("a saved plan is done as it is", "leave `--to` and `--overwrite` to `plan --out`")
     from icemigrate.app.applying import ready_plan
@@ -107,7 +122,9 @@ def _plan(
     return ready_plan(project, saved) if saved.reconcile is None else ready_reconcile(project, saved, spark)
 
 
-def _approved() -> bool:
+def _approved(result: PlanResult) -> bool:
+    if result.plan.is_baseline:
+        return approved("Record this?", "this shall be recorded", "records it")
     return approved("Apply these changes?", "these changes shall be applied", "applies them")
 
 

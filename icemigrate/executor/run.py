@@ -26,12 +26,12 @@ from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecord
 from icemigrate.executor.faults import Interrupted
 from icemigrate.executor.recovery import Inverse, Recovery
 from icemigrate.executor.signals import Stop, heard
-from icemigrate.executor.undo_records import finished, intended
+from icemigrate.executor.undo_records import finished, intended, taken
 from icemigrate.executor.work import Work
 from icemigrate.history.intent import Intent, waits_for
 from icemigrate.history.journal import Held, Journal
 from icemigrate.history.record import Outcome, Record
-from icemigrate.history.superseding import squashed
+from icemigrate.history.superseding import baselined, squashed
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
@@ -139,6 +139,8 @@ def apply(
             plan.base,
             dict(plan.based_on),
         )
+        if plan.is_baseline:
+            return run.baseline()
         return tuple(run.migrate(i, m) for i, m in enumerate(plan.migrations, start=1))
 
 
@@ -227,17 +229,17 @@ class _Run:
         There is nothing to undo where it fails: what is done of it is as recorded, and the rest is led back
         by the next try, which looks at all tables again.
         """
-        self.held.supersede(self._record(migration, "started", started_at), lambda history: history)
+        self.held.supersede([self._record(migration, "started", started_at)], lambda history: history)
         work = self._work(migration, UndoRecord(migration.version, ()))
         try:
             work.run()
         except IcemigrateError as cause:
             failed = self._record(migration, "failed", started_at, work.done, str(cause))
             with suppress(IcemigrateError):  # why it failed is what people have to know
-                self.held.supersede(failed, lambda history: history)
+                self.held.supersede([failed], lambda history: history)
             raise
         record = self._record(migration, "reconciled", started_at, work.done)
-        self.held.supersede(record, lambda history: history)
+        self.held.supersede([record], lambda history: history)
         self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return record
 
@@ -247,10 +249,31 @@ class _Run:
             self._record(migration, "squashed", started_at, message=f"for {', '.join(squash.versions)}"),
             action="squash",
         )
-        self.held.supersede(record, lambda history: squashed(history, record, squash.versions))
+        self.held.supersede([record], lambda history: squashed(history, record, squash.versions))
         elapsed = datetime.now(timezone.utc) - started_at
         self.on_event(MigrationRecorded(migration.version, elapsed.total_seconds()))
         return record
+
+    def baseline(self) -> tuple[Record, ...]:
+        """Record all migrations as done already, in one commit of the history: no table is touched."""
+        started_at, clock = datetime.now(timezone.utc), time.monotonic()
+        records: list[Record] = []
+        undo: dict[str, UndoRecord] = {}
+        for number, migration in enumerate(self.plan.migrations, start=1):
+            self.stop.check()
+            self._admit(migration)
+            self.on_event(
+                MigrationStarted(migration.version, migration.description, number, len(self.plan.migrations))
+            )
+            undo[migration.version] = taken(migration, self.known, self.state)
+            for table in migration.tables:
+                self.state = self.state.after(table.declared, table.formerly, table.wanted)
+            self.state = replace(self.state, namespaces=self.state.namespaces | migration.namespaces)
+            records.append(replace(self._record(migration, "baselined", started_at), action="baseline"))
+        self.held.supersede(records, lambda history: baselined(history, records, undo, self.state))
+        for migration in self.plan.migrations:
+            self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
+        return tuple(records)
 
     def _admit(self, migration: MigrationPlan) -> None:
         """Let only that begin which can be gone through with."""

@@ -80,6 +80,29 @@ def _with_rows(undo: TableUndo, published: Publication | None) -> TableUndo:
     )
 
 
+def taken(migration: MigrationPlan, known: Mapping[TableName, Table | None], state: State) -> UndoRecord:
+    """The undo record of a migration that is recorded as done already.
+
+    :param known: the tables as the plan found them.
+    :param state: as declared before it.
+    """
+    tables = []
+    for plan in migration.tables:
+        stays = plan.wanted is not None
+        there = known.get(plan.name) if stays else None
+        tables.append(
+            TableUndo(
+                declared_before=plan.formerly if stays else plan.formerly or plan.declared,
+                declared_after=plan.declared if stays else None,
+                before=None if plan.formerly is None else state.tables.get(plan.formerly),
+                after=plan.wanted,
+                actual_before=there,
+                actual_after=there,
+            )
+        )
+    return UndoRecord(migration.version, tuple(tables), baseline=True)
+
+
 def _is_made(plan: TablePlan) -> bool:
     return plan.formerly is None and any(isinstance(p.change, CreateTable) for p in plan.changes())
 

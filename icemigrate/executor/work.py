@@ -90,7 +90,10 @@ class Work:
     def settled(self, state: State) -> State:
         """The declared state after it, with the ids that the catalog gave."""
         for table in self.migration.tables:
-            wanted = None if table.wanted is None else settle(table.wanted, self.after[table.declared])
+            wanted, base = table.wanted, state.tables.get(table.formerly) if table.formerly else None
+            # Undoing a baseline changes no table: what it found gone is not what has that name now.
+            if wanted is not None and not self.migration.baseline:
+                wanted = settle(wanted, self.after[table.declared], base)
             state = state.after(table.declared, table.formerly, wanted)
         return replace(state, namespaces=state.namespaces | self.migration.namespaces)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -187,7 +187,7 @@ class Held:
         # A rollback keeps what the version is undone from: it is gone on with by that, and so is a redo.
         is_apply = intent.direction is Direction.APPLY
         begun = {version.text: pack_undo(undo)} if is_apply else {}
-        self._write("started", record, change, f"{version}: begins")
+        self._write("started", [record], change, f"{version}: begins")
         return undo
 
     def end(self, record: Record, state: State | None = None, undo: UndoRecord | None = None) -> None:
@@ -210,15 +210,15 @@ class Held:
                 return history
             return self._ended(history, record, version)
 
-        self._write(record.outcome, record, change)
+        self._write(record.outcome, [record], change)
 
-    def supersede(self, record: Record, change: Callable[[History], History]) -> None:
-        """Write a row that stands for earlier ones, and what follows from it; no table is touched.
+    def supersede(self, records: Sequence[Record], change: Callable[[History], History]) -> None:
+        """Write rows that stand for earlier ones, and what follows from them; no table is touched.
 
         :param change: see :mod:`icemigrate.history.superseding`.
         :raises LockLost: the lock is not ours any more; nothing was written.
         """
-        self._write(record.outcome, record, change)
+        self._write(records[-1].outcome, records, change)
 
     def _ended(self, history: History, record: Record, version: Version) -> History:
         intent = next((i for i in history.intents if i.version == version), None)
@@ -248,13 +248,20 @@ class Held:
         return replace(history, applied=_with(history, version, was), intents=intents, undo=undo)
 
     def _write(
-        self, event: str, record: Record, change: Callable[[History], History], step: str | None = None
+        self,
+        event: str,
+        records: Sequence[Record],
+        change: Callable[[History], History],
+        step: str | None = None,
     ) -> None:
         table = self.writer.table()
         history = history_of(table, self.writer.name, self.writer.project)
-        after = _logged(change(history), history, record)
-        to_set, to_remove = changes(table.properties, encode(after))
-        self.lock.write(event, [record.row()], to_set, to_remove, step)
+        after = change(history)
+        log = unpack(history.log)
+        for record in records:
+            log = logged(log, record, _begun(history, record))
+        to_set, to_remove = changes(table.properties, encode(replace(after, log=pack(log))))
+        self.lock.write(event, [record.row() for record in records], to_set, to_remove, step)
 
 
 def with_first_states(first: UndoRecord, now: UndoRecord) -> UndoRecord:
@@ -277,8 +284,11 @@ def with_first_states(first: UndoRecord, now: UndoRecord) -> UndoRecord:
 
 
 def _logged(history: History, before: History, record: Record) -> History:
-    begun = next((i for i in before.intents if i.version == record.version), None)
-    return replace(history, log=pack(logged(unpack(before.log), record, begun)))
+    return replace(history, log=pack(logged(unpack(before.log), record, _begun(before, record))))
+
+
+def _begun(history: History, record: Record) -> Intent | None:
+    return next((i for i in history.intents if i.version == record.version), None)
 
 
 def _others(history: History, version: Version) -> tuple[Intent, ...]:

@@ -38,6 +38,7 @@ Event: TypeAlias = Literal[
     "repaired",
     "squashed",
     "reconciled",
+    "baselined",
     "unlocked",
     "maintained",
 ]

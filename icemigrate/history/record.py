@@ -10,7 +10,9 @@ from icemigrate.declare.version import Version
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, List, Primitive, Type
 
-Action: TypeAlias = Literal["apply", "rollback", "unlock", "repair", "squash", "maintain", "reconcile"]
+Action: TypeAlias = Literal[
+    "apply", "rollback", "unlock", "repair", "squash", "baseline", "maintain", "reconcile"
+]
 Outcome: TypeAlias = Literal[
     "started",
     "applied",
@@ -20,6 +22,7 @@ Outcome: TypeAlias = Literal[
     "repaired",
     "unlocked",
     "squashed",
+    "baselined",
     "maintained",
     "reconciled",
 ]
@@ -106,8 +109,8 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     (
         "outcome",
         _STRING,
-        "started, applied, rolled_back, failed, interrupted, repaired, unlocked, squashed, maintained or "
-        "reconciled",
+        "started, applied, rolled_back, failed, interrupted, repaired, unlocked, squashed, baselined, "
+        "maintained or reconciled",
     ),
     ("started_at", _TIME, "When it began"),
     ("finished_at", _TIME, "When it ended"),
@@ -118,7 +121,11 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     ("tables", _STRING, "The tables that it touched"),
     ("statements", _STRING, "What was run, in order"),
     ("message", _STRING, "Why it failed"),
-    ("action", _STRING, "What was asked for: apply, rollback, unlock, repair, squash, maintain or reconcile"),
+    (
+        "action",
+        _STRING,
+        "What was asked for: apply, rollback, unlock, repair, squash, baseline, maintain or reconcile",
+    ),
     ("run", _STRING, "The same in all rows of one call of icemigrate"),
 )
 _OPTIONAL = {"version", "version_text", "finished_at", "duration_ms", "message"}

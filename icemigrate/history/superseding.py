@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from icemigrate.history.applied import Applied
 from icemigrate.history.properties import History
 from icemigrate.history.record import Record
+from icemigrate.history.undo_record import UndoRecord, pack_undo
+from icemigrate.model.sides import State
 
 
 def repaired(history: History, record: Record) -> History:
@@ -29,6 +31,37 @@ def repaired(history: History, record: Record) -> History:
             else a
             for a in history.applied
         ),
+    )
+
+
+def baselined(
+    history: History, records: Sequence[Record], undo: Mapping[str, UndoRecord], state: State
+) -> History:
+    """The history once versions count as applied that nobody applied here.
+
+    :param undo: what each is undone from, by version.
+    :param state: as declared after the last of them.
+    """
+    new = []
+    for record in records:
+        assert record.version is not None
+        new.append(
+            Applied(
+                version=record.version,
+                checksum=record.checksum,
+                description=record.description,
+                applied_at=record.finished_at or record.started_at,
+                applied_by=record.user,
+                fingerprint=record.fingerprint,
+                since=record.since,
+            )
+        )
+    versions = {a.version for a in new}
+    return replace(
+        history,
+        applied=(*(a for a in history.applied if a.version not in versions), *new),
+        undo={**history.undo, **{version: pack_undo(one) for version, one in undo.items()}},
+        state=state,
     )
 
 

@@ -22,15 +22,17 @@ from icemigrate.model.undo_record import TableUndo, UndoRecord
 
 __all__ = ["TableUndo", "UndoRecord", "pack_undo", "undo_from_json", "undo_to_json", "unpack_undo"]
 
-UNDO_FORMAT = 1
+UNDO_FORMAT = 2
+"""Of a baseline, whose undo touches no table: an older icemigrate would.  All others are of format 1."""
 
 
 def undo_to_json(record: UndoRecord) -> dict[str, Any]:
     """The record as JSON values."""
     return {
-        "format": UNDO_FORMAT,
+        "format": UNDO_FORMAT if record.baseline else 1,
         "version": record.version,
         "tables": [_table_to_json(t) for t in record.tables],
+        **({"baseline": True} if record.baseline else {}),
     }
 
 
@@ -46,7 +48,8 @@ def undo_from_json(json_: Any) -> UndoRecord:
                 f"known is {UNDO_FORMAT})",
                 "pip install --upgrade icemigrate",
             )
-        return UndoRecord(json_["version"], tuple(_table_from_json(t) for t in json_["tables"]))
+        tables = tuple(_table_from_json(t) for t in json_["tables"])
+        return UndoRecord(json_["version"], tables, json_.get("baseline", False))
     except (KeyError, TypeError, AttributeError, ValueError, BadMetadata, BadName) as error:
         raise HistoryError(f"the undo record is damaged: {error}") from error
 

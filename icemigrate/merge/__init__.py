@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from icemigrate.merge.adopted import adopted
 from icemigrate.merge.facts import Conflict, Fact
+from icemigrate.merge.fields import align
 from icemigrate.merge.notes import done_notes, grouped
 from icemigrate.merge.rebind import ordered_like, rebind, rebind_by_path
 from icemigrate.merge.tables import Merged, merge, spec_key
@@ -15,6 +16,7 @@ __all__ = [
     "Merged",
     "TouchedFact",
     "adopted",
+    "align",
     "done_notes",
     "grouped",
     "merge",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from icemigrate.model.schema import Entry, index
@@ -43,7 +43,7 @@ def rebind(table: Table, ids: Mapping[int, int]) -> Table:
     )
 
 
-def rebind_by_path(table: Table, onto: Table, above: int = 0) -> Table:
+def rebind_by_path(table: Table, onto: Table, above: int = 0, kept: Collection[int] = ()) -> Table:
     """The table with its negative field ids replaced by those that the same fields have in ``onto``.
 
     Same are fields of one name in the same parent; parents are matched by id, since somebody else may
@@ -51,9 +51,10 @@ def rebind_by_path(table: Table, onto: Table, above: int = 0) -> Table:
 
     :param above: ids up to this one belong to fields that were there before: a column that is made
         anew under its old name must not take the id of the one that it replaces.
+    :param kept: negative ids that stay: of fields that nobody knows the id of.
     """
     here = index(table.schema)
-    new = [i for i in here if i < 0]
+    new = [i for i in here if i < 0 and i not in kept]
     if not new:
         return table
     there = {

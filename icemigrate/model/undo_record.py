@@ -45,7 +45,11 @@ class TableUndo:
 
 @dataclass(frozen=True, slots=True)
 class UndoRecord:
-    """All tables of one applied migration, in the order in which they were done."""
+    """All tables of one applied migration, in the order in which they were done.
+
+    :param baseline: it was recorded as done already, so undoing it touches no table either.
+    """
 
     version: str
     tables: tuple[TableUndo, ...]
+    baseline: bool = False

@@ -16,7 +16,7 @@ from icemigrate.results import ApplyResult, CheckResult, DoctorResult, LockStatu
 Document: TypeAlias = dict[str, Any]
 
 _FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
-    ApplyResult: ("to", "beyond", "held"),
+    ApplyResult: ("is_baseline", "to", "beyond", "held"),
     LockStatus: ("words",),
 }
 """Fields that no document has: texts for people are made of them."""

@@ -138,6 +138,12 @@ def apply_text(result: ApplyResult, style: Style) -> str:
     lines = []
     if not result.applied:
         lines.append(words.nothing_line(result))
+    elif result.is_baseline:
+        what = words.count(len(result.applied), "migration")
+        lines.append(
+            f"{style.good('Recorded')} {what} in {result.environment} as done already, no table touched: "
+            f"{', '.join(result.applied)}."
+        )
     else:
         what = words.count(len(result.applied), "migration")
         lines.append(

@@ -78,8 +78,9 @@ def summary_line(plan: Plan) -> str:
         return LED_BACK if plan.reconcile is not None else nothing_line(plan)
     s = summarise(plan)
     migrations = "" if plan.reconcile is not None else f"{count(s.migrations, 'migration')}, "
+    title = "Baseline" if plan.is_baseline else _TITLES[plan.direction]
     line = (
-        f"{_TITLES[plan.direction]}: {migrations}{count(s.tables, 'table')}: "
+        f"{title}: {migrations}{count(s.tables, 'table')}: "
         f"{f'{s.adopt} to adopt, ' if s.adopt else ''}{s.add} to add, {s.change} to change, {s.drop} to drop"
     )
     asides = [

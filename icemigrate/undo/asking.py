@@ -39,8 +39,8 @@ def questions(record: UndoRecord, actual: dict[TableName, Table | None], project
     :param actual: the catalog's tables by their name there.
     :param project: whose migration it is.
     """
-    asked = []
-    for undo in record.tables:
+    asked: list[Asked] = []
+    for undo in () if record.baseline else record.tables:
         there = find(undo, actual)
         found = None if there is None else questions_about(undo, there, record.version, project)
         if there is not None and found is not None:

@@ -22,7 +22,7 @@ from icemigrate.sql.names import path_sql, table_sql
 from icemigrate.steps import as_steps
 from icemigrate.undo.altered import undo_altered
 from icemigrate.undo.finding import declared_now, find
-from icemigrate.undo.inverse import declared_again
+from icemigrate.undo.inverse import Sides, declared_again
 from icemigrate.undo.own import is_moved
 from icemigrate.undo.values import PLAIN, Options, both_sides
 
@@ -84,7 +84,7 @@ class _World:
         plans, problems, warnings = list[TablePlan](), list[Problem](), list[Problem]()
         # What was done last goes first: a name that one table gave free may be another's now.
         for table in reversed(undo.record.tables):
-            done = self._table(table, undo)
+            done = self._baselined(table) if undo.record.baseline else self._table(table, undo)
             plans.append(done.plan)
             problems += done.problems
             warnings += done.warnings
@@ -100,6 +100,7 @@ class _World:
             problems=tuple(problems),
             warnings=tuple(warnings),
             direction=Direction.ROLLBACK,
+            baseline=undo.record.baseline,
         )
 
     def _advance(self, done: _Done) -> None:
@@ -116,6 +117,20 @@ class _World:
         if table.before is None:
             return self._made(table, undo.version, there)
         return self._altered(table, undo, there)
+
+    def _baselined(self, table: TableUndo) -> _Done:
+        """What was recorded as done already: it is forgotten, and the table stays as it is."""
+        now = declared_now(table, self.state) or table.declared_after
+        current = None if now is None else self.state.tables.get(now)
+        declared = table.declared_before or table.declared
+        before = table.before
+        if before is not None and table.after is not None and current is not None:
+            before = replace(declared_again(Sides(before, table.after), current), name=declared)
+        there = find(table, self.actual)
+        name = self.place.physical(declared) if there is None else there.name
+        formerly = now if current is not None else None
+        note = "stays as it is: the migration was recorded without touching it"
+        return _Done(TablePlan(name, declared, before, formerly, notes=(note,)), there, before)
 
     def _made(self, table: TableUndo, version: str, there: Table | None) -> _Done:
         """A first mention: a table that the migration made goes into the trash, an adopted one stays."""

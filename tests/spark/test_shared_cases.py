@@ -27,6 +27,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE, State, Wanted
 from icemigrate.model.table import TAG_PREFIX, Table
 from icemigrate.sql.names import table_sql
+from tests.importing import imported
 from tests.journals import journal_in_memory
 from tests.planning import make_plan
 from tests.shared_cases import Case, Json, created, evolution_cases, evolved, real_schema_steps, settled
@@ -168,6 +169,7 @@ def test_a_case_ends_as_it_should(spark: SparkSession, walk: Walk, case: Case) -
     compare(after, settled(case.after, case.before))
     assert {key: outcome(key, after, case) for key in case.expect} == case.expect
     assert walk.declared.schema == replace(after.schema, id=walk.declared.schema.id)
+    imported(after)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -180,6 +182,7 @@ def test_a_real_schema_evolves_as_it_did(walk: Walk, file: str) -> None:
             assert case.after is not None
             walk.go(case.raw["after"], case)
             compare(walk.table(), settled(case.after, case.before))
+            imported(walk.table())
 
 
 def compare(there: Table, wanted: Table) -> None:

@@ -1,0 +1,27 @@
+"""A table of a catalog as ``import`` writes it, planned against that catalog."""
+
+from __future__ import annotations
+
+from icemigrate.catalog.capabilities import MATRIX, is_set_by_machines
+from icemigrate.changes.adopt_table import AdoptTable
+from icemigrate.declare.author import dump
+from icemigrate.declare.author_catalog import Adoption, adoption, without_others
+from icemigrate.model.sides import EMPTY_STATE
+from icemigrate.model.table import Table
+from tests.shared_plans import Judged, plan_text
+
+
+def imported(table: Table) -> Adoption:
+    """The entry that takes the table in, seen to plan to nothing but that."""
+    found = adoption(without_others(table, is_set_by_machines(MATRIX["sqlite"])))
+    assert found is not None
+    judged = planned(found, table)
+    assert judged.ready, (judged.said, judged.plan)
+    assert [type(c.change) for c in judged.table.changes()] == [AdoptTable]
+    assert not any(step.statements for step in judged.table.steps)
+    return found
+
+
+def planned(found: Adoption, table: Table) -> Judged:
+    """The entry as a file, planned against the table."""
+    return plan_text(dump([found.entry]), EMPTY_STATE, {table.name: table})
