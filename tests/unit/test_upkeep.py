@@ -281,8 +281,8 @@ class _Held:
 
     def step(self, text: str) -> None: ...
 
-    def supersede(self, record: Any, _change: Any) -> None:
-        self.recorded.append(record)
+    def supersede(self, records: Any, _change: Any) -> None:
+        self.recorded.extend(records)
         if self.fault is not None:
             raise self.fault
 
