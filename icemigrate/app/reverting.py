@@ -35,6 +35,11 @@ def revert(project: Project, version: str) -> RevertResult:
     writer = _Writer(before, after, _state(project, files))
     migration = next(p for p in rehearse(project, files).plans if p.version == file.version.text)
     entries = [e for t in reversed(migration.tables) for e in writer.entries(t.formerly, t.declared)]
+    writer.notes += [
+        f"the values of {t.declared} that were overwritten stay so: only `rollback` brings them back"
+        for t in migration.tables
+        if any(work.overwrites for work in t.rows)
+    ]
     if not entries:
         why = "; ".join(writer.notes) or "it changes no table"
         raise UsageError(f"revert {version}: there is nothing to write: {why}")

@@ -111,8 +111,8 @@ class Copies:
         """
         rows = table_sql(self._name, table)
         for work in works:
-            if work.work.stage is Stage.BEFORE:
-                continue  # it is asked of the table as it was
+            if work.work.stage not in (Stage.WRITE, Stage.AFTER):
+                continue  # what comes before is asked of the table as it was, what comes last is about files
             for statement in work.work.statements(rows):
                 plan = self.engine.ask(f"EXPLAIN {statement.text.replace(BEFORE_MARK, rows)}")
                 told = "\n".join(str(row[0]) for row in plan)

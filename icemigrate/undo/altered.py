@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, MetadataCommit, Problem, Subject
 from icemigrate.changes.drop_column import DropColumn
+from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
+from icemigrate.data.base import branch_name
 from icemigrate.diff import Difference, Found, difference, unproved
 from icemigrate.merge import Conflict, done_notes, rebind_by_path
 from icemigrate.model import legality
@@ -100,6 +102,11 @@ def undo_altered(
         snapshot = None if current.snapshot is None else current.snapshot.id
         inner.insert(0, Found(ExpectSnapshot(current.name, snapshot), current))
     final = outcome.after if rows.change is None else rows.change.apply(outcome.after)
+    if (left := branch_name(version)) in final.refs:
+        # A run that died while it wrote rows has left it.
+        branch = DropReference(final.name, left, final.refs[left])
+        inner.append(Found(branch, final))
+        final = branch.apply(final)
     # Rows that go back to an earlier snapshot have their values there.
     refill = plan_refill(final, version, catalog, evidence if rows.change is None else None, options)
     inner += refill.before

@@ -74,6 +74,7 @@ def test_rows_are_written_once_and_go_back_wherever_it_died(rows: Stage, tmp_pat
         else:
             world.done("rollback")
             stage.is_undone()
+        assert not any(name.endswith("-data") for t in world.tables().values() for name in t.refs)
         return True
 
     # Lock, intent, metadata, branch, two writes, publication, branch gone, swap, record.

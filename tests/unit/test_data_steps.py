@@ -19,7 +19,7 @@ from icemigrate.errors import Mistakes
 from icemigrate.model.evidence import Evidence, Publication
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema, index
-from icemigrate.model.table import Snapshot, Table
+from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.model.types import Field, Primitive
 from icemigrate.plan import MigrationPlan
 from icemigrate.staging import work_problems
@@ -161,6 +161,18 @@ def test_rows_that_nobody_recorded_go_back_as_far_as_they_were_published() -> No
     assert plan_of(lake, undo, others, Options(taken_back=frozenset({"shop/0003"}))).problems
     later = replace(newer, steps=("shop/0003",))
     assert plan_of(lake, undo, later, Options(taken_back=frozenset({"shop/0003"}))).problems == ()
+
+
+def test_a_branch_that_a_dead_run_has_left_goes_with_the_undo() -> None:
+    lake = Lake()
+    undo = backfilled(lake)
+    refs = {"icemigrate-0002-data": Ref("branch", 8), "audit": Ref("branch", 7)}
+    lake.by_hand(lambda t: replace(t, refs={**t.refs, **refs}))
+    done = plan_of(lake, undo, Evidence(), Options())
+    assert done.problems == ()
+    assert "drop branch icemigrate-0002-data" in [c.text for step in done.steps for c in step.changes]
+    assert "audit" in done.after.refs
+    assert "icemigrate-0002-data" not in done.after.refs
 
 
 RETYPE = """

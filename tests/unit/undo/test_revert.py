@@ -110,3 +110,23 @@ def test_a_wider_type_stays_and_alone_is_nothing_to_write(folder: Path) -> None:
 def test_an_unknown_version_is_wrong_usage(folder: Path) -> None:
     with pytest.raises(UsageError, match="no migration of this version"):
         Project(folder).revert("7")
+
+
+def test_a_retyped_column_comes_back_and_overwritten_values_stay(folder: Path) -> None:
+    before = declared(folder)[T]
+    write(
+        folder,
+        "0002",
+        """
+        allow: [destructive]
+        tables:
+          - name: db.t
+            retype: {b: {to: int, using: cast(b as int)}}
+            backfill: [{set: {at: current_timestamp()}}]
+        """,
+    )
+    result = Project(folder).revert("0002")
+    assert result.notes == (
+        "the values of db.t that were overwritten stay so: only `rollback` brings them back",
+    )
+    assert declared(folder)[T].schema.fields == before.schema.fields
