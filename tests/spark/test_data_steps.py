@@ -118,7 +118,7 @@ FILL = """
 
 @pytest.mark.parametrize(
     ("format_version", "mode"),
-    [(1, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")],
+    [(1, "copy-on-write"), (2, "merge-on-read")],
 )
 def test_rows_are_filled_asked_about_and_published(desk: Desk, format_version: int, mode: str) -> None:
     desk.created(format_version, mode)

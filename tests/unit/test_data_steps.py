@@ -16,6 +16,7 @@ from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import Ask, Ground
 from icemigrate.data.publication import NOTE, publication
 from icemigrate.errors import Mistakes
+from icemigrate.executor import Undone
 from icemigrate.model.evidence import Evidence, Publication
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema, index
@@ -173,6 +174,24 @@ def test_a_branch_that_a_dead_run_has_left_goes_with_the_undo() -> None:
     assert "drop branch icemigrate-0002-data" in [c.text for step in done.steps for c in step.changes]
     assert "audit" in done.after.refs
     assert "icemigrate-0002-data" not in done.after.refs
+
+
+def test_what_does_not_hold_before_keeps_everything_from_being_done() -> None:
+    lake = Lake()
+    lake.apply("0001", "{tables: [{name: db.t, columns: [{name: a, type: int}]}]}")
+    lake.write(7)
+    lake.engine.answers["from local.db.t"] = [(1,)]
+    before = lake.table()
+    text = (
+        "{tables: [{name: db.t, properties: {k: x}, checks: [{before: 'select 1 from {table}', gives: 0}]}]}"
+    )
+    with pytest.raises(Undone, match="it must give 0 and gives 1") as refused:
+        lake.apply("0002", text)
+    assert refused.value.done == ()
+    assert lake.table() == before
+    lake.engine.answers["from local.db.t"] = [(0,)]
+    lake.apply("0002", text)
+    assert lake.table().properties["k"] == "x"
 
 
 RETYPE = """
