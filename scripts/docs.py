@@ -34,9 +34,7 @@ def generated() -> dict[Path, str]:
         **{docs / "rules" / name: NOTE + text for name, text in rule_pages().items()},
         docs / "kinds-of-change.md": NOTE + kinds_page(),
         docs / "traps.md": NOTE + traps_page(),
-        readme: with_parts(
-            readme.read_text(encoding="utf-8"), {"commands": command_table(), "exit-codes": exit_code_table()}
-        ),
+        readme: with_parts(readme.read_text(encoding="utf-8"), {"commands": command_table()}),
     }
 
 
