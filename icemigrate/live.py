@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from icemigrate.changes.base import Change
+from icemigrate.changes.base import Change, Harm
+from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.rename_table import RenameTable
+from icemigrate.data.base import RowWork
+from icemigrate.data.retype import Retype
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Writer
@@ -29,19 +33,28 @@ def with_writers(
 
 def _of_table(plan: TablePlan, writers: Writers) -> TablePlan:
     changes = [planned.change for planned in plan.changes()]
+    works = [planned.work for planned in plan.rows]
     here = writers.get(plan.name, ())
     for change in changes:
         if isinstance(change, (RenameTable, DropTable)) and change.table in writers:
             moved = writers.pop(change.table)
             writers[change.new if isinstance(change, RenameTable) else change.trash] = moved
-    if not changes or not here:
+    if not (changes or works) or not here:
         return plan
-    told = (LiveWriter(w, tuple(dict.fromkeys(_breaks(w, changes)))) for w in here)
+    harms = tuple(_harms(changes, works))
+    told = (LiveWriter(w, tuple(dict.fromkeys(h.reason for h in harms if w.is_among(h.whom)))) for w in here)
     return replace(plan, writers=tuple(told))
 
 
-def _breaks(writer: Writer, changes: Iterable[Change]) -> Iterator[str]:
+def _harms(changes: Iterable[Change], works: Iterable[RowWork]) -> Iterator[Harm]:
+    """What is done to writers; a column that is swapped for another one neither goes nor gets a name."""
+    retypes = [work for work in works if isinstance(work, Retype)]
+    old, passing = {work.field_id for work in retypes}, {(work.temporary,) for work in retypes}
     for change in changes:
+        if isinstance(change, DropColumn) and change.field_id in old:
+            continue
         harm = change.harm()
-        if harm is not None and writer.is_among(harm.whom):
-            yield harm.reason
+        if harm is not None and not (isinstance(change, RenameColumn) and change.path in passing):
+            yield harm
+    for work in retypes:
+        yield work.harm

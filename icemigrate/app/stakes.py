@@ -10,6 +10,7 @@ from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.changes.widen_type import WidenType
+from icemigrate.data.retype import Retype
 from icemigrate.impact.stakes import Fate, Lake, Stake
 from icemigrate.model.names import Path, TableName, parse_path
 from icemigrate.model.sides import State
@@ -72,6 +73,9 @@ def _of_table(table: TablePlan, before: Table | None, file: str) -> Iterator[Sta
         elif isinstance(change, WidenType):
             path = _said(change.path, table.wanted)
             yield Stake(name, path, Fate.RETYPED, format_type(change.new), file)
+    for work in (planned.work for planned in table.rows):
+        if isinstance(work, Retype):
+            yield Stake(name, (work.column,), Fate.RETYPED, work.to, file)
 
 
 def _said(path: Path, table: Table | None) -> Path:

@@ -10,7 +10,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import IntEnum
 from typing import Any, TypeAlias
 
@@ -56,7 +56,7 @@ class Ask:
 
     def failure(self, rows: Sequence[Sequence[Any]]) -> str | None:
         """What is wrong with an answer; ``None`` where it is as it must be."""
-        wanted = json.loads(self.gives)
+        wanted = json.loads(self.gives, parse_float=Decimal)
         if not isinstance(wanted, list):
             wanted = [[wanted]]
         expected = sorted(_row(row if isinstance(row, list) else [row]) for row in wanted)
@@ -85,6 +85,10 @@ def _row(values: Sequence[Any]) -> tuple[str, ...]:
     return tuple(map(_plain, values))
 
 
+_EXACT = Context(prec=1000)
+"""Of itself Python rounds to 28 digits, and Iceberg's decimals have up to 38."""
+
+
 def _plain(value: Any) -> str:
     """A value so that 1, 1.0 and a decimal 1.00 are equal, and a date equals its text."""
     if value is None:
@@ -93,7 +97,7 @@ def _plain(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (int, float, Decimal)):
         number = Decimal(str(value))
-        return str(number.normalize()) if number.is_finite() else str(number)
+        return str(number.normalize(_EXACT)) if number.is_finite() else str(number)
     return f"'{value}"
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from icemigrate.changes.base import Reversal, Reversible, Sql, Subject
+from icemigrate.changes.base import Harm, Reversal, Reversible, Sql, Subject
 from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage
+from icemigrate.model.names import format_path
+from icemigrate.model.writers import Whom
 from icemigrate.sql.names import quote
 
 TEMPORARY = "__icemigrate"
@@ -58,6 +60,12 @@ class Retype(RowWork):
             Sql(f"UPDATE {rows} SET {new} = {self.using}"),
             Ask(lost, "0", f"values of {self.column} that became null"),
         )
+
+    @property
+    def harm(self) -> Harm:
+        """Whoever writes the table gives values of the old column."""
+        name = format_path((self.column,))
+        return Harm(Whom.ALL, f"gives `{name}` as it was, which is another column then, of type {self.to}")
 
     def reversal(self, ground: Ground) -> Reversal:
         """The old column comes back; what is written after it has no value there."""

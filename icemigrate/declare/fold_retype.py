@@ -9,7 +9,7 @@ from icemigrate.data.retype import Retype
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.data_entries import RetypeEntry
 from icemigrate.declare.draft import Draft, Node
-from icemigrate.declare.migration import Subject
+from icemigrate.declare.migration import UNSET, Subject
 from icemigrate.model.names import quote_name
 from icemigrate.model.promotions import is_promotion, is_read_back
 from icemigrate.model.sides import Position
@@ -67,6 +67,7 @@ def _retypes(
         if node is None or to is None or not _is_needed(node, to, format_version, subject, complaints):
             continue
         old = node.field
+        _check_default(old, to, complaints)
         work = Retype(old.name, entry.using, format_type(to), old.id)
         if work.temporary in draft.root.children:
             complaints.error(
@@ -124,6 +125,18 @@ def _is_needed(node: Node, to: Type, format_version: int, subject: Subject, comp
         )
         return False
     return True
+
+
+def _check_default(old: Field, to: Type, complaints: Complaints) -> None:
+    """Complain about a default that would go unsaid: one of the old type is none of the new one."""
+    said = (c.name == quote_name(old.name) for c in complaints.entry.columns if c.default is not UNSET)
+    if old.write_default is not None and not any(said):
+        complaints.error(
+            "retype-default",
+            ("retype", old.name),
+            f"`{old.name}` has a default, which is none of {format_type(to)}",
+            f"say it anew: `columns: [{{name: {quote_name(old.name)}, default: …}}]`, with `null` for none",
+        )
 
 
 def _replace(draft: Draft, node: Node, to: Type) -> int | None:

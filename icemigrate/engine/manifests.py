@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icemigrate.model.evidence import Share
+from icemigrate.model.table import TAG_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,14 @@ class Look:
         return [file for manifest in self.manifests(snapshot).values() for file in self.live(manifest)]
 
     def heads(self) -> Iterator[Any]:
-        """The current snapshots of all branches."""
+        """The current snapshots of all branches.
+
+        Ours are left out: what a dead run wrote on one nobody has seen, and it goes with the undo.
+        """
         refs = self.table.refs()
         for name in each(refs.keySet()):
             ref = refs.get(name)
-            if ref.isBranch():
+            if ref.isBranch() and not name.startswith(TAG_PREFIX):
                 yield self.table.snapshot(ref.snapshotId())
 
     def added_since(self, since: Any | None, is_known: bool) -> Iterator[File]:

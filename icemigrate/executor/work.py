@@ -160,7 +160,13 @@ class Work:
             self.engine, plan, self.marker.project, self.marker.version, self.catalog, since, self._hear
         )
         done = None if before is None else rows.published(before.name)
-        if before is not None and first is not None and structure(before) == structure(first):
+        # Once its rows are out, what held before them need not hold any more.
+        if (
+            done is None
+            and before is not None
+            and first is not None
+            and structure(before) == structure(first)
+        ):
             rows.ask_before()
         on = before.snapshot if done is None and before is not None else None if done is None else done.before
         kept = replace(self.marker, before=_with_values(on), is_begun=True, is_fixed=done is not None)

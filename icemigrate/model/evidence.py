@@ -99,7 +99,8 @@ class Evidence:
     """The answers.
 
     Files count as added since where the snapshot of then does not hold them: rewritten ones too, since they
-    were written under the newer schema.  Live files of the main branch and of every other branch count.
+    were written under the newer schema.  Live files of the main branch and of every other branch count, but
+    those on branches of icemigrate's own.
 
     :param files: live data files that were added since.
     :param rows: their rows.

@@ -87,6 +87,20 @@ def test_a_wider_type_is_told_under_review_alone(tmp_path: Path) -> None:
     assert {d.code for d in check(opened).diagnostics if "a.sql" in str(d.place)} == {"IM111"}
 
 
+def test_a_column_that_is_retyped_is_told_under_review(tmp_path: Path) -> None:
+    shop = GitProject.make(tmp_path)
+    retype = "{total: {to: string, using: cast(total as string)}}"
+    project(shop.folder, "SELECT total FROM shop.orders", BEFORE)
+    shop.commit()
+    (shop.folder / "migrations" / "0002_retype.yaml").write_text(
+        f"allow: [destructive]\ntables: [{{name: shop.orders, retype: {retype}}}]\n"
+    )
+    found = [d for d in check(open_project(shop.folder), MAIN).diagnostics if "a.sql" in str(d.place)]
+    assert [(d.code, "which 0002_retype.yaml makes `string`" in d.message) for d in found] == [
+        ("IM113", True)
+    ]
+
+
 def test_a_file_of_the_base_is_told_where_a_new_migration_breaks_it(tmp_path: Path) -> None:
     shop = GitProject.make(tmp_path)
     project(shop.folder, "SELECT total FROM shop.orders", BEFORE)

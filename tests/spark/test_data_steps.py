@@ -13,6 +13,7 @@ import pytest
 from icemigrate.cli import main
 from icemigrate.errors import ExitCode
 from icemigrate.events import Event, Noted, StatementFinished
+from icemigrate.executor.faults import Interrupted
 from icemigrate.model.names import TableName
 
 if TYPE_CHECKING:
@@ -359,3 +360,26 @@ def test_an_expression_that_spark_does_not_understand_is_told_before_the_table_i
         assert "fill venue = uper(venue), note = 'seen' where id = 1: [UNRESOLVED_ROUTINE]" in told
     assert "nothing was done before it" in told
     assert desk.engine.metadata_location(TableName.parse("db.trades")) == before
+
+
+def test_what_a_dead_run_wrote_on_its_branch_does_not_keep_a_type_from_going_back(desk: Desk) -> None:
+    desk.file("0001", "tables: [{name: db.trades, columns: [{name: id, type: int}, {name: n, type: int}]}]")
+    desk.run("apply", "--auto-approve")
+    desk.insert("(1, 2)")
+    desk.file(
+        "0002",
+        "allow: [destructive]\n"
+        "tables: [{name: db.trades, columns: [{name: id, type: long}], backfill: [{set: {n: 3}}]}]\n",
+    )
+
+    def die(event: Event) -> None:
+        if isinstance(event, StatementFinished) and event.text.startswith("UPDATE"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        desk.project.apply(spark=desk.spark, on_event=die)
+    assert "icemigrate-0002-data" in desk.refs()
+    desk.run("rollback", "--auto-approve")
+    assert desk.rows("id, n") == [(1, 2)]
+    assert dict(desk.spark.table(desk.table).dtypes)["id"] == "int"
+    assert "icemigrate-0002-data" not in desk.refs()

@@ -15,13 +15,19 @@ from icemigrate.app.squashing import squash
 from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import Ask, Ground
 from icemigrate.data.publication import NOTE, publication
-from icemigrate.errors import Mistakes
+from icemigrate.engine.port import Marker
+from icemigrate.engine.publish_direct import DirectPublisher
+from icemigrate.engine.recording import RecordingEngine
+from icemigrate.errors import CheckFailed, EngineError, Mistakes
 from icemigrate.executor import Undone
+from icemigrate.executor.rows import Rows
+from icemigrate.executor.work import Work
 from icemigrate.model.evidence import Evidence, Publication
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema, index
 from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.model.types import Field, Primitive
+from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import MigrationPlan
 from icemigrate.staging import work_problems
 from icemigrate.undo.values import Options
@@ -47,6 +53,13 @@ NAME = TableName.parse("db.t")
         ('[["a", 1.5], ["b", null]]', [("b", None), ("a", Decimal("1.50"))], True),
         ('"2026-11-28"', [(date(2026, 11, 28),)], True),
         ('"1"', [(1,)], False),
+        ("12345678901234567890123456789.5", [(Decimal("12345678901234567890123456789.50"),)], True),
+        ("12345678901234567890123456789.5", [(Decimal("12345678901234567890123456789.51"),)], False),
+        (
+            "12345678901234567890123456789012345678",
+            [(Decimal("12345678901234567890123456789012345679"),)],
+            False,
+        ),
     ],
 )
 def test_an_answer_is_as_the_file_says_or_not(
@@ -236,6 +249,67 @@ def test_a_retype_goes_on_from_whatever_was_done_of_it() -> None:
     (nothing,) = planned(replace(world, actual={NAME: done}), RETYPE).tables
     assert (nothing.steps, nothing.rows, nothing.finish) == ((), (), ())
     assert [f.name for f in done.schema.fields] == ["a", "b"]
+
+
+FILL = """
+allow: [destructive]
+tables:
+  - name: db.t
+    checks: [{before: "select count(*) from {table} where a is null", gives: 1}]
+    backfill: [{set: {a: a + 1}}]
+"""
+
+
+class Behind(RecordingEngine):
+    """Its answer to a publication gets lost, and somebody writes right behind that."""
+
+    is_out = False
+
+    def sql(self, text: str) -> None:
+        super().sql(text)
+        if "fast_forward" in text:
+            self.is_out = True
+            self.tables[NAME] = replace(self.tables[NAME], snapshot=Snapshot(3, 3, 3))
+            raise EngineError("no answer came")
+
+    def metadata_json(self, name: TableName) -> dict[str, Any]:
+        theirs = ((2, 1, "shop/0002"), (3, 2, "")) if self.is_out else ()
+        return metadata((1, None, ""), *theirs, current=3 if self.is_out else 1)
+
+
+def fill() -> tuple[Table, MigrationPlan]:
+    """A table with rows, and a migration that overwrites them."""
+    made = make_plan(World(), "0001", "{tables: [{name: db.t, columns: [{name: a, type: int}]}]}")
+    table = replace(made.base.tables[NAME], snapshot=Snapshot(1, 1, 3))
+    return table, planned(World(made.base, {NAME: table}, frozenset({("db",)})), FILL)
+
+
+def test_rows_whose_publication_got_no_answer_are_not_written_twice() -> None:
+    table, migration = fill()
+    engine = Behind({NAME: table})
+    (plan,) = migration.tables
+    base = Rows(engine, plan, "shop", "0002", "lake", 1, lambda event: None).publish(NAME)
+    assert base == table.snapshot
+    assert len([text for text in engine.log if text.startswith("UPDATE")]) == 1
+
+
+@pytest.mark.parametrize("is_out", [False, True])
+def test_what_held_before_the_rows_is_asked_only_until_they_are_out(is_out: bool) -> None:
+    table, migration = fill()
+    # Without tags nothing but its rows tells that an earlier run came so far.
+    now = replace(table, snapshot=Snapshot(3, 3, 3)) if is_out else table
+    engine = Behind({NAME: now}, answers={"a is null": [(0,)]})
+    engine.is_out = is_out
+    undo = UndoRecord("0002", (TableUndo(NAME, NAME, table, table, table, table),))
+    marker = Marker("shop", "0002", "", "")
+    publisher = DirectPublisher(engine, tags=False)
+    work = Work(migration, engine, publisher, marker, lambda event: None, catalog="lake", undo=undo)
+    if is_out:
+        work.run()
+        assert not [text for text in engine.log if text.startswith("UPDATE")]
+    else:
+        with pytest.raises(CheckFailed):
+            work.run()
 
 
 def test_a_catalog_that_branches_harm_has_no_data_steps() -> None:

@@ -51,6 +51,10 @@ def broken(text: str) -> dict[str | None, tuple[str, ...]]:
             "columns: [{name: w, type: int, required: true}]",
             "gives no value for `w`, which is new and required",
         ),
+        (
+            "retype: {v: {to: string, using: cast(v as string)}}",
+            "gives `v` as it was, which is another column then, of type string",
+        ),
     ],
 )
 def test_what_breaks_everybody(text: str, reason: str) -> None:
@@ -82,6 +86,11 @@ def test_a_newer_format_is_one_that_not_every_library_writes() -> None:
 )
 def test_what_breaks_nobody(text: str) -> None:
     assert broken(text) == {}
+
+
+def test_who_writes_a_table_whose_rows_are_written_is_told() -> None:
+    (writers,) = told("tables: [{name: db.t, backfill: [{set: {note: \"'x'\"}}]}]")
+    assert [(w.writer, w.breaks) for w in writers] == [(one, ()) for one in ALL]
 
 
 def test_streams_that_must_restart_are_those_that_something_breaks() -> None:
