@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Problem
 from icemigrate.diff import Found
-from icemigrate.merge import Conflict, adopted, align, merge, rebind
+from icemigrate.merge import UNKNOWN_BASE, Conflict, adopted, align, merge, rebind
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index, siblings
 from icemigrate.model.sides import State, Wanted
@@ -21,8 +21,6 @@ from icemigrate.plan import MigrationPlan, TablePlan
 from icemigrate.plan_table import Surroundings
 from icemigrate.planner import FoldedMigration, Pending, Planned, settle
 from icemigrate.steps import as_steps
-
-_UNKNOWN = "(unknown to the history)"
 
 
 def plan_baseline(
@@ -104,7 +102,7 @@ class _Course:
             return
         if there is None:
             missing = "no such table in the catalog"
-            before = _UNKNOWN if self.base is None else f"table {self.base.name}"
+            before = UNKNOWN_BASE if self.base is None else f"table {self.base.name}"
             self.conflicts = (Conflict(f"{name}:name", before, f"table {name}", missing),)
             return
         self.there = there
@@ -122,7 +120,7 @@ class _Course:
         goal = self.bound(self.table, around)
         merged = merge(base, goal, there)
         for conflict in (*merged.conflicts, *merged.opened):
-            yield conflict if base is not None else replace(conflict, base=_UNKNOWN)
+            yield conflict if base is not None else replace(conflict, base=UNKNOWN_BASE)
         if self.is_ordered:
             yield from _misplaced(goal, there)
 

@@ -13,7 +13,7 @@ from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import Ground, RowWork, old_fields
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Found
-from icemigrate.merge import Conflict, Merged, adopted, done_notes, merge
+from icemigrate.merge import UNKNOWN_BASE, Conflict, Merged, adopted, done_notes, merge
 from icemigrate.model import legality
 from icemigrate.model.makers import CREATED_BY_PROPERTY, made_by, maker_of, project_of, trash_name
 from icemigrate.model.names import TableName
@@ -243,9 +243,7 @@ def _adopt(case: _Case, goal: Table, there: Table) -> Outcome:
     case = replace(case, goal=goal)
     merged = merge(None, goal, there, (), case.surroundings.overwrite)
     # To adopt is to record what is there, so what would have to be changed is a conflict too.
-    conflicts = tuple(
-        replace(c, base="(unknown to the history)") for c in (*merged.conflicts, *merged.opened)
-    )
+    conflicts = tuple(replace(c, base=UNKNOWN_BASE) for c in (*merged.conflicts, *merged.opened))
     change = AdoptTable(case.name)
     plan = case.plan(case.name, [] if conflicts else [Found(change, there)])
     return Outcome(replace(plan, conflicts=conflicts), there)

@@ -1,10 +1,11 @@
-"""Files are rewritten, and the values of columns that were dropped before are gone with the old ones.
+"""Rows are written anew, and the values of columns that were dropped before are gone with the old files.
 
 ## Why
 
 A dropped column comes back with its values for as long as the data files hold them. Rewriting writes new
 files under the schema of now, in which the column is not: from then on `rollback` and `restore_columns` bring
-it back empty. Its values are left in the snapshots before, for as long as those are kept.
+it back empty. Its values are left in the snapshots before, for as long as those are kept. A `backfill` or a
+`retype` does the same to the rows that it writes.
 
 ## Bad
 
@@ -52,23 +53,39 @@ meant to end the return, say so in an ignore.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from icemigrate.checks.base import Finding, Level, Options, Rule, Touched
+from icemigrate.data.base import RowWork, Stage
 from icemigrate.data.rewrite import Rewrite
+from icemigrate.model.names import format_path
 
 
 def find(touched: Touched, _options: Options) -> Iterator[Finding]:
-    """A rewriting of a table that columns were dropped from."""
-    for planned in touched.plan.rows:
-        if isinstance(planned.work, Rewrite) and planned.work.ends:
-            names = ", ".join(f"`{name}`" for name in planned.work.ends)
+    """Rows written anew of a table that columns were dropped from; of several steps the first is named."""
+    told = set[str]()
+    for work in (planned.work for planned in touched.plan.rows):
+        ended = [name for name in _ended(work, touched) if name not in told]
+        told.update(ended)
+        if ended:
+            names = ", ".join(f"`{name}`" for name in ended)
             yield touched.finding(
-                planned.work.subject,
-                f"the rewriting of `{touched.name}` ends the way back of {names}: the new files do not have "
-                "the values",
-                "rewrite first and drop in a later migration, or see that nobody wants them back",
+                work.subject,
+                f"`{work.kind}` of `{touched.name}` ends the way back of {names}: "
+                "the files that it writes do not have the values",
+                "do it first and drop in a later migration, or see that nobody wants them back",
             )
+
+
+def _ended(work: RowWork, touched: Touched) -> Iterable[str]:
+    """What cannot be brought back by its files any more."""
+    if isinstance(work, Rewrite):
+        return work.ends
+    if work.stage is not Stage.WRITE or touched.before is None or touched.after is None:
+        return ()
+    # What the same migration drops is still there when rows are written.
+    left = {dropped.field.id for dropped in touched.after.dropped}
+    return [format_path(d.path) for d in touched.before.dropped if d.field.id in left]
 
 
 RULE = Rule("IM304", "rewrite-ends-return", Level.WARNING, __doc__, find)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from icemigrate.merge.adopted import adopted
-from icemigrate.merge.facts import Conflict, Fact
+from icemigrate.merge.facts import UNKNOWN_BASE, Conflict, Fact
 from icemigrate.merge.fields import align
 from icemigrate.merge.notes import done_notes, grouped
 from icemigrate.merge.rebind import ordered_like, rebind, rebind_by_path
@@ -11,6 +11,7 @@ from icemigrate.merge.tables import Merged, merge, spec_key
 from icemigrate.merge.touched import TouchedFact, shared, touched
 
 __all__ = [
+    "UNKNOWN_BASE",
     "Conflict",
     "Fact",
     "Merged",

@@ -36,6 +36,10 @@ class Fact:
         return f"{self.table}:{'.'.join(self.subject)}"
 
 
+UNKNOWN_BASE = "(unknown to the history)"
+"""The base of a conflict about a table that the history does not know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """A fact that is neither as it was nor as it shall be; the three values as text."""

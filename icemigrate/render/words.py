@@ -11,7 +11,7 @@ from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Deferred, Hazard, Reversal, Reversible, Sql, Statement
 from icemigrate.data.base import Ask
 from icemigrate.data.rewrite import Rewrite
-from icemigrate.merge import Conflict
+from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, TablePlan
 from icemigrate.plan_rows import row_statements
 from icemigrate.results import ApplyResult
@@ -125,6 +125,11 @@ def ways_out(conflict: Conflict, direction: Direction = Direction.APPLY) -> tupl
         return (
             "bring the catalog back to what the migration made of it, then roll back again",
             "leave it as it is and undo the rest: `rollback --partial`",
+        )
+    if conflict.base == UNKNOWN_BASE:
+        return (
+            "keep what is there: say in the migration file what the catalog has now, then plan again",
+            "set what the file says: take the table in as it is, and change it in a later migration",
         )
     return (
         "keep what is there: `drift --accept` writes the migration that declares it",

@@ -12,7 +12,7 @@ import pytest
 from icemigrate.changes.base import Hazard, HazardKind, Problem, Reversal, Reversible, Sql
 from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.diagnostics import Diagnostic, Place, Severity
-from icemigrate.merge import Conflict
+from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.model.names import TableName
 from icemigrate.model.writers import Writer
 from icemigrate.plan import LiveWriter, MigrationPlan, Plan, PlannedChange, Step, TablePlan
@@ -92,6 +92,13 @@ def test_text_shows_a_conflict_with_its_values_and_both_ways_out() -> None:
         assert part in text
     # The fact has a space, so it is quoted for a shell.
     assert "plan --overwrite 'prod_data.trades:columns.a b.type'" in text
+
+
+def test_a_table_that_the_history_does_not_know_has_other_ways_out() -> None:
+    text = render(result(conflicts=(replace(CONFLICT, base=UNKNOWN_BASE),)))
+    assert "say in the migration file what the catalog has now" in text
+    assert "drift --accept" not in text
+    assert "plan --overwrite" not in text
 
 
 WRITERS = (
