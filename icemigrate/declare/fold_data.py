@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import TABLE_MARK, RowWork
@@ -34,7 +34,7 @@ def fold_data(
         _check_first_mention(entry, complaints)
     steps = (
         *retyped,
-        *_backfills(entry, after, complaints),
+        *_backfills(entry, after, {work.column for work in retyped}, complaints),
         *_checks(entry, complaints),
         *_rewrites(entry, after),
     )
@@ -55,7 +55,9 @@ def _check_first_mention(entry: TableEntry, complaints: Complaints) -> None:
             )
 
 
-def _backfills(entry: TableEntry, after: Table, complaints: Complaints) -> Iterator[Backfill]:
+def _backfills(
+    entry: TableEntry, after: Table, retyped: Collection[str], complaints: Complaints
+) -> Iterator[Backfill]:
     for number, step in enumerate(entry.backfill):
         seen: set[Path] = set()
         for column, value in step.sets:
@@ -64,6 +66,15 @@ def _backfills(entry: TableEntry, after: Table, complaints: Complaints) -> Itera
             if path is None:
                 continue
             _check_column(path, entry, after, complaints, subject)
+            if path[0] in retyped:
+                # While rows are written its name is still that of the old column, which then goes.
+                column = format_path(path[:1])
+                complaints.error(
+                    "backfill-retyped",
+                    subject,
+                    f"`{format_path(path)}` would be set in the column that `retype` takes away",
+                    f"give the value by `using` of `{column}`, or fill it in a later migration",
+                )
             if path in seen:
                 complaints.error(
                     "duplicate-column", subject, f"`{format_path(path)}` is set twice in one step"
