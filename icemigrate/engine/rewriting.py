@@ -16,7 +16,7 @@ from icemigrate.data.rewrite import OPTIONS
 from icemigrate.engine.explain import causes
 from icemigrate.engine.port import OnProgress
 from icemigrate.engine.spark import SparkEngine, explained
-from icemigrate.errors import EngineError
+from icemigrate.errors import IcemigrateError
 from icemigrate.model.layout import Layout, OldShare, Portion, same_way
 from icemigrate.model.names import TableName
 
@@ -46,7 +46,9 @@ def rewrite_old_files(
             else:
                 with explained():
                     round_.rewrite(share, on_progress)
-        except EngineError as error:
+        except IcemigrateError as error:
+            # Some groups may be committed: whoever undoes it has to see that.
+            engine.refresh(name)
             if left == 0 or not any(c.kind.endswith(_OVERTAKEN) for c in causes(error.__cause__ or error)):
                 raise
         engine.refresh(name)

@@ -116,7 +116,7 @@ def undo_altered(
     if inner:
         steps.append(_one_commit(version, inner))
     steps += refill.steps
-    problems, conflicts = [*rows.problems, *taken], merged.conflicts
+    problems, conflicts = [*rows.problems, *refill.problems, *taken], merged.conflicts
     if options.partial:
         notes += [f"stays: {r.stays}; {r.message}" for r in refused]
         notes += [f"stays: {c.fact} is {c.actual}, neither {c.wanted} nor {c.base}" for c in conflicts]

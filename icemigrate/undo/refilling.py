@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from icemigrate.changes.base import Problem
 from icemigrate.changes.end_refill import is_refilling
 from icemigrate.diff import Found
 from icemigrate.model.evidence import Evidence
@@ -29,6 +30,7 @@ class Refilling:
     before: tuple[Found, ...]
     steps: tuple[Step, ...]
     notes: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
 
 
 def shares(before: Table, after: Table, evidence: Evidence | None) -> Iterator[str]:
@@ -58,4 +60,7 @@ def plan_refill(
     notes += [promised(table, i, k) if wanted else offered(table, i, k, catalog) for i, k in fit.items()]
     refill = around(table, version, tuple(refills_of(table, fit)) if wanted else ())
     steps = tuple(step for one in refill.after for step in as_steps([one], catalog))
-    return Refilling(refill.before, steps, tuple(notes))
+    # Nobody sees the plan of a run that failed, so it must not be what brings a column back without values.
+    lost = notes if options.apart and not (wanted and len(fit) == len(kept)) else []
+    problems = [Problem("values-rewritten", table.name, ("rows",), note) for note in lost]
+    return Refilling(refill.before, steps, tuple(notes), tuple(problems))

@@ -24,8 +24,9 @@ class Options:
     :param partial: what cannot be undone stays, and the rest is undone.
     :param discard_new_data: rows written since a migration that changed rows are given up.
     :param metadata_only: the rows of a migration that changed rows stay as they are.
-    :param apart: what the migration made goes into the trash under a name that no other try uses, since
-        the file may be tried again under the same version.
+    :param apart: a run that failed takes back what it did: what it made goes into the trash under a name that
+        no other try uses, since the file may be tried again under the same version; and nothing is brought
+        back without its values.
     :param taken_back: what the summaries of the snapshots say that migrations made which the same plan takes
         back before: rows that these wrote are none that would be lost.
     :param refill: values that the files do not hold any more are brought back from a tag that keeps them;

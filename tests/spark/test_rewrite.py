@@ -10,8 +10,9 @@ import pytest
 
 from icemigrate.data.rewrite import OPTIONS
 from icemigrate.engine import rewriting
-from icemigrate.errors import IcemigrateError
+from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.events import Event, FilesRewritten, StatementStarted
+from icemigrate.executor import Interrupted
 from icemigrate.model.layout import OldShare
 from icemigrate.model.names import TableName
 from icemigrate.render.plan_text import plan_text
@@ -190,3 +191,23 @@ def test_rows_that_a_migration_filled_go_back_though_it_rewrote_their_files(
     assert mill.world.project.rollback(spark=mill.world.spark).rolled_back == ("0002",)
     assert mill.rows() == rows
     assert set(mill.files().values()) == {0}
+
+
+def test_a_run_that_fails_behind_a_drop_says_what_its_undo_would_lose(
+    tmp_path: Path, spark: SparkSession, small_groups: None
+) -> None:
+    mill = Mill(tmp_path, spark)
+    mill.apply("0002", BUCKETS)
+    mill.insert(200, 210)
+    rows = mill.rows()
+    drop = "allow: [destructive]\ntables: [{name: db.t, drop_columns: [note], rewrite: {partitions: old}}]"
+    mill.world.file("0003", drop)
+
+    def fail(event: Event) -> None:
+        if isinstance(event, FilesRewritten) and event.left <= 2:
+            raise EngineError("the disk is full")
+
+    with pytest.raises(Interrupted, match="lost the value of note when their files were written anew"):
+        mill.world.project.apply(spark=spark, on_event=fail)
+    assert mill.again().applied == ("0003",)
+    assert mill.rows() == [(id_, at) for id_, _, at in rows]

@@ -106,6 +106,12 @@ def test_without_being_asked_for_it_a_rollback_only_says_what_it_could_do(lake: 
     )
 
 
+def test_a_run_that_failed_brings_nothing_back_without_its_values(lake: Lake) -> None:
+    (problem,) = lake.undo("0002", evidence=BY_ID, options=Options(apart=True)).migrations[0].problems
+    assert problem.rule == "values-rewritten"
+    assert "up to 3 rows lost the value of price" in problem.message
+
+
 def test_what_is_led_back_writes_no_rows_and_says_where_values_are(lake: Lake) -> None:
     before = lake.record("0002").tables[0].actual_before
     assert before is not None
