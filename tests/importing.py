@@ -8,20 +8,34 @@ from icemigrate.declare.author import dump
 from icemigrate.declare.author_catalog import Adoption, adoption, without_others
 from icemigrate.model.sides import EMPTY_STATE
 from icemigrate.model.table import Table
+from icemigrate.plan import MigrationPlan
 from tests.shared_plans import Judged, plan_text
+
+
+def own(table: Table) -> Table:
+    """The table as its owners asked for it."""
+    return without_others(table, is_set_by_machines(MATRIX["sqlite"]))
 
 
 def imported(table: Table) -> Adoption:
     """The entry that takes the table in, seen to plan to nothing but that."""
-    found = adoption(without_others(table, is_set_by_machines(MATRIX["sqlite"])))
+    found = adoption(own(table))
     assert found is not None
     judged = planned(found, table)
     assert judged.ready, (judged.said, judged.plan)
-    assert [type(c.change) for c in judged.table.changes()] == [AdoptTable]
-    assert not any(step.statements for step in judged.table.steps)
+    assert judged.plan is not None
+    require_nothing_but_adoption(judged.plan)
     return found
 
 
 def planned(found: Adoption, table: Table) -> Judged:
     """The entry as a file, planned against the table."""
     return plan_text(dump([found.entry]), EMPTY_STATE, {table.name: table})
+
+
+def require_nothing_but_adoption(plan: MigrationPlan) -> None:
+    """Every table of a plan is taken in as it is: nothing is changed, nothing is run."""
+    assert plan.ready, (plan.problems, plan.conflicts, plan.unconsented)
+    for table in plan.tables:
+        assert [type(c.change) for c in table.changes()] == [AdoptTable], table.name
+        assert not any(step.statements for step in table.steps), table.name

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path as File
 from typing import Any
 
@@ -103,6 +104,79 @@ def _case(raw: Json, case_id: str, before: Table) -> Case:
         expect=raw.get("expect", {}),
         raw=raw,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a table is led to; see :class:`Case` for the other two."""
+
+    state: Json
+    renames: tuple[tuple[Path, Path], ...] = ()
+    recreate: tuple[Path, ...] = ()
+
+    def target(self, before: Table) -> Table:
+        """See :func:`evolved`."""
+        return evolved(before, self.state, self.renames, self.recreate)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a table of a case or a real schema comes to be what it is.
+
+    :param made: as it is made.
+    :param snapshots: how often rows are written to it then.
+    """
+
+    made: Table
+    steps: tuple[Step, ...] = ()
+    snapshots: int = 0
+
+    @property
+    def end(self) -> Table:
+        """What the catalog has of it in the end."""
+        return reduce(lambda table, step: settled(step.target(table), table), self.steps, self.made)
+
+    def to(self, state: Json, case: Case | None = None) -> Course:
+        """The course that leads to a state from there."""
+        names = (case.renames, case.recreate) if case else ((), ())
+        first, *more = in_migrations(state)
+        return replace(self, steps=(*self.steps, Step(first, *names), *map(Step, more)))
+
+
+def courses() -> Mapping[str, Course]:
+    """Every table that is before a case or after it, each once, by the first case that has it.
+
+    The ids are such as ``TY-24``, ``07/2``, and ``TY-24 after``.
+    """
+    found: dict[str, Course] = {}
+    seen: set[str] = set()
+    now = Course(Table(TableName(("db",), "t"), Schema()))
+    for case in (*evolution_cases(), *real_schema_steps()):
+        if "before" in case.raw:
+            first, *later = [*case.raw.get("history", ()), case.raw["before"]]
+            now = Course(created(first, case.format_version), (), case.raw["before"].get("snapshots", 0))
+            for state in later:
+                now = now.to(state)
+        elif case.before != now.end:  # the first step of a real schema; others go on from there
+            now = Course(case.before)
+        at = {case.id: now}
+        if case.verdict != "refused":
+            now = at[f"{case.id} after"] = now.to(case.raw["after"], case)
+        for id_, course in at.items():
+            key = repr((course.end, course.snapshots))
+            if key not in seen:
+                seen.add(key)
+                found[id_] = course
+    return found
+
+
+def in_migrations(state: Json) -> Iterator[Json]:
+    """A new column whose two defaults differ takes two migrations: a new one has both alike."""
+    columns = state["columns"]
+    if any(c.get("initial_default") != c.get("write_default") for c in columns):
+        alike = [{**c, "write_default": c["initial_default"]} if "write_default" in c else c for c in columns]
+        yield {**state, "columns": alike}
+    yield state
 
 
 # a state as a table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
@@ -193,19 +193,22 @@ class _Import:
             self.notes.append(f"{name} is left out: {why}")
         return False
 
-    def load(self, names: Iterable[TableName]) -> list[Table]:
+    def load(self, names: Sequence[TableName]) -> list[Table]:
         """The tables, under their declared names; one that cannot be read is a mistake."""
-        tables = []
-        for name in names:
-            try:
-                table = self.world.catalog.load([name])[name]
-            except MetadataError as error:
-                hint = f"{error.hint}; or leave the table out: `--exclude {name}`"
-                self.mistakes.append(Diagnostic("unreadable-metadata", error.message, None, hint))
-                continue
-            if table is not None and self._is_nobodys(table):
-                tables.append(table)
+        try:
+            found = self.world.catalog.load(names)
+        except MetadataError:  # which of them it is, and whether others are, is seen one by one
+            found = {name: self._loaded(name) for name in names}
+        tables = [t for name in names if (t := found[name]) is not None and self._is_nobodys(t)]
         return [replace(table, name=self.world.names.declared(table.name)) for table in tables]
+
+    def _loaded(self, name: TableName) -> Table | None:
+        try:
+            return self.world.catalog.load([name])[name]
+        except MetadataError as error:
+            hint = f"{error.hint}; or leave the table out: `--exclude {name}`"
+            self.mistakes.append(Diagnostic("unreadable-metadata", error.message, None, hint))
+            return None
 
     def _is_nobodys(self, table: Table) -> bool:
         owner = project_of(table)

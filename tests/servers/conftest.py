@@ -15,6 +15,7 @@ from icemigrate.project import choose_environment
 from tests.servers.lake import KINDS, Kind, Lake, postgres_kind, rest_kind, sqlite_kind
 from tests.servers.postgres import Postgres, postgres
 from tests.servers.seaweedfs import SeaweedFS, seaweedfs
+from tests.shared_cases import FOLDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +26,9 @@ ACCESS_KEY = "access-vd3mxt"
 SECRET_KEY = "secret-jh8ynb"
 
 _numbers = count(1)
+
+# Some cases are kept beside the project, see `tests/shared_cases.py`.
+collect_ignore_glob = [] if FOLDER.is_dir() else ["test_shared_*.py"]
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,16 @@ from icemigrate.sql.names import table_sql
 from tests.importing import imported
 from tests.journals import journal_in_memory
 from tests.planning import make_plan
-from tests.shared_cases import Case, Json, created, evolution_cases, evolved, real_schema_steps, settled
+from tests.shared_cases import (
+    Case,
+    Json,
+    created,
+    evolution_cases,
+    evolved,
+    in_migrations,
+    real_schema_steps,
+    settled,
+)
 from tests.shared_plans import CANNOT_BE_WRITTEN, REFUSED_BY, Judged, entry, outcome, plan_text, plan_value
 
 if TYPE_CHECKING:
@@ -80,7 +89,7 @@ class Walk:
 
     def go(self, state: Json, case: Case | None = None) -> None:
         """Lead the table to this state."""
-        for step in _in_migrations(state):
+        for step in in_migrations(state):
             renames, recreate = (case.renames, case.recreate) if case else ((), ())
             target = evolved(self.declared, step, renames, recreate)
             self.migrate(entry_between(self.declared, target), {self.name: self.table()})
@@ -127,15 +136,6 @@ def namespace(spark: SparkSession, warehouse: Warehouse) -> str:
 def walk(spark: SparkSession, warehouse: Warehouse, namespace: str, request: pytest.FixtureRequest) -> Walk:
     case = request.node.callspec.id.replace("-", "_")
     return Walk(SparkEngine(spark, warehouse.catalog), warehouse, TableName((namespace,), f"t_{case}"))
-
-
-def _in_migrations(state: Json) -> Iterator[Json]:
-    """A new column whose two defaults differ takes two migrations: a new one has both alike."""
-    columns = state["columns"]
-    if any(c.get("initial_default") != c.get("write_default") for c in columns):
-        alike = [{**c, "write_default": c["initial_default"]} if "write_default" in c else c for c in columns]
-        yield {**state, "columns": alike}
-    yield state
 
 
 def _insert(spark: SparkSession, walk: Walk, times: int) -> None:
