@@ -12,7 +12,9 @@ from tests.servers.lake import Lake
 
 pytestmark = pytest.mark.parametrize("kind", ["rest"], indirect=True)
 
-MAKE = "tables: [{name: market_data.trades, columns: [{name: symbol, type: string}, {name: size, type: int}]}]"
+MAKE = """
+    tables: [{name: market_data.trades, columns: [{name: symbol, type: string}, {name: size, type: int}]}]
+"""
 CHANGE = """
     tables: [{name: market_data.trades, renames: {size: quantity}, partition_by: ['bucket(4, symbol)']}]
 """
