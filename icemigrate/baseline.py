@@ -58,7 +58,10 @@ def plan_baseline(
         passed.append(_Passed(one, folded, tuple(through)))
     for course in courses:
         course.compare(actual, around)
-    plans = tuple(_plan(p, at, around, is_claimed) for at, p in enumerate(passed))
+    plans = tuple(
+        _plan(p, at, around, is_claimed, missing)
+        for at, (p, missing) in enumerate(zip(passed, _missing(passed, around), strict=True))
+    )
     tables = {t.declared: t.wanted for p in plans for t in p.tables if t.wanted is not None}
     recorded = {name: tables.get(name, table) for name, table in state.tables.items()}
     return Planned(plans, replace(state, tables=recorded))
@@ -179,11 +182,23 @@ class _Passed:
     through: Sequence[tuple[Wanted, _Course]]
 
 
-def _plan(passed: _Passed, at: int, around: Surroundings, is_claimed: bool) -> MigrationPlan:
+def _missing(passed: Sequence[_Passed], around: Surroundings) -> Iterator[list[tuple[str, ...]]]:
+    """The namespaces that are not there, each at the first migration that wants it."""
+    known = around.namespaces
+    for one in passed:
+        missing = {around.physical_namespace(n) for n in one.folded.namespaces} - known
+        known |= missing
+        yield sorted(missing)
+
+
+def _plan(
+    passed: _Passed, at: int, around: Surroundings, is_claimed: bool, missing: Sequence[tuple[str, ...]]
+) -> MigrationPlan:
     pending = passed.pending
     tables = tuple(_table(wanted, course, at, around) for wanted, course in passed.through)
     problems = [] if is_claimed else [*_more_than_adopting(passed)]
-    missing = {around.physical_namespace(n) for n in passed.folded.namespaces} - around.namespaces
+    if pending.version in around.begun:
+        problems += _interrupted(passed)
     problems += [
         Problem(
             "baseline-namespace",
@@ -192,7 +207,7 @@ def _plan(passed: _Passed, at: int, around: Surroundings, is_claimed: bool) -> M
             f"namespace `{format_path(namespace)}` is not in the catalog",
             "make it first: a baseline changes nothing",
         )
-        for namespace in sorted(missing)
+        for namespace in missing
     ]
     return MigrationPlan(
         version=pending.version,
@@ -234,3 +249,16 @@ def _more_than_adopting(passed: _Passed) -> Iterator[Problem]:
                 "`--baseline --to VERSION` records all up to the version that the catalog is at already; "
                 "`apply` does the rest",
             )
+
+
+def _interrupted(passed: _Passed) -> Iterator[Problem]:
+    """What was begun is finished or undone: recorded beside it, it would be both applied and half done."""
+    version = passed.pending.version
+    for wanted, _ in passed.through[:1]:
+        yield Problem(
+            "baseline-interrupted",
+            wanted.name,
+            ("name",),
+            f"{version} was interrupted on its way, and a baseline does not finish it",
+            "`icemigrate apply` finishes it, `icemigrate rollback` undoes it",
+        )

@@ -168,7 +168,7 @@ class _Run:
 
     def migrate(self, number: int, migration: MigrationPlan) -> Record:
         self.stop.check()
-        self._admit(migration)
+        self._admit(migration, begun=_version(migration))
         self.on_event(
             MigrationStarted(migration.version, migration.description, number, len(self.plan.migrations))
         )
@@ -261,7 +261,8 @@ class _Run:
         undo: dict[str, UndoRecord] = {}
         for number, migration in enumerate(self.plan.migrations, start=1):
             self.stop.check()
-            self._admit(migration)
+            # What was begun of it keeps even the version itself from being recorded as done.
+            self._admit(migration, begun=None)
             self.on_event(
                 MigrationStarted(migration.version, migration.description, number, len(self.plan.migrations))
             )
@@ -275,15 +276,18 @@ class _Run:
             self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return tuple(records)
 
-    def _admit(self, migration: MigrationPlan) -> None:
-        """Let only that begin which can be gone through with."""
+    def _admit(self, migration: MigrationPlan, begun: Version | None) -> None:
+        """Let only that begin which can be gone through with.
+
+        :param begun: the version that may have been begun already.
+        """
         for table in migration.tables:
             if table.formerly in self.renumbered:
                 raise StalePlan(
                     f"migration {migration.version} was planned for other field ids of `{table.declared}`",
                     "run `icemigrate apply` again: it plans anew what is left",
                 )
-        first = waits_for(self.held.history().intents, _version(migration), _touched(migration))
+        first = waits_for(self.held.history().intents, begun, _touched(migration))
         if first is not None:
             ways = "`icemigrate apply` finishes it, `icemigrate rollback` undoes it"
             raise ConflictError(

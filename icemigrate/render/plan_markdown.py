@@ -89,7 +89,7 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statem
         yield f"- {'⚠️ ' if writer.breaks else ''}{text(first)}"
         yield from (f"  - {text(line.strip())}" for line in rest)
     for conflict in table.conflicts:
-        yield from _conflict(conflict)
+        yield from _conflict(conflict, migration)
     if with_statements:
         statements = [words.visible(one) for one in _statements(table, migration, catalog)]
         if statements:
@@ -124,9 +124,9 @@ def _costs(change: PlannedChange | PlannedWork, migration: MigrationPlan) -> Ite
     yield f"  - {text(words.reversal_text(change.reversal))}"
 
 
-def _conflict(conflict: Conflict) -> Iterator[str]:
+def _conflict(conflict: Conflict, migration: MigrationPlan) -> Iterator[str]:
     yield f"- ❌ conflict: {code(conflict.fact)}"
     for label, value in (("base", conflict.base), ("wanted", conflict.wanted), ("actual", conflict.actual)):
         yield f"  - {label}: {code(value)}"
-    for way in words.ways_out(conflict):
+    for way in words.ways_out(conflict, migration):
         yield f"  - {text(way)}"

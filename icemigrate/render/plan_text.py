@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from icemigrate.changes.base import Reversible
 from icemigrate.merge import Conflict
-from icemigrate.plan import Direction, MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
+from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.render import words
 from icemigrate.render.created import created_lines
 from icemigrate.render.findings_text import diagnostics_lines
@@ -65,7 +65,7 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, style: Styl
         paint = style.changed if writer.breaks else style.dim
         yield from (f"{_INDENT * 2}{paint(line)}" for line in writer_lines(writer))
     for conflict in table.conflicts:
-        yield from (f"{_INDENT * 2}{line}" for line in _conflict(conflict, migration.direction, style))
+        yield from (f"{_INDENT * 2}{line}" for line in _conflict(conflict, migration, style))
     if not (table.all_steps or table.rows or table.notes or table.conflicts):
         yield f"{_INDENT * 2}{style.dim('nothing to do')}"
 
@@ -98,10 +98,10 @@ def _costs(change: PlannedChange | PlannedWork, migration: MigrationPlan, style:
     yield f"{_INDENT}{paint(words.one_line(words.reversal_text(change.reversal)))}"
 
 
-def _conflict(conflict: Conflict, direction: Direction, style: Style) -> Iterator[str]:
+def _conflict(conflict: Conflict, migration: MigrationPlan, style: Style) -> Iterator[str]:
     yield style.bad(f"! conflict: {words.one_line(conflict.fact)}")
     for label, value in (("base", conflict.base), ("wanted", conflict.wanted), ("actual", conflict.actual)):
         yield f"{_INDENT * 2}{label:<7} {words.one_line(value)}"
-    first, second = words.ways_out(conflict, direction)
+    first, second = words.ways_out(conflict, migration)
     yield f"{_INDENT * 2}either  {first}"
     yield f"{_INDENT * 2}or      {words.one_line(second)}"

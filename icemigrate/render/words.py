@@ -115,13 +115,21 @@ def obstacles_line(plan: Plan) -> str | None:
         count(s.unconsented, "missing consent") if s.unconsented else "",
     ]
     parts = [p for p in parts if p]
-    done = {Direction.ROLLBACK: "rolled back", Direction.RECONCILE: "done"}.get(plan.direction, "applied")
+    done = "recorded" if plan.is_baseline else _DONE[plan.direction]
     return f"It cannot be {done} as it is: {listed(parts)}." if parts else None
 
 
-def ways_out(conflict: Conflict, direction: Direction = Direction.APPLY) -> tuple[str, str]:
-    """The two ways out of a conflict."""
-    if direction is Direction.ROLLBACK:
+_DONE = {Direction.APPLY: "applied", Direction.ROLLBACK: "rolled back", Direction.RECONCILE: "done"}
+
+
+def ways_out(conflict: Conflict, migration: MigrationPlan) -> tuple[str, str]:
+    """The two ways out of a conflict of a migration."""
+    if migration.baseline and migration.direction is Direction.APPLY:
+        return (
+            "keep what is there: say in the migration file what the catalog has now, then plan again",
+            "set what the file says: record up to the version before it with `--to`, then `apply` the rest",
+        )
+    if migration.direction is Direction.ROLLBACK:
         return (
             "bring the catalog back to what the migration made of it, then roll back again",
             "leave it as it is and undo the rest: `rollback --partial`",

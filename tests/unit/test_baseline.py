@@ -16,6 +16,8 @@ from icemigrate.app.planning import plan
 from icemigrate.app.reporting import history, status
 from icemigrate.app.rolling_back import plan_rollback
 from icemigrate.declare.schema import schema_text
+from icemigrate.errors import ConflictError
+from icemigrate.executor import Interrupted
 from icemigrate.history.journal import Journal
 from icemigrate.history.properties import History, decode
 from icemigrate.history.write import HistoryWriter
@@ -217,3 +219,47 @@ def test_known_tables_are_held_against_what_their_history_says(lake: Embedded) -
     names = [f.name for f in recorded(lake).state.tables[DEALS].schema.fields]
     assert names == ["key", "place", "price", "old", "size"]
     assert all(f.id > 0 for f in recorded(lake).state.tables[DEALS].schema.fields)
+
+
+def test_what_was_interrupted_is_finished_or_undone_and_not_recorded_beside_it(lake: Embedded) -> None:
+    lake.write(
+        "0004_later.yaml",
+        "tables: [{name: db.deals, properties: {a: b}}, {name: db.more, columns: [{name: a, type: int}]}]\n",
+    )
+    lake.engine.fails.add("db.more")
+    with pytest.raises(Interrupted):
+        lake.apply()
+    lake.engine.fails.clear()
+    lake.save()
+    result = baseline(lake, "0004")
+    assert not result.ready
+    (told,) = (d for d in result.diagnostics if d.code == "baseline-interrupted")
+    assert told.message == "0004 was interrupted on its way, and a baseline does not finish it"
+    assert told.hint == "`icemigrate apply` finishes it, `icemigrate rollback` undoes it"
+    assert "It cannot be recorded as it is: 1 conflict and 1 problem." in render(result)
+    # Nor does it get through where it was interrupted after the plan was made.
+    (migration,) = result.plan.migrations
+    tables = tuple(replace(t, conflicts=()) for t in migration.tables)
+    sound = replace(result.plan, migrations=(replace(migration, problems=(), tables=tables),))
+    with pytest.raises(ConflictError, match="0004 of the same tables was interrupted"):
+        carry_out(lake, sound)
+    assert {a.version.text: a.standing for a in recorded(lake).applied}["0004"] == "interrupted"
+
+
+def test_a_conflict_about_a_recorded_table_offers_what_a_baseline_can_do(lake: Embedded) -> None:
+    lake.write("0004_later.yaml", "tables: [{name: db.deals, properties: {team: others}}]\n")
+    lake.edit("db.deals", {"team": "them"})
+    result = baseline(lake, "0004")
+    for text in (render(result), render(result, "markdown")):
+        assert "--overwrite" not in text
+        assert "say in the migration file what the catalog has now" in text
+        assert "It cannot be recorded as it is: 1 conflict." in text
+
+
+def test_a_missing_namespace_is_told_once(lake: Embedded) -> None:
+    forgotten(lake)
+    lake.write("0004_place.yaml", "namespaces: [away]\n")
+    lake.write("0005_other.yaml", "tables: [{name: db.deals, properties: {a: b}}]\n")
+    lake.edit("db.deals", {"a": "b"})
+    told = [d.message for d in baseline(lake, "0005").diagnostics]
+    assert told == ["namespace `away` is not in the catalog"]
