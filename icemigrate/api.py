@@ -27,15 +27,14 @@ from icemigrate.results import (
     ApplyResult,
     CheckResult,
     DoctorResult,
-    HistoryResult,
     PlanResult,
     RebaseResult,
     RepairResult,
     RevertResult,
     RollbackResult,
     SquashResult,
-    Status,
 )
+from icemigrate.status_results import HistoryResult, Status
 from icemigrate.undo import PLAIN, Options
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from icemigrate.history.record import Record
 from icemigrate.history.write import HistoryWriter
 from icemigrate.plan import Direction
 from icemigrate.project import Project
-from icemigrate.results import LockStatus, UnlockResult
+from icemigrate.status_results import LockStatus, UnlockResult
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

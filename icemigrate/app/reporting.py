@@ -21,7 +21,7 @@ from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan
 from icemigrate.project import Project
-from icemigrate.results import HistoryEntry, HistoryEvent, HistoryResult, Status, TableStatus
+from icemigrate.status_results import HistoryEntry, HistoryEvent, HistoryResult, Status, TableStatus
 
 
 def history(project: Project, environment: str | None = None) -> HistoryResult:

@@ -17,7 +17,7 @@ from icemigrate.history.head import LockInfo
 from icemigrate.history.intent import Intent
 from icemigrate.history.properties import Applied
 from icemigrate.plan import Direction
-from icemigrate.results import MigrationStatus
+from icemigrate.status_results import MigrationStatus
 
 
 @dataclass(frozen=True, slots=True)

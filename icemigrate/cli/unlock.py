@@ -13,7 +13,7 @@ from icemigrate.cli.outputs import format_option
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
-    from icemigrate.results import LockStatus
+    from icemigrate.status_results import LockStatus
 
 
 @click.command("unlock")

@@ -11,7 +11,8 @@ from icemigrate.diagnostics import Diagnostic
 from icemigrate.drift.results import DriftResult
 from icemigrate.plan_file import dump
 from icemigrate.render.words import summarise
-from icemigrate.results import ApplyResult, CheckResult, DoctorResult, LockStatus, PlanResult
+from icemigrate.results import ApplyResult, CheckResult, DoctorResult, PlanResult
+from icemigrate.status_results import LockStatus
 
 Document: TypeAlias = dict[str, Any]
 

@@ -42,17 +42,15 @@ from icemigrate.results import (
     CheckResult,
     DoctorResult,
     Failure,
-    HistoryResult,
     PlanResult,
     RebaseResult,
     RepairResult,
     RevertResult,
     RollbackResult,
     SquashResult,
-    Status,
-    UnlockResult,
 )
 from icemigrate.rule_results import RulesResult
+from icemigrate.status_results import HistoryResult, Status, UnlockResult
 
 Renderer: TypeAlias = Callable[[Any, Style], str]
 

@@ -12,16 +12,13 @@ from icemigrate.render import words
 from icemigrate.render.style import Style
 from icemigrate.results import (
     ApplyResult,
-    HistoryResult,
     RebaseResult,
     RepairResult,
     RevertResult,
     RollbackResult,
     SquashResult,
-    Status,
-    TableStatus,
-    UnlockResult,
 )
+from icemigrate.status_results import HistoryResult, Status, TableStatus, UnlockResult
 
 _GAP = "  "
 _WIDEST = 80

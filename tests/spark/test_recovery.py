@@ -24,7 +24,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.project import Project
-from icemigrate.results import LockStatus
+from icemigrate.status_results import LockStatus
 from icemigrate.undo import Options
 
 if TYPE_CHECKING:

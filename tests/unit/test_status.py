@@ -13,7 +13,7 @@ from icemigrate.app.opening import open_project
 from icemigrate.app.reporting import status
 from icemigrate.model.names import TableName
 from icemigrate.render.formats import render
-from icemigrate.results import TableStatus
+from icemigrate.status_results import TableStatus
 from tests.embedded import Embedded
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "status.schema.json").read_text("utf-8"))

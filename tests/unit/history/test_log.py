@@ -24,7 +24,7 @@ from icemigrate.history.properties import LOG_KEY
 from icemigrate.history.record import Record
 from icemigrate.history.write import HistoryWriter
 from icemigrate.render.formats import render
-from icemigrate.results import HistoryEvent, HistoryResult
+from icemigrate.status_results import HistoryEvent, HistoryResult
 from tests.embedded import HISTORY, Embedded
 from tests.undoing import Lake
 

@@ -21,14 +21,8 @@ from icemigrate.render.formats import FORMATS, names_for, render
 from icemigrate.render.markdown import LIMIT
 from icemigrate.render.style import PLAIN, Style
 from icemigrate.render.words import summary_line
-from icemigrate.results import (
-    ApplyResult,
-    CheckResult,
-    Failure,
-    HistoryResult,
-    PlanResult,
-    Status,
-)
+from icemigrate.results import ApplyResult, CheckResult, Failure, PlanResult
+from icemigrate.status_results import HistoryResult, Status
 
 TRADES = TableName(("prod_data",), "trades")
 DECLARED = TableName(("data",), "trades")

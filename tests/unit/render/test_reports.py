@@ -29,19 +29,21 @@ from icemigrate.results import (
     ApplyResult,
     CheckResult,
     Failure,
-    HistoryEntry,
-    HistoryEvent,
-    HistoryResult,
-    MigrationStatus,
     RebaseResult,
     Renamed,
     Repaired,
     RepairResult,
     SquashResult,
+)
+from icemigrate.rule_results import RuleOption, RulesResult, RuleStatus
+from icemigrate.status_results import (
+    HistoryEntry,
+    HistoryEvent,
+    HistoryResult,
+    MigrationStatus,
     Status,
     TableStatus,
 )
-from icemigrate.rule_results import RuleOption, RulesResult, RuleStatus
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 AT = datetime(2026, 11, 27, 21, 37, tzinfo=timezone(timedelta(hours=1)))
