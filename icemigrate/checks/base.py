@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from icemigrate.changes.base import Change, Hazard, Subject
+from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.data.retype import Retype
 from icemigrate.diagnostics import Severity
 from icemigrate.model.names import Path, TableName, format_path
@@ -116,6 +117,18 @@ class Touched:
     def added(self) -> tuple[tuple[Path, Field], ...]:
         """The fields that are new, at every depth, with their paths; those of a new table too."""
         return () if self.after is None else tuple(pf for pf in self.after.schema.walk() if pf[1].id < 0)
+
+    @cached_property
+    def newly_named(self) -> tuple[tuple[Path, Field], ...]:
+        """Those of them that bear a name that was not there: a column of another type has the old one's."""
+        retyped = {(work.column,) for work in self.retypes}
+        return tuple(pf for pf in self.added if pf[0] not in retyped)
+
+    @cached_property
+    def renames(self) -> tuple[RenameColumn, ...]:
+        """The renames by a file; what a column is called while it is filled is read by nobody."""
+        filled = {(work.temporary,) for work in self.retypes}
+        return tuple(rename for rename in self.of(RenameColumn) if rename.path not in filled)
 
     @cached_property
     def new_properties(self) -> Mapping[str, str]:

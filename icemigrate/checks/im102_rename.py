@@ -43,7 +43,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.checks.base import Finding, Level, Options, Rule, Touched
 from icemigrate.checks.im109_name_taken_over import taken_over
@@ -55,10 +54,8 @@ _HINT = "change the readers with it, or add a column and let the old one stay fo
 def find(touched: Touched, _options: Options) -> Iterator[Finding]:
     """Every rename, but one whose old name means something else now: that is another rule."""
     elsewhere = {change.field_id for change, _ in taken_over(touched)}
-    # What a column is called while it is filled is read by nobody.
-    filled = {(work.temporary,) for work in touched.retypes}
-    for rename in touched.of(RenameColumn):
-        if rename.field_id not in elsewhere and rename.path not in filled:
+    for rename in touched.renames:
+        if rename.field_id not in elsewhere:
             old = format_path(rename.path)
             message = f"what reads `{old}` of `{touched.name}` by its name fails after the rename"
             yield touched.finding(rename.subject, message, _HINT)

@@ -58,10 +58,10 @@ from icemigrate.model.names import format_path
 
 def find(touched: Touched, _options: Options) -> Iterator[Finding]:
     """New fields at the path of a dropped one."""
-    if touched.before is None or touched.after is None or not touched.added or not touched.after.dropped:
+    if touched.before is None or touched.after is None or not touched.after.dropped:
         return
-    dropped = {d.path for d in touched.after.dropped} - {(work.column,) for work in touched.retypes}
-    for path, _ in touched.added:
+    dropped = {d.path for d in touched.after.dropped}
+    for path, _ in touched.newly_named:
         if path in dropped:
             text = format_path(path)
             yield touched.finding(

@@ -38,7 +38,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.checks.base import Finding, Level, Option, Options, Rule, Touched, column
 from icemigrate.model.names import format_path
 
@@ -53,10 +52,10 @@ def find(touched: Touched, options: Options) -> Iterator[Finding]:
     pattern = re.compile(str(options["pattern"]))
     if touched.plan.formerly != touched.name and not pattern.fullmatch(touched.name.name):
         yield touched.finding(("name",), *_said(f"table `{touched.name}`", pattern))
-    for path, field in touched.added:
+    for path, field in touched.newly_named:
         if field.name not in _PARTS and not pattern.fullmatch(field.name):
             yield touched.finding(column(path), *_said(f"`{format_path(path)}` of `{touched.name}`", pattern))
-    for rename in touched.of(RenameColumn):
+    for rename in touched.renames:
         if not pattern.fullmatch(rename.to):
             path = (*rename.path[:-1], rename.to)
             subject = (*rename.subject, "to")

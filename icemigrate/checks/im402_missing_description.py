@@ -48,7 +48,7 @@ def find(touched: Touched, _options: Options) -> Iterator[Finding]:
         return
     if touched.before is None and not touched.after.properties.get(DESCRIPTION_PROPERTY):
         yield touched.finding(("name",), f"table `{touched.name}` has no description")
-    for path, field in touched.added:
+    for path, field in touched.newly_named:
         if len(path) == 1 and not field.doc:
             yield touched.finding(
                 column(path), f"`{format_path(path)}` of `{touched.name}` has no description"
