@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from icemigrate.changes.rename_table import RenameTable
-from icemigrate.data.base import Stage, branch_name
+from icemigrate.data.base import Stage
+from icemigrate.model.marks import branch_name
 from icemigrate.model.names import TableName
 from icemigrate.plan import TablePlan
 from icemigrate.sql.branches import create_branch_sql, publish_branch_sql

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Problem
-from icemigrate.data.base import Ground, RowWork, Stage, branch_name
+from icemigrate.data.base import Ground, RowWork, Stage
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Difference, difference, unproved
 from icemigrate.merge import rebind_by_path
+from icemigrate.model.marks import branch_name
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field

@@ -14,8 +14,9 @@ from icemigrate.declare.author import document
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.diff import difference
 from icemigrate.model.makers import CREATED_BY_PROPERTY
+from icemigrate.model.marks import is_own_tag
 from icemigrate.model.names import format_path
-from icemigrate.model.table import TAG_PREFIX, Table
+from icemigrate.model.table import Table
 from icemigrate.model.types import Field, children, is_nested, with_children
 from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork
 from icemigrate.plan_rows import row_statements
@@ -112,7 +113,7 @@ def comparable(table: Table, *, with_ids: bool) -> dict[str, Any]:
 
 
 def _is_ours(reference: str) -> bool:
-    return reference != "main" and not reference.startswith(TAG_PREFIX)
+    return reference != "main" and not is_own_tag(reference)
 
 
 def _column(f: Field, with_ids: bool) -> dict[str, Any]:

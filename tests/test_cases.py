@@ -11,8 +11,9 @@ import pytest
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, Reversible
 from icemigrate.diagnostics import has_errors
+from icemigrate.model.marks import tag_name
 from icemigrate.model.names import TableName
-from icemigrate.model.table import TAG_PREFIX, Ref, Table
+from icemigrate.model.table import Ref, Table
 from icemigrate.plan import MigrationPlan, Plan
 from icemigrate.plan_file import dumps, loads
 from tests import case_documents as documents
@@ -106,7 +107,7 @@ def test_planning_again_gives_nothing(case: Case) -> None:
 
 def _marked(table: Table) -> Table:
     """The table with the tag that a run puts on it in the end."""
-    return replace(table, refs={**table.refs, f"{TAG_PREFIX}{VERSION}": Ref("tag", 8)})
+    return replace(table, refs={**table.refs, tag_name(VERSION): Ref("tag", 8)})
 
 
 @every

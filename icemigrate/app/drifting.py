@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -22,9 +22,10 @@ from icemigrate.drift.values import Machines
 from icemigrate.errors import MetadataError, UsageError
 from icemigrate.history.log import unpack
 from icemigrate.history.properties import History
+from icemigrate.model.marks import is_own_branch, tag_name
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import State
-from icemigrate.model.table import TAG_PREFIX, Table
+from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan
 from icemigrate.planner import Planned, plan_migrations
 from icemigrate.project import Project
@@ -173,7 +174,11 @@ def _table(world: Opened, history: History, met: Met, wanted: _Wanted | None) ->
     declared = world.names.declared(met.base.name)
     base = replace(met.base, name=declared)
     then = wanted.of(base) if wanted is not None else base
-    told = TableDrift(str(declared), str(met.base.name), notes=tuple(_marks(world, history, met)))
+    told = TableDrift(
+        str(declared),
+        str(met.base.name),
+        notes=(*_marks(world, history, met), *_strays(history, declared, met)),
+    )
     if met.there is None:
         dropped = wanted.version(base, ("name",)) if wanted is not None and then is None else None
         state: str = "gone" if met.stranger is None else "replaced"
@@ -245,10 +250,9 @@ def _marks(world: Opened, history: History, met: Met) -> Iterable[str]:
     """Tags of migrations that somebody took off a table."""
     if met.there is None or world.environment.keep_tags is not None or world.environment.record != "tags":
         return
-    there = {name for name in met.there.refs if name.startswith(TAG_PREFIX)}
     for applied in history.applied:
-        tag = f"{TAG_PREFIX}{applied.version.text}"
-        if applied.standing != "applied" or tag in there:
+        tag = tag_name(applied.version.text)
+        if applied.standing != "applied" or tag in met.there.refs:
             continue
         record = history.undo_record(applied.version)
         uuids = [t.actual_after.uuid for t in record.tables if t.actual_after] if record else []
@@ -257,6 +261,15 @@ def _marks(world: Opened, history: History, met: Met) -> Iterable[str]:
                 f"the tag {tag} is gone: the rows as of that migration cannot be read by it any more; "
                 "`rollback` does not need it"
             )
+
+
+def _strays(history: History, declared: TableName, met: Met) -> Iterator[str]:
+    """Branches of ours on a table of which nothing goes on or waits."""
+    if met.there is None or any(str(declared) in intent.tables for intent in history.intents):
+        return
+    for name, ref in sorted(met.there.refs.items()):
+        if ref.kind == "branch" and is_own_branch(name):
+            yield f"the branch {name} is left of a run that died: `ALTER TABLE … DROP BRANCH` takes it away"
 
 
 def _replaced(met: Met) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from icemigrate.changes.base import Change, MetadataCommit, Pair, Phase, Reversal, Statement
 from icemigrate.changes.statements import reversible
+from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.table import Table
-from icemigrate.sql.refilling import BRANCH
 
 REFILLING = "icemigrate.refilling"
 """On a table while values are brought back to it: the version that is undone.  A run that died meanwhile is
@@ -55,7 +55,7 @@ class EndRefill(Change):
             properties[MERGE_MODE] = own
         elif own is not None:
             properties.pop(MERGE_MODE, None)
-        refs = {name: ref for name, ref in table.refs.items() if name != BRANCH}
+        refs = {name: ref for name, ref in table.refs.items() if name != REFILL_BRANCH}
         return replace(table, properties=properties, refs=refs)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:

@@ -24,7 +24,6 @@ TABLE_MARK = "{table}"
 """In a query of the file: the rows that it asks about."""
 BEFORE_MARK = "{before}"
 """In a query of the file: the rows as they were before the migration; filled in when it is asked."""
-BRANCH_PREFIX = "icemigrate-"
 DATA_NOTE = "data"
 """Key, behind icemigrate's prefix, in the summary of every snapshot that a data step makes."""
 
@@ -194,8 +193,3 @@ class RowWork(DataStep):
     @abstractmethod
     def describe(self) -> str:
         """The step in a few words, without the table's name."""
-
-
-def branch_name(version: str) -> str:
-    """The branch on which a migration writes rows."""
-    return f"{BRANCH_PREFIX}{version}-data"

@@ -6,7 +6,6 @@ What a file cannot say is left out of it, and named.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -19,10 +18,10 @@ from icemigrate.declare.version import Version
 from icemigrate.diagnostics import has_errors
 from icemigrate.merge import adopted, merge
 from icemigrate.model.makers import CREATED_BY_PROPERTY
+from icemigrate.model.marks import is_own
 from icemigrate.model.sides import EMPTY_STATE
-from icemigrate.model.table import MAIN_BRANCH, TAG_PREFIX, Ref, Table
+from icemigrate.model.table import MAIN_BRANCH, Ref, Table
 
-_OWN_TAG = re.compile(re.escape(TAG_PREFIX) + r"[0-9]{1,18}(-before)?")
 _LAYOUT = ("identifier", "partition_by", "sort_by")
 _BY_KEY = ("properties", "branches", "tags")
 _ALWAYS = ("name", "adopt", "columns")
@@ -52,14 +51,12 @@ def without_others(table: Table, left_out: Callable[[str, str], bool] = lambda k
         for key, value in table.properties.items()
         if key != CREATED_BY_PROPERTY and not left_out(key, value)
     }
-    refs = {name: ref for name, ref in table.refs.items() if not _is_own(name, ref)}
+    refs = {name: ref for name, ref in table.refs.items() if not _is_nobodys(name, ref)}
     return replace(table, properties=properties, refs=refs, location=None)
 
 
-def _is_own(name: str, ref: Ref) -> bool:
-    if name == MAIN_BRANCH:
-        return ref == Ref("branch", ref.snapshot_id)
-    return ref.kind == "tag" and _OWN_TAG.fullmatch(name) is not None
+def _is_nobodys(name: str, ref: Ref) -> bool:
+    return ref == Ref("branch", ref.snapshot_id) if name == MAIN_BRANCH else is_own(name, ref)
 
 
 def adoption(table: Table) -> Adoption | None:

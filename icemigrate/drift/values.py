@@ -15,6 +15,7 @@ from icemigrate.declare.fold_settings import follow
 from icemigrate.merge.fields import aspects
 from icemigrate.model.locations import normal
 from icemigrate.model.makers import CREATED_BY_PROPERTY
+from icemigrate.model.marks import is_own
 from icemigrate.model.retention import ROW_COLUMN
 from icemigrate.model.schema import Entry, index, siblings
 from icemigrate.model.schema_edits import remove_by_id
@@ -22,7 +23,6 @@ from icemigrate.model.table import (
     CURRENT_SNAPSHOT,
     DISTRIBUTION_PROPERTY,
     MAIN_BRANCH,
-    TAG_PREFIX,
     Ref,
     Table,
 )
@@ -130,9 +130,9 @@ def foreign_properties(base: Table, actual: Table, machines: Machines) -> Iterat
 
 
 def foreign_references(base: Table, actual: Table) -> Iterator[tuple[str, Ref]]:
-    """The branches and tags that no file ever declared, but the main branch and icemigrate's own tags."""
+    """The branches and tags that no file ever declared, but the main branch and icemigrate's own."""
     for name, ref in sorted(actual.refs.items()):
-        if name not in base.refs and name != MAIN_BRANCH and not name.startswith(TAG_PREFIX):
+        if name not in base.refs and name != MAIN_BRANCH and not is_own(name, ref):
             yield name, ref
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from icemigrate.engine.manifests import File, Look, each, share
 from icemigrate.model.evidence import Kept, Questions, Share
 from icemigrate.model.json_form import schema_from_json
+from icemigrate.model.marks import is_own_tag
 from icemigrate.model.schema import Schema, index
-from icemigrate.model.table import TAG_PREFIX
 from icemigrate.model.types import Struct
 from icemigrate.refills import ROW_LINEAGE_VERSION
 
@@ -100,7 +100,7 @@ class _Versions:
     def _all(self) -> Iterator[_Version]:
         table, refs = self.look.table, self.look.table.refs()
         tags = {name: refs.get(name).snapshotId() for name in each(refs.keySet()) if refs.get(name).isTag()}
-        names = {i: name for name, i in sorted(tags.items()) if name.startswith(TAG_PREFIX)}
+        names = {i: name for name, i in sorted(tags.items()) if is_own_tag(name)}
         seen = set[int]()
         for name in self.wanted:
             yield from self._version(name, table.snapshot(tags.get(name, _id(name))), seen, is_asked=True)

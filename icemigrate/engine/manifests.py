@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icemigrate.model.evidence import Share
-from icemigrate.model.table import TAG_PREFIX
+from icemigrate.model.marks import is_own_branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Look:
         refs = self.table.refs()
         for name in each(refs.keySet()):
             ref = refs.get(name)
-            if ref.isBranch() and not name.startswith(TAG_PREFIX):
+            if ref.isBranch() and not is_own_branch(name):
                 yield self.table.snapshot(ref.snapshotId())
 
     def added_since(self, since: Any | None, is_known: bool) -> Iterator[File]:

@@ -9,9 +9,10 @@ from typing import Any, Protocol, TypeAlias
 
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.layout import OldShare
+from icemigrate.model.marks import before_tag_name, tag_name
 from icemigrate.model.names import TableName
 from icemigrate.model.reserved import SUMMARY_PREFIX
-from icemigrate.model.table import TAG_PREFIX, Table
+from icemigrate.model.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,12 @@ class Marker:
     @property
     def tag(self) -> str:
         """The tag under which the table reads with the migration's schema."""
-        return f"{TAG_PREFIX}{self.version}"
+        return tag_name(self.version)
 
     @property
     def before_tag(self) -> str:
         """The tag under which the rows are as they were before it."""
-        return f"{self.tag}-before"
+        return before_tag_name(self.version)
 
     @property
     def summary(self) -> dict[str, str]:

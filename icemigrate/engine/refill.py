@@ -16,10 +16,11 @@ from icemigrate.engine.port import Engine
 from icemigrate.engine.telling import Telling
 from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.model.evidence import Questions
+from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.names import TableName, format_path
 from icemigrate.plan import Step
 from icemigrate.refills import elsewhere, fitting, refills_of
-from icemigrate.sql.refilling import BRANCH, Refilling
+from icemigrate.sql.refilling import Refilling
 from icemigrate.undo import leaves
 
 TRIES = 5
@@ -203,7 +204,7 @@ def _heads(engine: Engine, change: RefillColumns) -> tuple[int | None, int | Non
     table = engine.table(change.table)
     if table is None:
         raise EngineError(f"table `{change.table}` is not there any more")
-    ref = table.refs.get(BRANCH)
+    ref = table.refs.get(REFILL_BRANCH)
     return None if ref is None else ref.snapshot_id, None if table.snapshot is None else table.snapshot.id
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from icemigrate.changes.base import Sql
-from icemigrate.data.base import BEFORE_MARK, Ask, Rewriting, Stage, branch_name
+from icemigrate.data.base import BEFORE_MARK, Ask, Rewriting, Stage
 from icemigrate.data.publication import NOTE, publication
 from icemigrate.engine.port import Engine
 from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
@@ -22,6 +22,7 @@ from icemigrate.events import Event, FilesRewritten, Noted, StatementFinished, S
 from icemigrate.model.evidence import Publication
 from icemigrate.model.layout import OldShare
 from icemigrate.model.makers import made_by
+from icemigrate.model.marks import branch_name
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.plan import PlannedWork, TablePlan

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 from icemigrate.catalog.capabilities import NAME_MAPPING, SPARK_ADDS
 from icemigrate.merge import merge, rebind
+from icemigrate.model.marks import is_own
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import siblings
-from icemigrate.model.table import TAG_PREFIX, Table
+from icemigrate.model.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,8 @@ def _foreign(before: Table | None, expected: Table, actual: Table) -> Iterator[s
     added = {key: value for key, value in actual.properties.items() if key in SPARK_ADDS}
     mapping = {key: value for key, value in actual.properties.items() if key == NAME_MAPPING}
     # Our own tags come with the migration, put on the table before it is read back.
-    tags = {name: ref for name, ref in actual.refs.items() if name.startswith(TAG_PREFIX)}
-    refs = {name: ref for name, ref in expected.refs.items() if not name.startswith(TAG_PREFIX)}
+    tags = {name: ref for name, ref in actual.refs.items() if is_own(name, ref)}
+    refs = {name: ref for name, ref in expected.refs.items() if not is_own(name, ref)}
     expected = replace(
         expected, properties={**added, **expected.properties, **mapping}, refs={**refs, **tags}
     )

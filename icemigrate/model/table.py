@@ -18,8 +18,6 @@ DESCRIPTION_PROPERTY = "comment"
 CURRENT_SNAPSHOT = -1
 """Snapshot id of a declared reference: the current one when the reference is made."""
 DISTRIBUTION_PROPERTY = "write.distribution-mode"
-TAG_PREFIX = "icemigrate-"
-"""Before the name of every tag that icemigrate puts on a table."""
 MAIN_BRANCH = "main"
 """The branch that every table has once it has a snapshot."""
 

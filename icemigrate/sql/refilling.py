@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.names import Path, TableName
 from icemigrate.sql.branches import branch_sql, create_branch_sql, publish_branch_sql
 from icemigrate.sql.literals import string_sql
 from icemigrate.sql.names import path_sql, table_sql
 
-BRANCH = "icemigrate-refill"
-"""Where the values are written before they are published."""
 _ROW_ID = "_row_id"
 
 
@@ -32,9 +31,9 @@ class Refilling:
 
     def statements(self) -> Iterator[str]:
         """What is done: a branch, the values, the publication."""
-        yield create_branch_sql(self.catalog, self.table, BRANCH)
+        yield create_branch_sql(self.catalog, self.table, REFILL_BRANCH)
         yield from self._merges()
-        yield publish_branch_sql(self.catalog, self.table, BRANCH)
+        yield publish_branch_sql(self.catalog, self.table, REFILL_BRANCH)
 
     def kept(self) -> str:
         """Asks how many rows there have a value, and how many rows of different keys these are."""
@@ -63,7 +62,7 @@ class Refilling:
                 f"t.{now} = coalesce(t.{now}, b.v{i})" for i in which for now in [path_sql(self.fields[i][0])]
             )
             yield (
-                f"MERGE INTO {branch_sql(self.catalog, self.table, BRANCH)} t\n"
+                f"MERGE INTO {branch_sql(self.catalog, self.table, REFILL_BRANCH)} t\n"
                 f"USING {self._source} b\n"
                 f"ON {self._on}\n"
                 f"WHEN MATCHED AND ({' OR '.join(map(self._lacks, which))})\n"
@@ -76,7 +75,7 @@ class Refilling:
 
     @property
     def _branch_now(self) -> str:
-        return f"{self._name} VERSION AS OF {string_sql(BRANCH)}"
+        return f"{self._name} VERSION AS OF {string_sql(REFILL_BRANCH)}"
 
     @property
     def _keys(self) -> tuple[tuple[Path, Path], ...]:

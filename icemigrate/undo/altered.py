@@ -11,11 +11,11 @@ from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
-from icemigrate.data.base import branch_name
 from icemigrate.diff import Difference, Found, difference, unproved
 from icemigrate.merge import Conflict, done_notes, rebind_by_path
 from icemigrate.model import legality
 from icemigrate.model.evidence import Evidence
+from icemigrate.model.marks import branch_name
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table

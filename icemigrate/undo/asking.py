@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from icemigrate.changes.end_refill import is_refilling
 from icemigrate.model.evidence import Questions
 from icemigrate.model.makers import made_by
+from icemigrate.model.marks import before_tag_name
 from icemigrate.model.names import TableName
-from icemigrate.model.table import TAG_PREFIX, Table
+from icemigrate.model.table import Table
 from icemigrate.model.types import is_nested, walk
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.undo.finding import find
@@ -82,7 +83,7 @@ def questions_about(undo: TableUndo, there: Table, version: str, project: str) -
 
 def _keeping(undo: TableUndo, version: str) -> Iterator[str]:
     """What keeps the rows from before the migration: its tag, and the snapshot itself until it expires."""
-    yield f"{TAG_PREFIX}{version}-before"
+    yield before_tag_name(version)
     if undo.actual_before is not None and undo.actual_before.snapshot is not None:
         yield str(undo.actual_before.snapshot.id)
 

@@ -23,9 +23,10 @@ from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.history.journal import Journal
 from icemigrate.model.makers import CREATED_BY_PROPERTY
+from icemigrate.model.marks import is_own
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE, State, Wanted
-from icemigrate.model.table import TAG_PREFIX, Table
+from icemigrate.model.table import Table
 from icemigrate.sql.names import table_sql
 from tests.importing import imported
 from tests.journals import journal_in_memory
@@ -196,7 +197,7 @@ def compare(there: Table, wanted: Table) -> None:
     assert there.format_version == wanted.format_version
     ours = {*SPARK_ADDS, CREATED_BY_PROPERTY} - wanted.properties.keys()
     assert {k: v for k, v in there.properties.items() if k not in ours} == dict(wanted.properties)
-    refs = {n: r for n, r in there.refs.items() if n != "main" and not n.startswith(TAG_PREFIX)}
+    refs = {n: r for n, r in there.refs.items() if n != "main" and not is_own(n, r)}
     assert {n: replace(r, snapshot_id=0) for n, r in refs.items()} == {
         n: replace(r, snapshot_id=0) for n, r in wanted.refs.items()
     }

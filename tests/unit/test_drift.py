@@ -12,8 +12,9 @@ import pytest
 from icemigrate.app.accepting import accept_drift
 from icemigrate.app.drifting import drift
 from icemigrate.app.opening import open_project
+from icemigrate.app.squashing import squash
 from icemigrate.drift.results import DriftResult
-from icemigrate.errors import UsageError
+from icemigrate.errors import Mistakes, UsageError
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import Table
@@ -292,3 +293,57 @@ def test_a_pending_file_of_the_same_table_is_to_stand_behind(shop: Embedded) -> 
     assert done.path is not None
     assert done.path.endswith("0004_accept_drift.yaml")
     assert "`icemigrate rebase 0003` puts it behind the new file" in done.notes[0]
+
+
+def test_only_the_exact_names_of_our_tags_and_branches_are_passed_over(shop: Embedded) -> None:
+    file = shop.metadata_file(T)
+    document = json.loads(file.read_text(encoding="utf-8"))
+    snapshot = {"snapshot-id": 7, "timestamp-ms": 1, "manifest-list": "x", "summary": {"operation": "append"}}
+    kinds = {
+        "main": "branch",
+        "icemigrate-0001": "tag",
+        "icemigrate-0002-before": "tag",
+        "icemigrate-release": "tag",
+        "icemigrate-0002-data": "branch",
+        "icemigrate-lab": "branch",
+    }
+    refs = {name: {"type": kind, "snapshot-id": 7} for name, kind in kinds.items()}
+    document |= {"snapshots": [snapshot], "current-snapshot-id": 7, "refs": refs}
+    file.write_text(json.dumps(document), encoding="utf-8")
+    (table,) = told(shop).tables
+    assert {f.fact for f in table.facts} == {"tags.icemigrate-release", "branches.icemigrate-lab"}
+    (stray,) = (n for n in table.notes if "branch" in n)
+    assert stray.startswith("the branch icemigrate-0002-data is left of a run that died")
+    assert "icemigrate-0002-data" not in accept(shop)
+
+
+def test_nothing_is_accepted_on_files_that_do_not_fit_the_history(shop: Embedded) -> None:
+    change(shop, properties={**shop.engine.tables[T].properties, "owner.team": "other"})
+    file = shop.folder / "migrations" / "0002_size.yaml"
+    text = file.read_text(encoding="utf-8")
+    shop.write("0002_size.yaml", text.replace("1000000", "2000000"))
+    with pytest.raises(Mistakes) as edited:
+        accept_drift(open_project(shop.folder))
+    assert [d.code for d in edited.value.diagnostics] == ["edited-file"]
+    file.unlink()
+    with pytest.raises(Mistakes) as missing:
+        accept_drift(open_project(shop.folder))
+    assert [d.code for d in missing.value.diagnostics] == ["missing-file"]
+    assert sorted(p.name for p in file.parent.glob("*.yaml")) == ["0001_make.yaml"]
+
+
+def test_a_late_file_of_the_same_table_is_to_stand_behind_too(shop: Embedded) -> None:
+    shop.write("0000_team.yaml", "tables: [{name: db.t, properties: {write.target-file-size-bytes: '7'}}]\n")
+    change(shop, properties={**shop.engine.tables[T].properties, "owner.team": "other"})
+    done = accept_drift(open_project(shop.folder))
+    assert done.path is not None
+    assert done.path.endswith("0003_accept_drift.yaml")
+    assert done.notes == (
+        "0000 is late and mentions the same table: `icemigrate rebase 0000` puts it behind the new file",
+    )
+
+
+def test_what_a_squash_stands_for_is_what_was_changed_by_hand(shop: Embedded) -> None:
+    change(shop, properties={**shop.engine.tables[T].properties, "owner.team": "other"})
+    squash(open_project(shop.folder), "0002")
+    assert "owner.team: other" in accept(shop)

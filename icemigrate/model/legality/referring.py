@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from icemigrate.model.legality.breach import Breach, View
-from icemigrate.model.table import TAG_PREFIX
+from icemigrate.model.marks import is_own_tag
 
 _MAIN = "main"
 _SHOWN = 3
@@ -23,7 +23,7 @@ def branches_follow_the_schema(view: View) -> Iterator[Breach]:
         return
     staying = before.refs.keys() & view.table.refs.keys()
     branches = sorted(n for n in staying if before.refs[n].kind == "branch" and n != _MAIN)
-    tags = sorted(n for n in staying if before.refs[n].kind == "tag" and not n.startswith(TAG_PREFIX))
+    tags = sorted(n for n in staying if before.refs[n].kind == "tag" and not is_own_tag(n))
     if not branches:
         return
     whose = "its" if len(tags) == 1 else "their"
