@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from icemigrate.app.drifting import Met, meet
 from icemigrate.app.lateness import Latecomers
-from icemigrate.app.opening import sound_files
+from icemigrate.app.opening import as_mistakes, sound_files
 from icemigrate.app.planning import names_in
 from icemigrate.app.standing import Standing, standing
 from icemigrate.app.world import Opened, opened
@@ -54,7 +54,9 @@ def accept_drift(
         stands = standing(
             files, history.applied, history.intents, lateness=Latecomers(project, history, files)
         )
-        behind = _applied(files, history)
+        # A file that came late waits for `rebase`, and stands behind the new one then.
+        as_mistakes(tuple(d for d in stands.mistakes if d.code != "late-file"))
+        behind = _recorded(files, history, stands)
         entries, notes = _entries(world, meet(world, history, tables))
         where = world.environment.name
         written = Written(
@@ -75,10 +77,13 @@ def accept_drift(
         return AcceptResult(project.name, where, path, tuple(notes))
 
 
-def _applied(files: Sequence[MigrationFile], history: History) -> tuple[MigrationFile, ...]:
+def _recorded(
+    files: Sequence[MigrationFile], history: History, stands: Standing
+) -> tuple[MigrationFile, ...]:
     """The files of what is applied: what was done by hand was done to what they declare."""
     applied = {a.version for a in history.applied if a.standing == "applied"}
-    return tuple(f for f in files if f.version in applied)
+    squashed = {found.file.version for found in stands.squashes}
+    return tuple(f for f in files if f.version in applied | squashed)
 
 
 def _entries(world: Opened, met: Iterable[Met]) -> tuple[list[_Entry], list[str]]:
@@ -121,10 +126,12 @@ def _sound(
 
 
 def _in_between(stands: Standing, history: History, names: set[TableName]) -> Iterator[str]:
-    """Pending files of the same tables come before it, though they were written for what is recorded."""
-    for file in stands.pending:
+    """Unapplied files of the same tables come before it, though they were written for what is recorded."""
+    late = [file for file in stands.late if isinstance(file, MigrationFile)]
+    for file in (*stands.pending, *late):
         if names_in([file], history.state) & names:
+            state = "late" if file in late else "pending"
             yield (
-                f"{file.version} is pending and mentions the same table: `icemigrate rebase {file.version}` "
+                f"{file.version} is {state} and mentions the same table: `icemigrate rebase {file.version}` "
                 "puts it behind the new file"
             )
