@@ -12,6 +12,7 @@ from icemigrate.changes.base import Deferred, Hazard, Reversal, Reversible, Sql,
 from icemigrate.data.base import Ask
 from icemigrate.data.rewrite import Rewrite
 from icemigrate.merge import UNKNOWN_BASE, Conflict
+from icemigrate.model.counting import count as count
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, TablePlan
 from icemigrate.plan_rows import row_statements
 from icemigrate.results import ApplyResult
@@ -59,11 +60,6 @@ def summarise(plan: Plan) -> Summary:
         problems=sum(len(m.problems) for m in plan.migrations),
         unconsented=sum(len(m.unconsented) for m in plan.migrations),
     )
-
-
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    """``1 table``, ``2 tables``."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listed(parts: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from icemigrate.changes.base import Problem
 from icemigrate.changes.rewind_rows import RewindRows
+from icemigrate.model.counting import count
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.model.undo_record import TableUndo
@@ -49,12 +50,13 @@ def rewind(undo: TableUndo, there: Table, evidence: Evidence | None, options: Op
         )
     newer = _id(there.snapshot) != _id(last) and not _are_taken_back(evidence, options)
     if newer and not options.discard_new_data:
-        count = "an unknown number of" if evidence.snapshots is None else str(evidence.snapshots)
+        unknown, known = "an unknown number of snapshots", evidence.snapshots
+        snapshots = unknown if known is None else count(known, "snapshot")
         return _refused(
             undo,
             "newer-rows",
-            f"`{there.name}` was written to since the migration: {count} snapshots,"
-            f" {evidence.rows} rows in {evidence.files} new files",
+            f"`{there.name}` was written to since the migration: {snapshots},"
+            f" {count(evidence.rows, 'row')} in {count(evidence.files, 'new file')}",
             "`--discard-new-data` gives them up; `--metadata-only` leaves the rows as they are",
         )
     return Rows(RewindRows(there.name, before, discarded=newer))

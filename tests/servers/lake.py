@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +18,13 @@ from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
-from icemigrate.project import Project
+from icemigrate.project import Project, choose_environment, pyiceberg_properties
 from icemigrate.results import ApplyResult, PlanResult
 from tests.servers.postgres import Postgres
 from tests.servers.seaweedfs import SeaweedFS
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
 KINDS = ("sqlite", "postgres", "rest")
@@ -187,6 +189,16 @@ class Lake:
     def sql_name(self, name: str = "trades", namespace: str | None = None) -> str:
         """A table's name in Spark SQL."""
         return f"{self.kind.catalog}.{namespace or self.namespace}.{name}"
+
+    def pyiceberg(self) -> Catalog:
+        """The catalog as PyIceberg reaches it, as somebody else would; to be closed."""
+        from pyiceberg.catalog import load_catalog
+
+        environment = choose_environment(self.project, None, dict(os.environ))
+        properties = pyiceberg_properties(environment)
+        # From version 2.1 on SQLAlchemy takes another driver by itself, which need not be installed.
+        uri = properties["uri"].replace("postgresql:", "postgresql+psycopg2:")
+        return load_catalog(self.kind.catalog, **{**properties, "uri": uri})
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         """Run a statement as somebody else would, with the name of ``trades`` for ``{t}``."""

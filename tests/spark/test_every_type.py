@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -238,6 +239,15 @@ def test_a_date_with_rows_becomes_no_timestamp(world: UndoWorld) -> None:
         world.rows(T)
     world.engine.commit(T, lambda t: replace(t, schema=before.schema))
     assert world.rows(T)
+    # The way on that the refusal names.
+    (told,) = refused.value.diagnostics
+    assert told.hint is not None
+    retype = told.hint.split("`")[1]
+    days = world.spark.sql(f"SELECT d FROM {at} ORDER BY id").collect()
+    migrate(world, "0002", f"    {retype}\n", "destructive")
+    times = world.spark.sql(f"SELECT CAST(d AS date) AS d, d AS t FROM {at} ORDER BY id").collect()
+    assert [row["d"] for row in times] == [row["d"] for row in days] != []
+    assert {row["t"].time() for row in times if row["t"] is not None} == {time(0)}
 
 
 def widened(table: Table, name: str, type_: str) -> Table:

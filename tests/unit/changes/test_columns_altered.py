@@ -83,7 +83,15 @@ def test_a_date_with_rows_becomes_no_timestamp_since_nobody_reads_it() -> None:
     (problem,) = change.problems(with_rows(base))
     assert problem.rule == "promotion-not-read"
     assert problem.hint is not None
-    assert "new column" in problem.hint
+    assert "`retype: {c: {to: timestamp, using: cast(c as TIMESTAMP_NTZ)}}`" in problem.hint
+    # An upgrade, which is for good, would not help.
+    change, base = retyped("date", "timestamp", 2)
+    assert rules(change, with_rows(base)) == ["promotion-not-read"]
+    # Spark has no such type, so its rows are nothing that it can fill.
+    change, base = retyped("date", "timestamp_ns", 3)
+    (problem,) = change.problems(with_rows(base))
+    assert problem.hint is not None
+    assert problem.hint.startswith("add a new column")
     other, _ = retyped("unknown", "timestamp", 3)
     assert rules(other, with_rows(base)) == []
 

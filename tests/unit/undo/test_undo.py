@@ -467,7 +467,7 @@ def test_rows_that_a_migration_changed_go_back(lake: Lake) -> None:
     newer = Evidence(files=2, rows=5, snapshots=1, there=frozenset({7}))
     refused = plan_of(lake, replace(changed, actual_after=after), newer, Options())
     assert [p.rule for p in refused.problems] == ["newer-rows"]
-    assert "1 snapshots, 5 rows in 2 new files" in refused.problems[0].message
+    assert "1 snapshot, 5 rows in 2 new files" in refused.problems[0].message
     discarded = plan_of(lake, replace(changed, actual_after=after), newer, Options(discard_new_data=True))
     assert discarded.after.snapshot is not None
     assert discarded.after.snapshot.id == 7
