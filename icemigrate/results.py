@@ -141,6 +141,7 @@ class RollbackResult:
 
     :param rolled_back: versions in the order in which they were taken back; none where nothing was to do.
     :param elapsed_ms: from the first statement to the last record.
+    :param by_others: versions that somebody else took back while this run waited for the lock.
     """
 
     project: str
@@ -148,6 +149,7 @@ class RollbackResult:
     rolled_back: tuple[str, ...]
     elapsed_ms: int
     notes: tuple[str, ...] = ()
+    by_others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ def rollback(
             rolled_back=tuple(r.version.text for r in records if r.version is not None),
             elapsed_ms=round((time.monotonic() - clock) * 1000),
             notes=notes.beside(plan),
+            by_others=() if records else tuple(m.version for m in plan.migrations),
         )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 
 from icemigrate.cli.outputs import Output, text_of, write_files
+from icemigrate.errors import IcemigrateError
 
 if TYPE_CHECKING:
     from icemigrate.project import Project
@@ -90,14 +91,20 @@ def write(text: str, stream: TextIO | None = None) -> None:
     """Write to standard output (or to ``stream``).
 
     A reader that closed the pipe (``| head``) has seen what it wanted: the command ends as it would have.
+
+    :raises IcemigrateError: standard output takes nothing, as on a full disk.  What standard error does not
+        take is lost: there is no place left to say so.
     """
     stream = stream or sys.stdout
     try:
         stream.write(_encodable(text, stream))
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # What is still buffered would fail again while Python shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError) and stream is sys.stdout:
+            reason = error.strerror or str(error)
+            raise IcemigrateError(f"standard output cannot be written to: {reason}") from error
 
 
 def _encodable(text: str, stream: TextIO) -> str:

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,6 +32,7 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     from starting goes to standard error alone.
     """
     settings = Settings()
+    _open_streams()
     before = _terminable()
     try:
         # Click returns what the command returned, or the code that it was left with.
@@ -61,6 +63,13 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
+
+
+def _open_streams() -> None:
+    """Let what was closed before the start (``>&-``) take what is written to it, and lose it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (until the end)
 
 
 def _terminable() -> _Handler | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -153,5 +154,6 @@ def write_failure(failure: object, outputs: Sequence[Output], style: Style) -> N
             except IcemigrateError:
                 continue
         elif chosen.for_programs:
-            write(text_of(failure, output, style))
+            with suppress(IcemigrateError):
+                write(text_of(failure, output, style))
     write(render(failure, "text", style), sys.stderr)

@@ -38,6 +38,7 @@ def project_mistakes(content: Mapping) -> Iterator[Diagnostic]:
             message = "Spark is reached by only one of `master` and `remote`"
             yield Diagnostic("conflicting-keys", message, spark.key_place("remote"))
         yield from _plain_secrets(environment)
+    yield from _without_end(content)
 
 
 def catalog_mistakes(catalog: Mapping) -> Iterator[Diagnostic]:
@@ -62,6 +63,19 @@ def _is_database_url(uri: str) -> bool:
     except ValueError:
         return False
     return bool(parts.scheme and "://" in uri)
+
+
+def _without_end(node: Node) -> Iterator[Diagnostic]:
+    """A NUL, at which paths and addresses end for the operating system."""
+    if isinstance(node, Scalar):
+        if "\0" in node.text or (isinstance(node.value, str) and "\0" in node.value):
+            yield Diagnostic("bad-format", "a NUL character cannot stand in a setting", node.place)
+    elif isinstance(node, Sequence):
+        for item in node.items:
+            yield from _without_end(item)
+    else:
+        for _, value in entries(node):
+            yield from _without_end(value)
 
 
 def _plain_secrets(node: Node) -> Iterator[Diagnostic]:

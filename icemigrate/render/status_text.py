@@ -172,7 +172,9 @@ def unlock_text(result: UnlockResult, style: Style) -> str:
 def rollback_text(result: RollbackResult, style: Style) -> str:
     """What was taken back; its notes were told with the plan and on the way."""
     lines = []
-    if not result.rolled_back:
+    if result.by_others:
+        lines.append(f"Nothing was done: somebody else took {', '.join(result.by_others)} back meanwhile.")
+    elif not result.rolled_back:
         lines.append("Nothing to roll back: no migration is applied.")
     else:
         what = words.count(len(result.rolled_back), "migration")

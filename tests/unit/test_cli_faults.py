@@ -17,6 +17,9 @@ from icemigrate.catalog import sqlite
 from icemigrate.cli import main
 from icemigrate.errors import ExitCode
 from icemigrate.model.names import TableName
+from icemigrate.render.status_text import rollback_text
+from icemigrate.render.style import PLAIN
+from icemigrate.results import RollbackResult
 from tests.embedded import HISTORY, Embedded
 
 FIRST = """
@@ -380,3 +383,44 @@ def test_two_namespaces_cannot_become_one(project: Embedded, capsys: pytest.Capt
     code, _, err = told(capsys, "plan")
     assert code == ExitCode.USAGE
     assert "two namespaces are mapped to the same one" in err
+
+
+@pytest.mark.parametrize("args", [("plan",), ("status",), ("plan", "--format", "json")])
+def test_a_full_standard_output_is_a_fault_like_others(
+    project: Embedded,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    args: tuple[str, ...],
+) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        code = main(list(args))
+    assert code == ExitCode.ERROR
+    message = capsys.readouterr().err
+    assert message.startswith("error: standard output cannot be written to: ")
+    assert "bug" not in message
+
+
+def test_a_closed_standard_output_takes_nothing_and_stops_nothing(
+    project: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["plan"]) == ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    "text", ['migrations: "a\\0b"\n', 'environments: {local: {catalog: {type: sqlite, uri: "a\\0b"}}}\n']
+)
+def test_a_nul_in_a_setting_is_a_mistake_with_its_place(
+    project: Embedded, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    Path("icemigrate.yaml").write_text(text, encoding="utf-8")
+    code, _, err = told(capsys, "plan")
+    assert code == ExitCode.FINDINGS
+    assert "icemigrate.yaml:1:" in err
+    assert "NUL" in err
+
+
+def test_who_comes_too_late_to_roll_back_is_told_who_was_faster() -> None:
+    late = RollbackResult("shop", "local", (), 5, by_others=("0003",))
+    assert rollback_text(late, PLAIN) == "Nothing was done: somebody else took 0003 back meanwhile.\n"

@@ -29,6 +29,7 @@ from icemigrate.model.legality.identifying import (
 from icemigrate.model.legality.naming import (
     names_are_printable,
     names_have_no_blank_edges,
+    names_of_tables_are_no_paths,
     names_of_tables_fit,
     no_ambiguous_paths,
     no_duplicate_names,
@@ -69,6 +70,7 @@ RULES: tuple[Rule, ...] = (
     no_names_that_look_the_same,
     names_are_printable,
     names_have_no_blank_edges,
+    names_of_tables_are_no_paths,
     names_of_tables_fit,
     no_metadata_names,
     no_ambiguous_paths,

@@ -119,6 +119,20 @@ def names_have_no_blank_edges(view: View) -> Iterator[Breach]:
             )
 
 
+def names_of_tables_are_no_paths(view: View) -> Iterator[Breach]:
+    """No part of a table's name leads to another folder: each becomes one in the warehouse."""
+    name = view.table.name
+    for part in (*name.namespace, name.name):
+        if part in (".", "..") or "/" in part or "\\" in part:
+            yield Breach(
+                "name-is-a-path",
+                ("name",),
+                f"{_escaped(part)} in the table's name leads to a folder that is another one's: "
+                "catalogs put a table's files where its name says",
+                "write it with letters, digits and underscores",
+            )
+
+
 def names_of_tables_fit(view: View) -> Iterator[Breach]:
     """No part of a table's name has more than 255 bytes: each becomes a folder in the warehouse."""
     name = view.table.name

@@ -10,6 +10,8 @@ from icemigrate.model.names import format_path
 from icemigrate.model.types import Decimal, Fixed, List, Map, Primitive, Struct, children, since_version
 
 MAX_PRECISION = 38
+MAX_LENGTH = 2**31 - 1
+"""Of ``fixed``: readers and writers hold its length in 32 bits (Java's ``Types.FixedType``)."""
 _UNKNOWN = Primitive("unknown")
 
 
@@ -74,7 +76,8 @@ def sizes_in_range(view: View) -> Iterator[Breach]:
             right = 1 <= precision <= MAX_PRECISION and 0 <= scale <= precision
             rule = f"a precision from 1 to {MAX_PRECISION} and a scale from 0 to the precision"
         elif isinstance(field.type, Fixed):
-            right, rule = field.type.length > 0, "a length of at least 1"
+            right = 0 < field.type.length <= MAX_LENGTH
+            rule = f"a length from 1 to {MAX_LENGTH}"
         else:
             continue
         if not right:

@@ -100,6 +100,8 @@ def test_names(columns: str, rule: str, subject: tuple[str, ...]) -> None:
         (TableName(("é" * 128,), "t"), "name-too-long"),
         (TableName(("d\nb",), "t"), "unprintable-name"),
         (TableName(("db",), " "), "blank-edged-name"),
+        (TableName(("db",), ".."), "name-is-a-path"),
+        (TableName(("a/b",), "t"), "name-is-a-path"),
     ],
 )
 def test_names_of_tables(name: TableName, rule: str) -> None:
@@ -169,7 +171,7 @@ def test_unknown_alone_has_no_place_in_a_file(columns: str, found: int) -> None:
     assert [(b.rule, b.is_warning) for b in told] == [("unknown-not-written", True)] * found
 
 
-@pytest.mark.parametrize("type_", [Decimal(39, 2), Decimal(0, 0), Decimal(5, 6), Fixed(0)])
+@pytest.mark.parametrize("type_", [Decimal(39, 2), Decimal(0, 0), Decimal(5, 6), Fixed(0), Fixed(2**31)])
 def test_sizes(type_: Decimal | Fixed) -> None:
     assert rules(with_fields(table("a: int"), Field(2, "d", type_))) == ["size-out-of-range"]
 
