@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from icemigrate.app.opening import known_version
 from icemigrate.declare.fold import Folded
 from icemigrate.declare.migration import AnyFile, MigrationFile
+from icemigrate.diagnostics import has_errors
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.history.properties import Applied, History
 from icemigrate.model.sides import State, Wanted
@@ -45,7 +46,9 @@ class _Redone:
     def __call__(self, state: State) -> FoldedMigration:
         folded, record = self.fold(state), self.redo.record
         assert isinstance(folded, Folded), "files are folded by the declaration's own fold"
-        refuse_dependent(self.redo.history, self.redo.file, state, folded.wanted)
+        # What a file in which nothing fits speaks of, only the first time tells.
+        first = record if has_errors(folded.diagnostics) else None
+        refuse_dependent(self.redo.history, self.redo.file, state, folded.wanted, first)
         if record is None:
             return folded
         wanted = tuple(
@@ -73,10 +76,17 @@ def find_redo(history: History, files: Sequence[AnyFile], text: str) -> Redo:
     return Redo(file, history.undo_record(file.version), history)
 
 
-def refuse_dependent(history: History, file: MigrationFile, state: State, wanted: Sequence[Wanted]) -> None:
+def refuse_dependent(
+    history: History,
+    file: MigrationFile,
+    state: State,
+    wanted: Sequence[Wanted],
+    first: UndoRecord | None = None,
+) -> None:
     """Refuse to redo what a later applied migration has a say in, which was made for a world without it; and
     what builds on an earlier one that is held: its file would be read in a world that it was not written for.
 
+    :param first: what it did the first time, where its file has mistakes in the world without the held ones.
     :raises ConflictError: with the others and the facts that they share.
     """
     tables = tuple(
@@ -99,12 +109,13 @@ def refuse_dependent(history: History, file: MigrationFile, state: State, wanted
             "write what is still wanted of it into a new migration",
         )
     earlier = [a for a in history.applied if a.version < file.version and a.standing == "held"]
-    found = blockers(mine, _records(history, earlier))
+    found = blockers(first or mine, _records(history, earlier))
     if found:
+        rest = ", ".join(b.version for b in found[1:])
         raise ConflictError(
             f"{file.version} cannot be redone yet: earlier migrations touch the same, and are held: "
             f"{_listed(found)}",
-            f"`icemigrate apply --redo {found[0].version}` first",
+            f"`icemigrate apply --redo {found[0].version}` first{f', then {rest}' if rest else ''}",
         )
 
 

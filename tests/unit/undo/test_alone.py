@@ -88,3 +88,20 @@ def test_a_table_under_a_name_that_a_held_version_gives_is_not_made_anew(shop: E
     rollback(shop, to="1")
     with pytest.raises(ConflictError, match=r"0003 cannot be redone yet"):
         plan(open_project(shop.folder), redo="3")
+
+
+def test_a_file_that_speaks_of_what_held_versions_made_is_not_blamed(shop: Embedded) -> None:
+    write(shop, "0002", "name: db.t, properties: {k: v}")
+    write(shop, "0003", "name: db.x, columns: [{name: a, type: int}]")
+    shop.write("0004_m.yaml", "tables: [{name: db.t, drop_columns: [b]}]\nallow: [destructive db.t.b]\n")
+    shop.write(
+        "0005_m.yaml",
+        "tables: [{name: db.t, restore_columns: [b]}, {name: db.y, renamed_from: db.x}]\n",
+    )
+    shop.apply()
+    rollback(shop, to="1")
+    with pytest.raises(
+        ConflictError, match=r"0005 cannot be redone yet: .* are held: 0003.*; 0004"
+    ) as refused:
+        plan(open_project(shop.folder), redo="5")
+    assert refused.value.hint == "`icemigrate apply --redo 0003` first, then 0004"
