@@ -90,15 +90,18 @@ class WidenType(FieldChange):
         if since is None:
             yield self._no_promotion()
             return
-        if before.has_rows and not is_read_back(self.old, self.new):
-            # First: an upgrade would not help, and could not be undone.
-            yield self._not_read_back()
-        elif before.format_version < since:
+        is_unread = before.has_rows and not is_read_back(self.old, self.new)
+        if before.format_version < since:
+            # Where an upgrade, which is for good, would not help, it is not offered.
             yield self._problem(
                 "promotion-needs-v3",
                 f"format version {before.format_version} does not let {self._from_to()}",
-                f"declare `format_version: {since}` for the table, which cannot be undone",
+                self._made_anew()
+                if is_unread
+                else f"declare `format_version: {since}` for the table, which cannot be undone",
             )
+        elif is_unread:
+            yield self._not_read_back()
         for field in before.spec.live:
             if self.field_id in field.source_ids and not reads_as_same(field.transform, self.old, self.new):
                 yield self._partitioned_by(field)
@@ -117,17 +120,19 @@ class WidenType(FieldChange):
         return self._problem("no-promotion", message, f"{can}; {anew}" if can else anew)
 
     def _not_read_back(self) -> Problem:
-        name, new, in_spark = format_path(self.path), format_type(self.new), spark_type(self.new)
-        hint = f"add a new column of type `{new}`, fill it from `{name}`, and drop that one later"
-        if in_spark is not None and len(self.path) == 1 and name.isidentifier():
-            retype = f"retype: {{{name}: {{to: {new}, using: cast({name} as {in_spark})}}}}"
-            hint = f"write `{retype}` instead, which makes the column anew and fills it"
         return self._problem(
             "promotion-not-read",
             f"the table has rows, and Iceberg's library cannot read them if it lets {self._from_to()}: Spark"
             " fails on them, or takes days for microseconds",
-            hint,
+            self._made_anew(),
         )
+
+    def _made_anew(self) -> str:
+        name, new, in_spark = format_path(self.path), format_type(self.new), spark_type(self.new)
+        if in_spark is None or len(self.path) > 1 or not name.isidentifier():
+            return f"add a new column of type `{new}`, fill it from `{name}`, and drop that one later"
+        retype = f"retype: {{{name}: {{to: {new}, using: cast({name} as {in_spark})}}}}"
+        return f"write `{retype}` instead, which makes the column anew and fills it"
 
     def _partitioned_by(self, field: PartitionField) -> Problem:
         return self._problem(
