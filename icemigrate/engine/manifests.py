@@ -44,20 +44,19 @@ class Look:
     def live(self, manifest: Any) -> Iterator[File]:
         """The files of a manifest that are not deleted."""
         specs = self.table.specs()
+        spec = specs.get(manifest.partitionSpecId())
+        # A partition that the parser has no words for is left out; nothing is asked of it.
+        bare = None if _has_json(spec) else self.iceberg.PartitionSpec.unpartitioned()
         reader = self.iceberg.ManifestFiles.read(manifest, self.table.io(), specs)
         try:
-            for file in each(reader):
-                text = self._json(file.copyWithStats(self.fields), specs.get(file.specId()))
-                yield _file(json.loads(text), file.fileSequenceNumber())
+            for found in each(reader):
+                file = found.copyWithStats(self.fields)
+                if bare is not None:
+                    file = self.iceberg.DataFiles.builder(bare).copy(file).build()
+                text = str(self.iceberg.ContentFileParser.toJson(file, spec if bare is None else bare))
+                yield _file(json.loads(text), found.fileSequenceNumber())
         finally:
             reader.close()
-
-    def _json(self, file: Any, spec: Any) -> str:
-        if not spec.isPartitioned() and spec.fields().size():
-            # Format version 1 keeps every field, as a void one.  A spec of nothing else is none to the
-            # parser, which then refuses a file that has a partition.
-            file = self.iceberg.DataFiles.builder(spec).copy(file).build()
-        return str(self.iceberg.ContentFileParser.toJson(file, spec))
 
     def manifests(self, snapshot: Any | None) -> dict[str, Any]:
         """The data manifests of a snapshot by path."""
@@ -140,6 +139,17 @@ def each(found: Any) -> Iterator[Any]:
     elements = found.iterator()
     while elements.hasNext():
         yield elements.next()
+
+
+def _has_json(spec: Any) -> bool:
+    """Whether Iceberg's parser can tell of the partitions of a spec.
+
+    Not where all fields are void, as format version 1 leaves them: to the parser that is no partitioning,
+    and a file that has a partition is refused.  Nor where a field's source is gone: its type is unknown then.
+    """
+    if not spec.isPartitioned():
+        return bool(spec.fields().size() == 0)
+    return all(f.type().typeId().toString() != "UNKNOWN" for f in each(spec.partitionType().fields()))
 
 
 def _never(_file: File) -> bool:
