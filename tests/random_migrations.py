@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import count
 from typing import TypeAlias
@@ -408,17 +408,24 @@ def before_that(draw: st.DrawFn, table: Table, kind: str) -> Table | None:
 
 @st.composite
 def migrations(
-    draw: st.DrawFn, table: Table, kind: str, is_legal: Callable[[Table], bool], more: int = 3
+    draw: st.DrawFn,
+    table: Table,
+    kind: str,
+    is_legal: Callable[[Table], bool],
+    more: int = 3,
+    among: Collection[str] = EDITS.keys() - RARE,
 ) -> Table:
     """What a migration wants of a table: an edit of this kind, and up to so many of others.
 
     :param is_legal: whether a migration may lead there; edits that it may not are left out.
+    :param among: the kinds of the others.
     """
     ids = new_ids()
     wanted = table
-    others = draw(st.lists(st.sampled_from(sorted(EDITS.keys() - RARE)), max_size=more))
-    for name in (kind, *others):
-        if name not in EDITS:
+    others = draw(st.lists(st.sampled_from(sorted(among)), max_size=more))
+    # Not everything that is drawn is legal: for the kind itself there are some attempts.
+    for name in (kind, kind, kind, kind, kind, *others):
+        if name not in EDITS or (name == kind and wanted is not table):
             continue
         after = EDITS[name](draw, wanted, ids)
         if after is not None and has_unique_names(after.schema) and is_legal(after):

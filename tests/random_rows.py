@@ -7,7 +7,7 @@ kept to be known.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timezone
 from decimal import Decimal as Number
 from typing import Any
@@ -110,6 +110,39 @@ def row_of(schema: Schema, number: int) -> Row:
     return read_row(schema, write_row(schema, number))
 
 
+def without(row: Row, ids: Collection[int]) -> Row:
+    """A row without the values of some fields, wherever they stand in it."""
+
+    def pruned(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {i: pruned(v) for i, v in value.items() if i not in ids}
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(pruned, value))
+        return value
+
+    found: Row = pruned(row)
+    return found
+
+
+def as_pyiceberg_reads(schema: Schema, row: Row) -> Row:
+    """The row as PyIceberg 0.12 has it: a list or map of structs that is null reads as an empty one."""
+    return {f.id: _emptied(f.type, row[f.id]) for f in schema.fields if f.id in row}
+
+
+def _emptied(type_: Type, value: Any) -> Any:
+    if isinstance(type_, Struct) and value is not None:
+        return {f.id: _emptied(f.type, value[f.id]) for f in type_.fields if f.id in value}
+    if isinstance(type_, List):
+        if value is None:
+            return [] if isinstance(type_.element.type, Struct) else None
+        return [_emptied(type_.element.type, v) for v in value]
+    if isinstance(type_, Map):
+        if value is None:
+            return [] if isinstance(type_.value.type, Struct) else None
+        return [(k, _emptied(type_.value.type, v)) for k, v in value]
+    return value
+
+
 def differing(written: Row, found: Row, schema: Schema) -> Iterator[str]:
     """The fields whose values are others than were written; what either side has not is passed over."""
     yield from _differing(schema.fields, written, found, ())
@@ -146,4 +179,13 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-__all__ = ["Row", "differing", "may_hold_null", "read_row", "row_of", "write_row"]
+__all__ = [
+    "Row",
+    "as_pyiceberg_reads",
+    "differing",
+    "may_hold_null",
+    "read_row",
+    "row_of",
+    "without",
+    "write_row",
+]

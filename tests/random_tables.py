@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform, accepts
-from icemigrate.model.schema import Schema, index
+from icemigrate.model.schema import Entry, Schema, index
 from icemigrate.model.sorting import SortField, SortOrder
 from icemigrate.model.table import Table
 from icemigrate.model.types import Decimal, Field, Fixed, List, Map, Primitive, Struct, Type, renumber
@@ -136,9 +137,24 @@ def sortable(table: Table) -> list[int]:
 
 
 def terms(table: Table) -> list[tuple[int, Transform]]:
-    """What the table can be partitioned by."""
+    """What the table can be partitioned by.
+
+    Not by the very value of a field below a struct that may be null: Iceberg 1.12 takes that from the
+    partition and reads a struct of nulls where there was none; to compact a required one fails.
+    """
     entries = index(table.schema)
-    return [(i, t) for i in sortable(table) for t in TRANSFORMS if accepts(t, entries[i].field.type)]
+    below_null = {i for i, e in entries.items() if _may_have_no_parent(entries, e)}
+    return [
+        (i, t)
+        for i in sortable(table)
+        for t in TRANSFORMS
+        if accepts(t, entries[i].field.type) and not (t.name == "identity" and i in below_null)
+    ]
+
+
+def _may_have_no_parent(entries: Mapping[int, Entry], entry: Entry) -> bool:
+    parent = None if entry.parent is None else entries[entry.parent]
+    return parent is not None and (not parent.field.required or _may_have_no_parent(entries, parent))
 
 
 @st.composite

@@ -11,6 +11,7 @@ import pytest
 
 from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
 from tests.shared_cases import FOLDER
+from tests.spark import random_runs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +20,14 @@ _numbers = count(1)
 
 # Some cases are kept beside the project, see `tests/shared_cases.py`.
 collect_ignore_glob = [] if FOLDER.is_dir() else ["test_shared_*.py"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many random examples there were: a number that the tests' names do not show."""
+    if lines := random_runs.summary():
+        terminalreporter.section("random examples on Spark")
+        for line in lines:
+            terminalreporter.line(line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from icemigrate.changes import KINDS
@@ -16,6 +14,7 @@ from icemigrate.changes.base import Reversible
 from icemigrate.errors import ConflictError, Mistakes
 from icemigrate.undo import Options
 from tests.random_migrations import EDITS
+from tests.spark import random_runs
 from tests.spark.undo_course import (
     LATER,
     Course,
@@ -31,7 +30,7 @@ from tests.spark.undo_course import (
     starts,
     write,
 )
-from tests.spark.undo_world import UndoWorld, facts
+from tests.spark.undo_world import UndoWorld, disordered, facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,9 +74,7 @@ NOT_IN = {1: {"set_default"}, 2: {"set_default"}, 3: {"upgrade_format"}}
 """What a format version has not, or is the end of."""
 
 
-SOAKS = "SOAK_EXAMPLES" in os.environ
-EXAMPLES = int(os.environ.get("SOAK_EXAMPLES", "1"))
-"""Migrations of about ten tables, for each group of kinds and format version; `make soak` asks for more."""
+DONE = "tables changed, taken back and changed again, with others at work in between"
 
 
 def test_every_kind_has_its_table() -> None:
@@ -88,26 +85,21 @@ def test_every_kind_has_its_table() -> None:
 
 @pytest.mark.parametrize("kinds", [OF_COLUMNS, OF_LAYOUTS, OF_TABLES], ids=["columns", "layouts", "tables"])
 @pytest.mark.parametrize("format_version", [1, 2, 3])
-@settings(
-    max_examples=EXAMPLES,
-    derandomize=not SOAKS,
-    # To make a failing example smaller takes as long as it took to find it, many times over.
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.large_base_example,
-    ],
-)
-@given(data=st.data())
 def test_what_is_taken_back_is_as_it_was(
-    spark: SparkSession, format_version: int, kinds: tuple[str, ...], data: st.DataObject
+    spark: SparkSession, format_version: int, kinds: tuple[str, ...]
 ) -> None:
     here = tuple(k for k in kinds if k not in NOT_IN[format_version])
+
+    def course(data: st.DataObject) -> None:
+        _course(spark, format_version, here, data)
+
+    random_runs.run(f"{format_version}: {', '.join(here)}", course)
+
+
+def _course(spark: SparkSession, format_version: int, kinds: tuple[str, ...], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = UndoWorld(Path(folder), spark)
-        courses = data.draw(starts(here, format_version))
+        courses = data.draw(starts(kinds, format_version))
         make(world, courses)
         prelude(data.draw, world, courses)
         plans = {p.declared: p for p in migrate(data.draw, world, courses)}
@@ -116,6 +108,7 @@ def test_what_is_taken_back_is_as_it_was(
         meanwhile(world, courses)
         _take_back(world, courses, {c.name: promised(plans[c.name_after]) for c in courses})
         _redo(world, courses)
+        random_runs.COUNTED[DONE, f"format {format_version}"] += len(courses)
 
 
 def _take_back(world: UndoWorld, courses: list[Course], promises: dict[Any, Reversible]) -> None:
@@ -147,7 +140,8 @@ def _take_back(world: UndoWorld, courses: list[Course], promises: dict[Any, Reve
             continue
         _is_as_before(world, c, verdicts[c.name].may_stay)
         assert list(lost_rows(world, c, c.name)) == []
-        if c.before.format_version < 3:
+        # Without rows PyIceberg 0.12 fails on a uuid that is nested.
+        if c.before.format_version < 3 and c.written:
             assert list(lost_rows(world, c, c.name, by_pyiceberg=True)) == []
 
 
@@ -160,6 +154,7 @@ def _is_as_before(world: UndoWorld, c: Course, may_stay: frozenset[Any]) -> None
             assert now.get(key) in (expected.get(key), left.get(key), *_eased(key)), (str(c.name), key)
         else:
             assert now.get(key) == expected.get(key), (str(c.name), key)
+    assert list(disordered(c.before, world.actual(c.name))) == []
 
 
 def _eased(key: Any) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,7 @@ from icemigrate.app.opening import open_project
 from icemigrate.app.spark import open_engine
 from icemigrate.app.world import opened
 from icemigrate.model.names import TableName
-from icemigrate.model.schema import Schema, index
+from icemigrate.model.schema import Schema, index, siblings
 from icemigrate.model.table import Table
 from icemigrate.model.types import is_nested
 from icemigrate.project import choose_environment
@@ -125,3 +126,13 @@ def facts(table: Table) -> dict[Any, Any]:
         if n != "main" and not n.startswith(OURS)
     }
     return out
+
+
+def disordered(before: Table, now: Table) -> Iterator[str]:
+    """Fields that stand in another order among their siblings, those passed over that either side has not."""
+    old, new = siblings(before.schema), siblings(now.schema)
+    for parent in old.keys() & new.keys():
+        common = set(old[parent]) & set(new[parent])
+        orders = [[i for i in found if i in common] for found in (old[parent], new[parent])]
+        if orders[0] != orders[1]:
+            yield f"{now.name}: of {parent or 'the columns'} the order is {orders[1]}, not {orders[0]}"
