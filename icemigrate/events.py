@@ -141,7 +141,7 @@ class LockTakenOver:
 
 @dataclass(frozen=True, slots=True)
 class UndoStarted:
-    """A migration failed, and what was done of it is undone; ``reason`` is what failed and why."""
+    """A migration failed, and what was done of it is undone; ``reason`` is why it failed."""
 
     version: str
     reason: str

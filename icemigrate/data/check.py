@@ -39,7 +39,9 @@ class Check(RowWork):
 
     def statements(self, rows: str) -> tuple[DataStatement, ...]:
         """The query."""
-        return (Ask(self.query.replace(TABLE_MARK, rows), self.gives, self.describe()),)
+        # Who is told that it does not hold is told the query beside it.
+        name = self.name or f"check {self.number + 1}"
+        return (Ask(self.query.replace(TABLE_MARK, rows), self.gives, name),)
 
     def reversal(self, ground: Ground) -> Reversal:
         """It changes nothing."""

@@ -25,8 +25,8 @@ class Report:
     left: tuple[str, ...]
 
     def text(self, cause: IcemigrateError) -> str:
-        """All of it, for people."""
-        lines = [f"migration {self.version} stopped at: {self.failed}", f"because {cause.message}"]
+        """All of it, for people: why comes first, so that a line that is cut short still says it."""
+        lines = [cause.message, f"migration {self.version} stopped at: {self.failed}"]
         if self.done:
             lines += ["done before it:", *map(_indent, self.done)]
         else:
@@ -40,11 +40,12 @@ class Failed(EngineError):
     """A migration did not succeed; see the two kinds below.
 
     :param report: how far it came.
+    :param then: what to do when the cause is mended.
     :param cause: why it came no further; its exit code is this one's.
     """
 
-    def __init__(self, message: str, hint: str, report: Report, cause: IcemigrateError) -> None:
-        super().__init__(message, f"{cause.hint}; {hint}" if cause.hint else hint)
+    def __init__(self, message: str, then: str, report: Report, cause: IcemigrateError) -> None:
+        super().__init__(message, f"{cause.hint or 'mend the cause'}; then {then}")
         self.report = report
         self.cause = cause
         self.exit_code = cause.exit_code
@@ -76,8 +77,8 @@ class Undone(Failed):
         if undid:
             lines += ["what was done is undone again:", *map(_indent, undid)]
         lines += ["every table is as it was before the migration"]
-        hint = f"mend the cause and run `icemigrate {report.direction.value}` again"
-        super().__init__("\n".join(lines), hint, report, cause)
+        then = f"run `icemigrate {report.direction.value}` again"
+        super().__init__("\n".join(lines), then, report, cause)
         self.undid = undid
 
 
@@ -95,8 +96,8 @@ class Interrupted(Failed):
             ways = "`icemigrate apply` goes on from what is done, `icemigrate rollback` undoes it"
         else:
             ways = "`icemigrate rollback` goes on from what is undone"
-        hint = f"mend the cause; then {ways}; other migrations of these tables wait until then"
-        super().__init__("\n".join(lines), hint, report, cause)
+        then = f"{ways}; other migrations of these tables wait until then"
+        super().__init__("\n".join(lines), then, report, cause)
         self.why = why
 
 

@@ -84,7 +84,7 @@ class Recovery:
                 for c in plan.conflicts
             ]
             return (), (*problems, *conflicts)
-        self.on_event(UndoStarted(migration.version, f"{report.failed}: {cause.message}"))
+        self.on_event(UndoStarted(migration.version, cause.message))
         work = Work(
             migration=replace(plan, direction=Direction.ROLLBACK),
             engine=self.engine,

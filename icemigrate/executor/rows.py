@@ -190,7 +190,7 @@ class Rows:
     def _ask(self, text: str, ask: Ask) -> None:
         wrong = ask.failure(self.engine.ask(text))
         if wrong is not None:
-            raise CheckFailed(f"{ask.name}: {wrong}\n  {text}", "mend the rows, or the check")
+            raise CheckFailed(f"{ask.name}: {wrong}", "mend the rows, or the check")
 
     def _told(self, name: TableName, text: str, act: Callable[[], _T]) -> _T:
         self._number += 1

@@ -51,9 +51,7 @@ class Progress:
         elif isinstance(event, LockTakenOver):
             self._line(f"Took the lock over: nothing was heard any more of {words.one_line(event.holder)}.")
         elif isinstance(event, UndoStarted):
-            self._line(
-                f"  {self.style.bad('failed')}, what was done is undone: {words.one_line(event.reason)}"
-            )
+            self._line(f"  {self.style.bad('failed')}, what was done is undone: {_cut(event.reason)}")
         elif isinstance(event, UndoFinished):
             self._line(f"  {self.style.good('undone')}, every table is as it was before")
         elif isinstance(event, Noted):
@@ -79,5 +77,9 @@ class Progress:
 
 def _shortened(event: StatementStarted) -> str:
     where = f"{event.table}: " if event.table else ""
-    text = words.one_line(f"[{event.number}/{event.of}] {where}{event.text}")
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    return _cut(f"[{event.number}/{event.of}] {where}{event.text}")
+
+
+def _cut(text: str) -> str:
+    line = words.one_line(text)
+    return line if len(line) <= _WIDEST else line[: _WIDEST - 1] + "…"

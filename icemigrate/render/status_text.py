@@ -22,6 +22,7 @@ from icemigrate.status_results import HistoryResult, Status, TableStatus, Unlock
 
 _GAP = "  "
 _WIDEST = 80
+_REASON = 120
 """Characters of a text in a line of the history."""
 
 
@@ -103,7 +104,9 @@ def history_text(history: HistoryResult, style: Style) -> str:
             e.version or "–",
             "–" if e.duration_ms is None else words.duration(e.duration_ms),
             words.one_line(e.by),
-            " – ".join(_short(text) for text in (e.description, e.message) if text),
+            " – ".join(
+                _short(text, of) for text, of in ((e.description, _WIDEST), (e.message, _REASON)) if text
+            ),
         )
         for e in history.events
     ]
@@ -114,9 +117,9 @@ def history_text(history: HistoryResult, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _short(text: str) -> str:
+def _short(text: str, widest: int = _WIDEST) -> str:
     line = words.one_line(text)
-    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1].rstrip()}…"
+    return line if len(line) <= widest else f"{line[: widest - 1].rstrip()}…"
 
 
 def _event(event: str, style: Style) -> str:

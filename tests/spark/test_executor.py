@@ -247,7 +247,7 @@ def test_a_migration_that_stops_halfway_goes_on_when_it_is_applied_again(lake: L
     assert any("RENAME COLUMN" in text for text in fault.done)
     assert any("SET TBLPROPERTIES" in text for text in fault.left)
     lines = fault.message.splitlines()
-    assert lines[0].startswith("migration 0002 stopped at: ALTER TABLE")
+    assert lines[1].startswith("migration 0002 stopped at: ALTER TABLE")
     assert "venue" in lines[1]
     assert lines.index("done before it:") < lines.index("not done:")
     assert "icemigrate apply" in (fault.hint or "")

@@ -140,7 +140,7 @@ def test_what_spark_refuses_in_the_third_of_five_tables_is_undone_in_all(
     run(project, spark)
     before = parts(project)
     write(tmp_path, "0002_change", CHANGE, third=FAILING)
-    with pytest.raises(Undone, match='because For input string: "many"') as failed:
+    with pytest.raises(Undone, match=r'^For input string: "many"') as failed:
         run(project, spark)
     assert failed.value.exit_code == ExitCode.ERROR
     assert "c SET TBLPROPERTIES" in failed.value.failed
@@ -223,7 +223,9 @@ def test_a_third_table_whose_files_are_gone_keeps_nobody_from_undoing_the_others
     folder = metadata_folder(engine_of(project, spark))
     away = folder.with_name("away")
     write(tmp_path, "0002_change", CHANGE)
-    with pytest.raises(Undone, match=r"reading table `shop.c`\nbecause File .* does not exist") as failed:
+    with pytest.raises(
+        Undone, match=r"(?s)^File .* does not exist.*stopped at: reading table `shop.c`"
+    ) as failed:
         run(project, spark, when_verified(TABLES[1], lambda: folder.rename(away)))
     is_undone_on_the_first_two(failed.value)
     away.rename(folder)

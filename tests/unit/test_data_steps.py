@@ -200,7 +200,17 @@ def test_what_does_not_hold_before_keeps_everything_from_being_done() -> None:
     )
     with pytest.raises(Undone, match="it must give 0 and gives 1") as refused:
         lake.apply("0002", text)
-    assert refused.value.done == ()
+    fault = refused.value
+    assert fault.done == ()
+    assert fault.message.splitlines() == [
+        "check 1: it must give 0 and gives 1",
+        "migration 0002 stopped at: select 1 from local.db.t",
+        "nothing was done before it",
+        "not done:",
+        "  ALTER TABLE local.db.t SET TBLPROPERTIES ('k' = 'x')",
+        "every table is as it was before the migration",
+    ]
+    assert fault.hint == "mend the rows, or the check; then run `icemigrate apply` again"
     assert lake.table() == before
     lake.engine.answers["from local.db.t"] = [(0,)]
     lake.apply("0002", text)

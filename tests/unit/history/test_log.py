@@ -109,7 +109,8 @@ def test_failures_are_told_with_their_reason_and_who_finished_it(shop: Embedded)
     last = history(open_project(shop.folder)).events[-1]
     assert (last.by, last.host, last.description) == ("ana", "ci", "Add b")
     assert last.message is not None
-    assert last.message.startswith("migration 0002 stopped at: ALTER TABLE")
+    assert last.message.startswith("refused: ")
+    assert " migration 0002 stopped at: ALTER TABLE" in last.message
     run(shop)
     assert told(shop) == ["applied 0001", "failed 0002", "interrupted 0002", "applied 0002"]
 
