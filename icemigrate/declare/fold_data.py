@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import TABLE_MARK, RowWork
 from icemigrate.data.check import Check
+from icemigrate.data.plain_names import plainly_reads
 from icemigrate.data.retype import Retype
 from icemigrate.data.rewrite import Rewrite
 from icemigrate.declare.complaints import Complaints
@@ -60,12 +61,15 @@ def _backfills(
 ) -> Iterator[Backfill]:
     for number, step in enumerate(entry.backfill):
         seen: set[Path] = set()
+        if step.where is not None:
+            _check_reads(step.where, entry, after, complaints, ("backfill", str(number), "where"))
         for column, value in step.sets:
             subject = ("backfill", str(number), "set", column)
             path = complaints.path(column, subject)
             if path is None:
                 continue
             _check_column(path, entry, after, complaints, subject)
+            _check_reads(value, entry, after, complaints, subject)
             if path[0] in retyped:
                 # While rows are written its name is still that of the old column, which then goes.
                 column = format_path(path[:1])
@@ -116,6 +120,24 @@ def _check_column(
         complaints.error(
             "unknown-column", subject, f"there is no column `{name}` to fill after this migration", hint
         )
+
+
+def _check_reads(
+    expression: str, entry: TableEntry, after: Table, complaints: Complaints, subject: tuple[str, ...]
+) -> None:
+    """Complain about an expression that plainly reads a column by the name which this entry takes from it."""
+    there = {name.lower() for (name, *_), _ in after.schema.walk()}
+    for old, new in entry.renames:
+        path = complaints.path(old, subject)
+        if path is None or len(path) > 1 or path[0].lower() in there:
+            continue
+        if plainly_reads(expression, path[0]):
+            complaints.error(
+                "unknown-column",
+                subject,
+                f"the expression reads `{old}`, and after the migration it is called `{new}`",
+                f"write `{new}`",
+            )
 
 
 def _rewrites(entry: TableEntry, after: Table) -> Iterator[Rewrite]:

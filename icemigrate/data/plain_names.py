@@ -1,0 +1,23 @@
+"""Whether an SQL expression plainly reads a column; nothing is parsed, and what is not plain is let be."""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|--[^\n]*|/\*.*?\*/", re.S)
+_OTHER_NAMES = re.compile(r"->|\b(?:select|as|interval|extract)\b", re.I)
+"""What brings names of its own, or words that are no names: a lambda, a subquery, a type, a unit."""
+
+
+def plainly_reads(expression: str, column: str) -> bool:
+    """Whether a column's name stands there as a word of its own, in whichever case.
+
+    Behind a dot stands a field of something else, before a bracket or a quote a function or a type.
+    """
+    text = _QUOTED.sub("''", expression)
+    quoted = f"`{re.escape(column.replace('`', '``'))}`"
+    if re.search(rf"(?<!\.){quoted}", text, re.I):
+        return True
+    if _OTHER_NAMES.search(text):
+        return False
+    return re.search(rf"(?<![\w.`@$]){re.escape(column)}(?![\w`]|\s*[('])", text, re.I) is not None

@@ -1,0 +1,36 @@
+"""Whether an SQL expression plainly reads a column."""
+
+from __future__ import annotations
+
+import pytest
+
+from icemigrate.data.plain_names import plainly_reads
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["date", "`date` + 1", "cast(`date` as date)", "coalesce(day, DATE)", "a+date*2", "'date' || date"],
+)
+def test_a_word_of_its_own_is_read(expression: str) -> None:
+    assert plainly_reads(expression, "date")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "'date'",
+        "'it\\'s a date'",
+        "date '2020-01-01'",
+        "date(at)",
+        "cast(at as date)",
+        "payload.date",
+        "payload.`date`",
+        "date_of_trade",
+        "update",
+        "at -- the date",
+        "transform(all, date -> date + 1)",
+        "(select max(date) from other)",
+    ],
+)
+def test_what_may_mean_something_else_is_let_be(expression: str) -> None:
+    assert not plainly_reads(expression, "date")
