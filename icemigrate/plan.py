@@ -247,6 +247,8 @@ class Plan:
     :param to: the last version that was asked for; ``None`` for all.
     :param beyond: pending versions that were not asked for.
     :param held: versions that were rolled back and wait for ``redo``.
+    :param held_gone: those of them of which there is no file any more.
+    :param held_edited: those of them whose file says something else than what was rolled back.
     :param reconcile: where it leads tables back to what is recorded; ``None`` where it is about versions.
     """
 
@@ -264,6 +266,8 @@ class Plan:
     to: str | None = None
     beyond: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    held_gone: tuple[str, ...] = ()
+    held_edited: tuple[str, ...] = ()
     reconcile: Reconcile | None = None
 
     @property

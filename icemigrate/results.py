@@ -71,7 +71,7 @@ class ApplyResult:
     :param applied: versions in the order in which they were applied; none where there was nothing to do.
     :param elapsed_ms: from the first statement to the last record.
     :param is_baseline: whether they were recorded as done already.
-    :param to: where there was nothing to do, as in :class:`~icemigrate.plan.Plan`; so are the next two.
+    :param to: where there was nothing to do, as in :class:`~icemigrate.plan.Plan`; so are all after it.
     """
 
     project: str
@@ -83,6 +83,8 @@ class ApplyResult:
     to: str | None = None
     beyond: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    held_gone: tuple[str, ...] = ()
+    held_edited: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ class TableStatus:
     :param exists: whether the catalog has it.
     :param pending: versions of pending migrations that mention it.
     :param ours: whether a migration of this project made it, be it one that was interrupted.
-    :param note: where another table has the name: which, and what to do; ``None`` elsewhere.
+    :param note: where another table has the name, or the history knows nothing of this one: which, and what
+        to do; ``None`` elsewhere.
     :param old_files: the files that lie otherwise than it is partitioned now; ``None`` where none does, or
         nobody could tell.
     """

@@ -64,7 +64,15 @@ def apply(
     """
     if plan.is_empty:
         return ApplyResult(
-            project.name, plan.environment, (), 0, to=plan.to, beyond=plan.beyond, held=plan.held
+            project.name,
+            plan.environment,
+            (),
+            0,
+            to=plan.to,
+            beyond=plan.beyond,
+            held=plan.held,
+            held_gone=plan.held_gone,
+            held_edited=plan.held_edited,
         )
     with opened(project, plan.environment) as world:
         # Once before Spark's start, for whoever would wait for nothing.

@@ -12,7 +12,7 @@ from icemigrate.app.lateness import Latecomers
 from icemigrate.app.layouts import with_old_files
 from icemigrate.app.locking import notes
 from icemigrate.app.opening import as_mistakes, known_version, load_unapplied, mistakes_first
-from icemigrate.app.redoing import Redo, find_redo
+from icemigrate.app.redoing import Redo, find_redo, with_held
 from icemigrate.app.squashes import Found, other_state
 from icemigrate.app.standing import standing
 from icemigrate.app.world import Opened, opened
@@ -111,8 +111,8 @@ def plan_in(
     result = given.plan(facts)
     if strict:
         _refuse_idle(given, facts)
-    held = tuple(m.version for m in stands.migrations if m.state == "held")
-    whole = replace(with_old_files(result.plan, world.catalog), to=to, beyond=beyond, held=held)
+    whole = replace(with_old_files(result.plan, world.catalog), to=to, beyond=beyond)
+    whole = with_held(whole, history, files, [m.version for m in stands.migrations if m.state == "held"])
     return PlanResult(whole, (*result.diagnostics, *notes(history)))
 
 

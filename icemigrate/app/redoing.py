@@ -13,6 +13,7 @@ from icemigrate.errors import ConflictError, UsageError
 from icemigrate.history.properties import Applied, History
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.plan import Plan
 from icemigrate.planner import FoldedMigration, Pending
 from icemigrate.undo import Blocker, blockers, with_recorded_ids
 
@@ -58,11 +59,37 @@ class _Redone:
         return replace(folded, wanted=wanted)
 
 
+def with_held(plan: Plan, history: History, files: Sequence[AnyFile], held: Sequence[str]) -> Plan:
+    """The plan, with the versions that it leaves out since they were rolled back, and what of their files."""
+    there = {f.version.text for f in files}
+    edited = {
+        f.version.text for f in files if (a := history.of(f.version)) is not None and a.checksum != f.checksum
+    }
+    return replace(
+        plan,
+        held=tuple(held),
+        held_gone=tuple(v for v in held if v not in there),
+        held_edited=tuple(v for v in held if v in edited),
+    )
+
+
 def find_redo(history: History, files: Sequence[AnyFile], text: str) -> Redo:
     """The held version that the user named.
 
     :raises UsageError: no file has it, or it is not held.
     """
+    there = {f.version.number for f in files}
+    for a in history.applied:
+        if (
+            a.standing == "held"
+            and text.isascii()
+            and text.isdigit()
+            and int(text) == a.version.number not in there
+        ):
+            raise UsageError(
+                f"--redo {text}: {a.version} is held, and there is no file of it",
+                "bring the file back from version control",
+            )
     number = known_version(files, text, "--redo")
     file = next(f for f in files if f.version.number == number)
     applied = history.of(file.version)

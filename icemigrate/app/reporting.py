@@ -15,9 +15,8 @@ from icemigrate.app.world import Opened, opened
 from icemigrate.history.intent import Intent
 from icemigrate.history.log import Entry, Log, broken_off, unpack
 from icemigrate.history.properties import History
-from icemigrate.model.makers import project_of
+from icemigrate.model.makers import made_by, maker_of, project_of
 from icemigrate.model.names import TableName
-from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan
 from icemigrate.project import Project
@@ -119,7 +118,7 @@ def status(project: Project, environment: str | None = None) -> Status:
             catalog=world.catalog.identity,
             version=applied[-1] if applied else None,
             migrations=stands.migrations,
-            tables=_tables(world, trails, known.state),
+            tables=_tables(world, trails, known),
             lock=lock_status(known),
         )
 
@@ -160,8 +159,9 @@ def _trails(plans: Iterable[MigrationPlan], stands: Standing) -> dict[TableName,
     return trails
 
 
-def _tables(world: Opened, trails: Mapping[TableName, _Trail], state: State) -> tuple[TableStatus, ...]:
+def _tables(world: Opened, trails: Mapping[TableName, _Trail], known: History) -> tuple[TableStatus, ...]:
     """Every table that is declared, and others that stand under a name that one of them had."""
+    state = known.state
     names = sorted({*trails, *state.tables, *state.former})
     there = world.catalog.load([world.names.table(n) for n in names])
     rows = []
@@ -172,6 +172,12 @@ def _tables(world: Opened, trails: Mapping[TableName, _Trail], state: State) -> 
             continue
         trail = trails.get(name, _Trail())
         made_here = found is not None and project_of(found) == world.project.name
+        if not is_known:
+            note: str | None = _UNDER_AN_OLD_NAME
+        elif found is not None and made_here and trail.applied is None and not _is_begun(found, known):
+            note = _LOST.format(maker_of(found))
+        else:
+            note = _stranger(state.tables.get(name), found)
         rows.append(
             TableStatus(
                 table=str(name),
@@ -180,7 +186,7 @@ def _tables(world: Opened, trails: Mapping[TableName, _Trail], state: State) -> 
                 exists=found is not None,
                 pending=tuple(trail.pending),
                 ours=trail.applied is not None or made_here,
-                note=_stranger(state.tables.get(name), found) if is_known else _UNDER_AN_OLD_NAME,
+                note=note,
                 old_files=old_files_of(found, world.catalog) if found is not None and is_known else None,
             )
         )
@@ -191,6 +197,18 @@ _UNDER_AN_OLD_NAME = (
     "it has a name that a table of this project had: `rollback` cannot give that one its name back before "
     "this one is moved away"
 )
+
+
+_LOST = (
+    "it was made by `{}` of this project, and the history knows nothing of it (history-lost): bring the "
+    "project's history table back (`history:` in the project file names it), or take the table in as it is "
+    "with `adopt: true`"
+)
+
+
+def _is_begun(made: Table, known: History) -> bool:
+    """Whether a table is of a run that was cut short or goes on just now."""
+    return any(maker_of(made) == made_by(known.project, i.version.text) for i in known.intents)
 
 
 def _stranger(declared: Table | None, found: Table | None) -> str | None:

@@ -17,7 +17,7 @@ from icemigrate.status_results import LockStatus
 Document: TypeAlias = dict[str, Any]
 
 _FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
-    ApplyResult: ("is_baseline", "to", "beyond", "held"),
+    ApplyResult: ("is_baseline", "to", "beyond", "held", "held_gone", "held_edited"),
     LockStatus: ("words",),
 }
 """Fields that no document has: texts for people are made of them."""

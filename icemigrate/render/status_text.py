@@ -76,6 +76,8 @@ def _presence(table: TableStatus, style: Style) -> str:
         return style.bad("missing") if expected else "not yet"
     if expected:
         return style.bad("another table") if table.note else "there"
+    if table.ours and table.note:
+        return style.bad("there, not in the history")
     return style.changed("there, half made" if table.ours else "there, not ours")
 
 

@@ -96,10 +96,17 @@ def nothing_line(found: Plan | ApplyResult) -> str:
     if found.beyond:
         verb = "is" if len(found.beyond) == 1 else "are"
         parts.append(f"{count(len(found.beyond), 'migration')} {verb} pending beyond it")
-    parts += [f"{version} is held: `apply --redo {version}` applies it" for version in found.held]
+    parts += [_held(version, found) for version in found.held]
     if found.beyond:
         return f"Nothing to apply up to {found.to}; {'; '.join(parts)}."
     return f"Nothing to apply: {'; '.join(parts) or 'every migration file is applied'}."
+
+
+def _held(version: str, found: Plan | ApplyResult) -> str:
+    if version in found.held_gone:
+        return f"{version} is held, and its file is gone"
+    edited = ", and its file says something else now" if version in found.held_edited else ""
+    return f"{version} is held{edited}: `apply --redo {version}` applies it"
 
 
 def obstacles_line(plan: Plan) -> str | None:

@@ -8,7 +8,6 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from icemigrate.catalog import sqlite
 from icemigrate.cli import main
 from icemigrate.errors import ExitCode
+from icemigrate.executor import Interrupted
 from icemigrate.model.names import TableName
 from icemigrate.render.status_text import rollback_text
 from icemigrate.render.style import PLAIN
@@ -250,11 +250,18 @@ def test_a_stale_plan_is_refused_with_the_difference(
 def test_a_table_that_an_interrupted_run_made_is_ours(
     project: Embedded, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project.write("0003_more.yaml", "tables: [{name: shop.more, columns: [{name: id, type: long}]}]\n")
-    more = TableName(("shop",), "more")
-    project.engine.tables[more] = replace(project.engine.tables[ORDERS], name=more, uuid=None, location=None)
-    project.edit("shop.more", {"icemigrate.created-by": f"{project.folder.name}/0003"})
+    columns = "columns: [{name: id, type: long}]"
+    project.write(
+        "0003_more.yaml", f"tables: [{{name: shop.more, {columns}}}, {{name: shop.some, {columns}}}]\n"
+    )
+    project.engine.fails.add("shop.some")
+    with pytest.raises(Interrupted):
+        project.apply()
+    project.engine.fails.clear()
+    project.save()
     assert "there, half made" in told(capsys, "status")[1]
+    project.edit("shop.more", {"icemigrate.created-by": f"{project.folder.name}/0001"})
+    assert "there, not in the history" in told(capsys, "status")[1]
     project.edit("shop.more", {"icemigrate.created-by": "another_project/0003"})
     assert "there, not ours" in told(capsys, "status")[1]
 

@@ -62,3 +62,18 @@ def test_another_table_under_a_declared_name_is_shown(shop: Embedded) -> None:
     assert note is not None
     assert note.startswith(f"it is another table (uuid {THEIRS}) than the history means (uuid {ours})")
     assert "another table" in render(status(open_project(shop.folder)))
+
+
+def test_tables_whose_history_was_lost_are_told_as_such(shop: Embedded) -> None:
+    made = shop.engine.tables.pop(U)
+    shop.engine.tables = {T: replace(made, name=T)}
+    shop.save()
+    found = tables(shop)["db.t"]
+    assert (found.version, found.exists, found.ours) == (None, True, True)
+    assert found.note is not None
+    assert found.note.startswith(
+        "it was made by `market/0001` of this project, and the history knows nothing"
+    )
+    text = render(status(open_project(shop.folder)))
+    assert "there, not in the history" in text
+    assert "half made" not in text

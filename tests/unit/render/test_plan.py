@@ -183,6 +183,12 @@ def test_an_empty_plan_says_so() -> None:
         "Nothing to apply up to 0001; 2 migrations are pending beyond it; "
         "0003 is held: `apply --redo 0003` applies it."
     )
+    assert summary_line(
+        replace(nothing, held=("0002", "0003"), held_gone=("0002",), held_edited=("0003",))
+    ) == (
+        "Nothing to apply: 0002 is held, and its file is gone; "
+        "0003 is held, and its file says something else now: `apply --redo 0003` applies it."
+    )
     assert summary_line(replace(nothing, to="0003", held=("0003",))) == (
         "Nothing to apply: 0003 is held: `apply --redo 0003` applies it."
     )

@@ -10,7 +10,7 @@ from icemigrate import executor
 from icemigrate.app.opening import open_project
 from icemigrate.app.planning import plan
 from icemigrate.app.rolling_back import plan_rollback
-from icemigrate.errors import ConflictError
+from icemigrate.errors import ConflictError, UsageError
 from icemigrate.history.journal import Journal
 from icemigrate.history.write import HistoryWriter
 from tests.embedded import HISTORY, Embedded
@@ -105,3 +105,16 @@ def test_a_file_that_speaks_of_what_held_versions_made_is_not_blamed(shop: Embed
     ) as refused:
         plan(open_project(shop.folder), redo="5")
     assert refused.value.hint == "`icemigrate apply --redo 0003` first, then 0004"
+
+
+def test_a_held_version_whose_file_is_gone_or_another_one_is_told(shop: Embedded) -> None:
+    write(shop, "0002", "name: db.t, properties: {k: v}")
+    write(shop, "0003", "name: db.t, properties: {l: v}")
+    shop.apply()
+    rollback(shop, to="1")
+    (shop.folder / "migrations" / "0002_m.yaml").unlink()
+    write(shop, "0003", "name: db.t, properties: {m: v}")
+    found = plan(open_project(shop.folder)).plan
+    assert (found.held, found.held_gone, found.held_edited) == (("0002", "0003"), ("0002",), ("0003",))
+    with pytest.raises(UsageError, match="0002 is held, and there is no file of it"):
+        plan(open_project(shop.folder), redo="2")
