@@ -127,6 +127,17 @@ class CheckFailed(EngineError):
     """A check of a migration does not hold; readers have seen nothing of its rows."""
 
 
+class NotUnderstood(EngineError):
+    """Spark would not run what a migration does to rows, as it said before anything was done to them.
+
+    :param statement: that it would not run.
+    """
+
+    def __init__(self, message: str, statement: str) -> None:
+        super().__init__(message, "mend the expression in the migration file")
+        self.statement = statement
+
+
 class HeadMoved(EngineError):
     """Somebody else wrote to a table whose head was asserted; nothing was written."""
 

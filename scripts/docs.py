@@ -97,7 +97,8 @@ def commands_page() -> str:
     shared = _options(global_options(click.Command("shared")))
     parts = [
         "# Commands\n\n"
-        "All commands but `apply` start in a moment and need no Java. "
+        "All commands start in a moment and need no Java, but those that start Spark: `apply`, `rollback`, "
+        "`maintain`, `repair`, `unlock`, `plan --rehearse` and `plan --reconcile`. "
         "`check` and `show` read files alone; `plan`, `status` and `history` read the catalog "
         "and change nothing.\n\n"
         "Every command has these options, which may stand before or behind its name:\n\n"

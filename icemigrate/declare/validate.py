@@ -105,13 +105,20 @@ class _Check:
         properties = rule.properties
         given = set()
         before: tuple[Node, bool] | None = None
+        is_split = False
         for key, value in node.entries:
             given.add(key.text)
             inner = properties.get(key.text)
+            if inner is None and before is not None and _is_rest(before[0], key, value, rule.closed):
+                if not is_split:
+                    self._split(key, *before)
+                is_split = True
+                continue
+            is_split = False
             if inner is not None:
                 self.node(value, inner, key.text, False)
             elif rule.closed:
-                self._unknown_key(key, before, rule)
+                self._unknown_key(key, rule)
             elif rule.others is not None:
                 self.node(value, rule.others, key.text, False)
             if rule.names is not None:
@@ -182,15 +189,7 @@ class _Check:
         message = f"{what} must be {_either([f'`{one}`' for one in known])}, not {self._shown(node, rule)}"
         self._add("bad-value", message, node.place, did_you_mean(node.text, known))
 
-    def _unknown_key(self, key: Scalar, before: tuple[Node, bool] | None, rule: Rule) -> None:
-        """:param before: the value above the key, and whether it is secret."""
-        whole = None if before is None else split_by_comma(before[0], key)
-        if before is not None and whole is not None:
-            secret = before[1]
-            message = f"the comma before {'this' if secret else shorten(key.text)} ends the value"
-            shown = "" if secret else f': "{whole}"'
-            self._add("split-value", message, key.place, f"put the whole value in quotes{shown}")
-            return
+    def _unknown_key(self, key: Scalar, rule: Rule) -> None:
         hint = None
         if key.text in self.schema.homes:
             homes = _either([with_article(home) for home in self.schema.homes[key.text]])
@@ -201,6 +200,13 @@ class _Check:
         self._add(
             "unknown-key", f"{shorten(key.text)} is not a key of {with_article(rule.title)}", key.place, hint
         )
+
+    def _split(self, key: Scalar, before: Node, secret: bool) -> None:
+        """:param before: the value that a comma has ended, of which the key is the rest."""
+        whole = split_by_comma(before, key)
+        message = f"the comma before {'this' if secret else shorten(key.text)} ends the value"
+        shown = "" if secret or whole is None else f': "{whole}"'
+        self._add("split-value", message, key.place, f"put the whole value in quotes{shown}")
 
     def _one_of(self, node: Mapping, rule: Rule, given: set[str]) -> None:
         met = [keys for keys in rule.one_of if given.issuperset(keys)]
@@ -292,3 +298,14 @@ def split_by_comma(before: Node | None, rest: Node) -> str | None:
         if opened and rest.text.count(closing) > rest.text.count(opening):
             return f"{before.text}, {rest.text}"
     return None
+
+
+def _is_rest(before: Node, key: Scalar, value: Node, is_closed: bool) -> bool:
+    """Whether a key is the rest of a value, or of the first of several commas, rather than a key.
+
+    :param is_closed: whether other keys than the known ones are mistakes anyway.
+    """
+    is_bare = isinstance(value, Scalar) and value.text == ""
+    if split_by_comma(before, key) is not None:
+        return is_closed or is_bare
+    return is_bare and isinstance(before, Scalar) and before.text.count("(") > before.text.count(")")

@@ -20,7 +20,7 @@ from icemigrate.data.base import BEFORE_MARK, Stage
 from icemigrate.engine.publish import fold, statement_text
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Telling
-from icemigrate.errors import EngineError
+from icemigrate.errors import EngineError, NotUnderstood
 from icemigrate.merge import merge
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -107,19 +107,28 @@ class Copies:
     def explain(self, works: Sequence[PlannedWork], table: TableName) -> None:
         """See that Spark understands what is done to the rows of a table; none are there or written.
 
-        :raises EngineError: a statement or a query would fail on the table, too.
+        :raises NotUnderstood: a statement or a query would fail on the table, too.
         """
         rows = table_sql(self._name, table)
         for work in works:
             if work.work.stage not in (Stage.WRITE, Stage.AFTER):
                 continue  # what comes before is asked of the table as it was, what comes last is about files
-            for statement in work.work.statements(rows):
-                plan = self.engine.ask(f"EXPLAIN {statement.text.replace(BEFORE_MARK, rows)}")
-                told = "\n".join(str(row[0]) for row in plan)
-                if told.startswith(_NOT_PLANNED):
-                    why = told.removeprefix(_NOT_PLANNED).strip().splitlines()[0]
+            for real, copied in zip(work.statements, work.work.statements(rows), strict=True):
+                why = self._not_planned(copied.text.replace(BEFORE_MARK, rows))
+                if why is not None:
                     why = why.replace(self._name, self._real)
-                    raise EngineError(f"{work.text}: {why}", "mend the expression in the migration file")
+                    raise NotUnderstood(f"`{work.work.subject[0]}` ({work.text}): {why}", real.text)
+
+    def _not_planned(self, text: str) -> str | None:
+        """Why Spark would not run a statement or a query; ``None`` where it would."""
+        try:
+            plan = self.engine.ask(f"EXPLAIN {text}")
+        except EngineError as error:
+            return error.message
+        told = "\n".join(str(row[0]) for row in plan)
+        return (
+            told.removeprefix(_NOT_PLANNED).strip().splitlines()[0] if told.startswith(_NOT_PLANNED) else None
+        )
 
     def _statements(self, changes: Sequence[Change], current: Table, tell: Telling) -> None:
         shown, here = (rendered(changes, current, catalog) for catalog in (self._real, self._name))

@@ -11,7 +11,7 @@ from icemigrate.engine.copies import Copies, otherwise, rendered
 from icemigrate.engine.publish import blank, run_step
 from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.engine.telling import Listener, Telling, telling
-from icemigrate.errors import EngineError
+from icemigrate.errors import EngineError, NotUnderstood
 from icemigrate.events import Event, StatementFinished, StatementStarted
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName
@@ -131,8 +131,11 @@ class _Rehearsal:
         try:
             yield
         except EngineError as error:
-            at = self._last.text if self._last is not None else "its first statement"
+            if isinstance(error, NotUnderstood):
+                at = error.statement
+            else:
+                at = self._last.text if self._last is not None else "its first statement"
             raise EngineError(
-                f"migration {version} would stop at: {at}\nbecause {self._named(error.message)}",
+                f"{self._named(error.message)}\nmigration {version} would stop at: {at}",
                 f"{error.hint}; no table was touched" if error.hint else "no table was touched",
             ) from error

@@ -16,6 +16,7 @@ class Report:
     :param done: statements that were run, in order.
     :param failed: what failed, or what was about to be done when the user asked to stop.
     :param left: statements that were not run.
+    :param is_on_copy: whether some of them were run on a copy of their table, where nothing came of it.
     """
 
     version: str
@@ -23,6 +24,7 @@ class Report:
     done: tuple[str, ...]
     failed: str
     left: tuple[str, ...]
+    is_on_copy: bool = False
 
     def text(self, cause: IcemigrateError) -> str:
         """All of it, for people: why comes first, so that a line that is cut short still says it."""
@@ -31,6 +33,8 @@ class Report:
             lines += ["done before it:", *map(_indent, self.done)]
         else:
             lines += ["nothing was done before it"]
+        if self.is_on_copy:
+            lines += ["the last steps ran on a copy of the table alone, and nothing came of them"]
         if self.left:
             lines += ["not done:", *map(_indent, self.left)]
         return "\n".join(lines)

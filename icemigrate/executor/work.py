@@ -10,7 +10,7 @@ from functools import reduce
 from icemigrate.data.base import Stage
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher, blank, fold, statement_text
-from icemigrate.errors import EngineError
+from icemigrate.errors import EngineError, NotUnderstood
 from icemigrate.events import (
     Event,
     FilesRewritten,
@@ -85,7 +85,11 @@ class Work:
             self._namespace(namespace)
         for table in self.migration.tables:
             self._base = len(self._done)
-            self.after[table.declared] = self._table(table)
+            try:
+                self.after[table.declared] = self._table(table)
+            except NotUnderstood as error:
+                self._at = error.statement  # what was run last, on a copy, is not what is wrong
+                raise
 
     def settled(self, state: State) -> State:
         """The declared state after it, with the ids that the catalog gave."""
@@ -108,7 +112,14 @@ class Work:
         for text in (*self._done, self._at):
             if text in left:
                 left.remove(text)
-        return Report(self.migration.version, self.migration.direction, self.done, self._at, tuple(left))
+        return Report(
+            self.migration.version,
+            self.migration.direction,
+            self.done,
+            self._at,
+            tuple(left),
+            is_on_copy=bool(self._copied),
+        )
 
     def recording(self) -> None:
         """From here on it is the record in the history that may fail."""

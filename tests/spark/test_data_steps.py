@@ -357,8 +357,11 @@ def test_an_expression_that_spark_does_not_understand_is_told_before_the_table_i
     for command in (["plan", "--rehearse"], ["apply", "--auto-approve"]):
         assert main(command) == ExitCode.ERROR
         told = "".join(capsys.readouterr())
-        assert "fill venue = uper(venue), note = 'seen' where id = 1: [UNRESOLVED_ROUTINE]" in told
-    assert "nothing was done before it" in told
+        assert (
+            "`backfill` (fill venue = uper(venue), note = 'seen' where id = 1): [UNRESOLVED_ROUTINE]" in told
+        )
+        assert "stop at: UPDATE " in told.replace("stopped at", "stop at")
+    assert "nothing was done before it\nthe last steps ran on a copy of the table alone" in told
     assert desk.engine.metadata_location(TableName.parse("db.trades")) == before
 
 

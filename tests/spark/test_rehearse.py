@@ -103,11 +103,10 @@ def test_the_first_statement_that_would_fail_is_named(
     spark.sql(f"ALTER TABLE {warehouse.catalog}.{namespace}.trades ADD COLUMN quantity int")
     with pytest.raises(EngineError) as refused:
         rehearse(engine, plan)
-    first, second = refused.value.message.splitlines()[:2]
-    assert first.startswith("migration 0002 would stop at: ALTER TABLE")
-    assert "RENAME COLUMN" in first
-    assert second.startswith("because ")
-    assert "quantity" in second
+    *why, last = refused.value.message.splitlines()
+    assert last.startswith("migration 0002 would stop at: ALTER TABLE")
+    assert "RENAME COLUMN" in last
+    assert "quantity" in "".join(why)
     assert "scratch" not in refused.value.message
     assert "no table was touched" in (refused.value.hint or "")
     assert len(state_of(spark, warehouse, namespace)) == len(before) + 1
