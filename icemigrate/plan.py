@@ -7,7 +7,7 @@ independently of each other; none of them plans.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from icemigrate.changes.base import Change, Hazard, Problem, Reversal, Reversible, Statement
@@ -62,6 +62,18 @@ class Step:
 
     changes: tuple[PlannedChange, ...]
     statements: tuple[Statement, ...]
+
+    def scoped(self, declared: TableName) -> Step:
+        """The step, its hazards scoped by a declared name: so ``allow`` is the same in every environment."""
+        return replace(self, changes=tuple(_scoped(change, declared) for change in self.changes))
+
+
+def _scoped(planned: PlannedChange, declared: TableName) -> PlannedChange:
+    if not planned.hazards:
+        return planned
+    length = len(str(planned.change.table))
+    hazards = tuple(replace(h, scope=f"{declared}{h.scope[length:]}") for h in planned.hazards)
+    return replace(planned, hazards=hazards)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
-from icemigrate.plan import PlannedChange, Step, TablePlan
+from icemigrate.plan import Step, TablePlan
 from icemigrate.refills import deferred
 from icemigrate.staging import left_to_retype, staged, with_works, work_problems
 from icemigrate.steps import as_steps, as_unwritten_steps
@@ -98,25 +98,14 @@ class _Case:
             declared=self.wanted.name,
             wanted=self.wanted.table if self.wanted.table is None else self.declared_goal(),
             formerly=self.wanted.formerly,
-            steps=tuple(map(self.scoped, self.steps(found))),
+            steps=self.steps(found),
             notes=tuple(notes),
         )
 
-    def steps(self, found: Sequence[Found]) -> Iterator[Step]:
-        if self.surroundings.are_statements_read:
-            return as_steps(found, self.surroundings.catalog_name)
-        return as_unwritten_steps(found)
-
-    def scoped(self, step: Step) -> Step:
-        """The step, its hazards scoped by declared names: so ``allow`` is the same in every environment."""
-        return replace(step, changes=tuple(map(self._scoped, step.changes)))
-
-    def _scoped(self, planned: PlannedChange) -> PlannedChange:
-        if not planned.hazards:
-            return planned
-        name = str(planned.change.table)
-        hazards = (replace(h, scope=f"{self.wanted.name}{h.scope[len(name) :]}") for h in planned.hazards)
-        return replace(planned, hazards=tuple(hazards))
+    def steps(self, found: Sequence[Found]) -> tuple[Step, ...]:
+        is_read = self.surroundings.are_statements_read
+        made = as_steps(found, self.surroundings.catalog_name) if is_read else as_unwritten_steps(found)
+        return tuple(step.scoped(self.wanted.name) for step in made)
 
     @property
     def works(self) -> tuple[RowWork, ...]:
@@ -353,7 +342,7 @@ def _alter(
     plan = replace(
         case.plan(name, found, notes),
         conflicts=merged.conflicts,
-        finish=tuple(map(case.scoped, case.steps(stages.last.found))),
+        finish=case.steps(stages.last.found),
     )
     judged = _judge(case, plan, [*found, *stages.last.found], stages.last.after, there)
     judged = replace(judged, between=stages.first.after, works=works)

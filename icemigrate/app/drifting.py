@@ -17,7 +17,7 @@ from icemigrate.declare.files import Loaded
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.drift.facts import Fact, compare, is_expired
 from icemigrate.drift.reading import Trace, trace
-from icemigrate.drift.results import DriftFact, DriftResult, TableDrift, Told
+from icemigrate.drift.results import DriftFact, DriftResult, TableDrift, TableState, Told
 from icemigrate.drift.values import Machines
 from icemigrate.errors import MetadataError, UsageError
 from icemigrate.history.log import unpack
@@ -181,10 +181,8 @@ def _table(world: Opened, history: History, met: Met, wanted: _Wanted | None) ->
     )
     if met.there is None:
         dropped = wanted.version(base, ("name",)) if wanted is not None and then is None else None
-        state: str = "gone" if met.stranger is None else "replaced"
-        return replace(
-            told, state="gone" if state == "gone" else "replaced", pending=dropped, notes=_replaced(met)
-        )
+        state: TableState = "gone" if met.stranger is None else "replaced"
+        return replace(told, state=state, pending=dropped, notes=_replaced(met))
     if met.is_renamed:
         told = replace(told, state="renamed", found=str(met.there.name), notes=(*told.notes, *_replaced(met)))
         if then is not None and world.names.table(then.name) == met.there.name and wanted is not None:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 
 from icemigrate.app.checking import rehearse
-from icemigrate.app.lock_file import keep_lock
+from icemigrate.app.next_file import header, next_name, put
 from icemigrate.app.opening import as_mistakes, mistakes_first, sound_files
 from icemigrate.app.world import Opened, opened
 from icemigrate.catalog.capabilities import is_set_by_machines
 from icemigrate.declare.author import dump
 from icemigrate.declare.author_catalog import Adoption, adoption, without_others
-from icemigrate.declare.files import list_migrations
 from icemigrate.declare.migration import MigrationFile
-from icemigrate.declare.scaffold import new_file_name, write_new
-from icemigrate.declare.source import shown_path
 from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.errors import MetadataError, Mistakes, UsageError
 from icemigrate.history.properties import FORMAT_KEY
@@ -68,10 +63,8 @@ def import_tables(
     if not entries:
         raise UsageError(_nothing(names), _why_nothing(work.notes))
     title = description or _title(names, list(adopted))
-    folder = project.migrations_dir
-    schema = os.path.relpath(project.root / "schemas" / "migration.schema.json", folder)
-    text = dump(entries, description=title, header=f"yaml-language-server: $schema={schema}")
-    path = None if dry_run else _write(project, title, text)
+    text = dump(entries, description=title, header=header(project))
+    path = None if dry_run else put(project, next_name(project, title), text)
     return ImportResult(
         project=project.name,
         environment=world.environment.name,
@@ -80,15 +73,6 @@ def import_tables(
         content=text,
         notes=tuple(work.notes),
     )
-
-
-def _write(project: Project, title: str, text: str) -> str:
-    folder = project.migrations_dir
-    versions = [f.version for f in list_migrations(folder).files] if folder.exists() else []
-    name = new_file_name(title, versions, datetime.now(timezone.utc))
-    (path,) = write_new(folder, {name: text})
-    keep_lock(project, [name], begins=True)
-    return shown_path(path)
 
 
 def _title(names: Sequence[str], adopted: Sequence[TableName]) -> str:

@@ -9,7 +9,7 @@ from icemigrate.changes.add_partition_field import AddPartitionField
 from icemigrate.changes.drop_partition_field import DropPartitionField
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.rewrite import Rewrite
-from icemigrate.model.layout import Layout, OldShare, old_share
+from icemigrate.model.layout import Layout, OldShare, is_one_way, old_share
 from icemigrate.plan import MigrationPlan, Plan, TablePlan
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def old_files_of(table: Table, catalog: Catalog) -> OldShare | None:
 
     ``None`` where nothing can, or nobody can tell; the catalog is asked only where files can.
     """
-    parts = {frozenset((f.source_ids, f.transform) for f in s.live) for s in (table.spec, *table.older_specs)}
-    if table.snapshot is None or len(parts) == 1:
+    if table.snapshot is None or is_one_way(table):
         return None
     layout = catalog.layout(table.name)
     share = None if layout is None else old_share(layout, table, table.spec)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from icemigrate.events import Event, Noted
 from icemigrate.model.names import TableName
-from icemigrate.plan import Plan
+from icemigrate.plan import RECONCILED, Plan
 
 
 @dataclass(slots=True)
@@ -26,6 +26,11 @@ class Notes:
             self._heard.append(_line(event.version, event.table, event.text))
         self.pass_on(event)
 
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """Those that were heard."""
+        return tuple(self._heard)
+
     def beside(self, plan: Plan) -> tuple[str, ...]:
         """The plan's notes, then those that were heard, each with its version and table."""
         tables = ((m.version, t) for m in plan.migrations for t in m.tables)
@@ -34,4 +39,6 @@ class Notes:
 
 
 def _line(version: str, table: TableName | None, text: str) -> str:
-    return f"{version}: {f'{table}: ' if table else ''}{text}"
+    # What leads tables back is no version that people know.
+    of = (None if version == RECONCILED else version, table)
+    return ": ".join([*(str(part) for part in of if part), text])

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 from icemigrate import versions as installed
 from icemigrate.app.drifting import Met, meet, recorded_at
 from icemigrate.app.locking import journal
+from icemigrate.app.noting import Notes
 from icemigrate.app.publishing import ways
 from icemigrate.app.rolling_back import require_undoable
 from icemigrate.app.spark import LazySpark, engine_of
 from icemigrate.app.undoing import Undoing, Version, state_after
 from icemigrate.app.world import Opened, opened
 from icemigrate.catalog.capabilities import is_set_by_machines
-from icemigrate.changes.base import Hazard, HazardKind, Problem
+from icemigrate.changes.base import HazardKind, Problem
 from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
 from icemigrate.drift.reconciling import Known, WayBack, way_back
 from icemigrate.drift.results import ReconcileResult
 from icemigrate.errors import UsageError
-from icemigrate.events import Event, Noted
+from icemigrate.events import Event
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Snapshot
@@ -107,13 +108,7 @@ def reconcile(
     done: tuple[str, ...] = tuple(str(t.declared) for m in plan.migrations for t in m.tables)
     if plan.is_empty:
         return ReconcileResult(project.name, plan.environment, (), 0)
-    notes: list[str] = []
-
-    def listen(event: Event) -> None:
-        if isinstance(event, Noted):
-            notes.append(f"{event.table}: {event.text}" if event.table else event.text)
-        on_event(event)
-
+    notes = Notes(on_event)
     with opened(project, plan.environment) as world:
         engine = engine_of(world, spark, on_start)
 
@@ -126,9 +121,9 @@ def reconcile(
 
         clock = time.monotonic()
         held = journal(world, engine, lock_timeout_s)
-        executor.apply(plan, engine, held, listen, replan=replan, ways=ways(world, engine))
+        executor.apply(plan, engine, held, notes, replan=replan, ways=ways(world, engine))
         elapsed = round((time.monotonic() - clock) * 1000)
-        return ReconcileResult(project.name, plan.environment, done, elapsed, tuple(notes))
+        return ReconcileResult(project.name, plan.environment, done, elapsed, notes.heard)
 
 
 def ready_reconcile(project: Project, saved: Plan, on_start: Callable[[], None]) -> PlanResult:
@@ -192,18 +187,8 @@ def _told(problem: Problem) -> Problem:
 
 def _scoped(table: TablePlan) -> TablePlan:
     """Its hazards scoped by the declared name, as in a file."""
-
-    def scoped(hazard: Hazard) -> Hazard:
-        for name in {str(table.name), *(str(c.change.table) for c in table.changes())}:
-            if hazard.scope == name or hazard.scope.startswith(f"{name}."):
-                return replace(hazard, scope=f"{table.declared}{hazard.scope[len(name) :]}")
-        return hazard
-
-    steps = tuple(
-        replace(s, changes=tuple(replace(c, hazards=tuple(map(scoped, c.hazards))) for c in s.changes))
-        for s in table.steps
-    )
-    return replace(table, steps=steps)
+    steps, finish = (tuple(s.scoped(table.declared) for s in part) for part in (table.steps, table.finish))
+    return replace(table, steps=steps, finish=finish)
 
 
 def _found(world: Opened, history: History, met: Iterable[Met]) -> _Found:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from icemigrate.app.checking import Rehearsed, rehearse
 from icemigrate.app.lock_file import keep_lock
+from icemigrate.app.next_file import header
 from icemigrate.app.opening import as_mistakes, known_version, sound_files
 from icemigrate.declare.author import document, dump
 from icemigrate.declare.differences import differences
@@ -70,13 +70,12 @@ def _written(
     inhabited = {n.namespace for n in rehearsed.state.tables}
 
     def text(allow: Iterable[str]) -> str:
-        schema = os.path.relpath(project.root / "schemas" / "migration.schema.json", project.migrations_dir)
         return dump(
             entries,
             description=f"All that {first} to {last} declared",
             allow=allow,
             namespaces=sorted(format_path(n) for n in rehearsed.state.namespaces - inhabited),
-            header=f"yaml-language-server: $schema={schema}",
+            header=header(project),
             replaces=_replaces(first, chosen),
         )
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from icemigrate.app.lock_file import keep_lock
-from icemigrate.declare.files import list_migrations
-from icemigrate.declare.scaffold import init_files, new_file_name, new_text, write_new
+from icemigrate.app.next_file import next_name, put, schema_path
+from icemigrate.declare.scaffold import init_files, new_text, write_new
 from icemigrate.declare.source import shown_path
 from icemigrate.errors import UsageError
 from icemigrate.project import Project, safe_name
@@ -73,10 +70,5 @@ def new(project: Project, description: str) -> str:
     :raises UsageError: the description gives no name for a file.
     :raises IcemigrateError: the folder or the file cannot be written.
     """
-    folder = project.migrations_dir
-    versions = [f.version for f in list_migrations(folder).files] if folder.exists() else []
-    name = new_file_name(description, versions, datetime.now(timezone.utc))
-    schema = os.path.relpath(project.root / "schemas" / "migration.schema.json", folder)
-    (path,) = write_new(folder, {name: new_text(description, schema)})
-    keep_lock(project, [name], begins=True)
-    return shown_path(path)
+    name = next_name(project, description)
+    return put(project, name, new_text(description, schema_path(project)))

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from typing import Any
 
 from icemigrate.app.checking import rehearse
-from icemigrate.app.lock_file import keep_lock
+from icemigrate.app.next_file import header, next_name, put
 from icemigrate.declare.author import dump
-from icemigrate.declare.files import list_migrations
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.reading import read_migration
-from icemigrate.declare.scaffold import new_file_name, write_new
-from icemigrate.declare.source import Source, shown_path
+from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import Mistakes
@@ -64,16 +60,9 @@ def write_migration(
     :raises Mistakes: it holds something that no migration may do.
     :raises IcemigrateError: the file cannot be written.
     """
-    folder = project.migrations_dir
-    listing = list_migrations(folder)
-    there = [*(f.version for f in listing.files), *(f.version for f in behind)]
-    name = new_file_name(written.words, there, datetime.now(timezone.utc))
-    schema = os.path.relpath(project.root / "schemas" / "migration.schema.json", folder)
+    name = next_name(project, written.words, (f.version for f in behind))
     allow = consents(project, behind, name, written, refusal)
-    text = written.text(allow, f"yaml-language-server: $schema={schema}")
-    (path,) = write_new(folder, {name: text})
-    keep_lock(project, [name], begins=begins_lock)
-    return shown_path(path)
+    return put(project, name, written.text(allow, header(project)), begins_lock=begins_lock)
 
 
 def consents(

@@ -19,6 +19,7 @@ from icemigrate.cli.context import (
 )
 from icemigrate.cli.options import lock_timeout_option, overwrite_option, to_option
 from icemigrate.cli.outputs import format_option
+from icemigrate.cli.progress import progress
 from icemigrate.cli.reconciling import (
     carry_out,
     ready_reconcile,
@@ -132,18 +133,14 @@ def _carry_out(
     settings: Settings, project: Project, result: PlanResult, lock_timeout_s: float | None
 ) -> ExitCode:
     from icemigrate.app.applying import apply
-    from icemigrate.render.progress_text import Progress
 
-    progress = Progress(sys.stderr, settings.style(sys.stderr))
-    try:
+    with progress(settings) as shown:
         answer = apply(
             project,
             result.plan,
-            on_event=progress,
+            on_event=shown,
             on_start=tell_of_spark,
             lock_timeout_s=lock_timeout_s,
         )
-    finally:
-        progress.close()
     settings.answer(answer)
     return ExitCode.OK

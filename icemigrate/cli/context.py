@@ -82,6 +82,10 @@ class SparkTold:
             write(text, sys.stderr)
         self.is_told = True
 
+    def tell_of_questions(self) -> None:
+        """Say it, and that a plan needs it."""
+        self.tell("Starting Spark, to ask the tables' manifests …\n")
+
     def tell_of_start(self) -> None:
         """Say it, and no more."""
         self.tell("Starting Spark …\n")

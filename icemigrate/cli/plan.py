@@ -18,6 +18,7 @@ from icemigrate.cli.context import (
 )
 from icemigrate.cli.options import overwrite_option, to_option
 from icemigrate.cli.outputs import format_option
+from icemigrate.cli.progress import progress
 from icemigrate.cli.reconciling import reconcile_options, reconcile_plan, require_alone
 from icemigrate.errors import ExitCode
 
@@ -81,13 +82,9 @@ def command(
 
 def _rehearse(settings: Settings, project: Project, plan: Plan) -> None:
     from icemigrate.app.rehearsing import rehearse
-    from icemigrate.render.progress_text import Progress
     from icemigrate.render.words import count
 
-    progress = Progress(sys.stderr, settings.style(sys.stderr))
-    try:
-        done = rehearse(project, plan, on_event=progress, on_start=tell_of_spark)
-    finally:
-        progress.close()
+    with progress(settings) as shown:
+        done = rehearse(project, plan, on_event=shown, on_start=tell_of_spark)
     what = f"{count(done.statements, 'statement')} on {count(done.tables, 'table')}"
     write(f"Rehearsed {what}: all of it would run.\n", sys.stderr)

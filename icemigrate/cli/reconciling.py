@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from icemigrate.cli.context import Settings, SparkTold
+from icemigrate.cli.progress import progress
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ def reconcile_plan(
     from icemigrate.app.reconciling import asked, plan_reconcile
 
     what = asked(tables, allow)
-    return plan_reconcile(project, settings.environment, what, on_start=_questions(spark))
+    return plan_reconcile(project, settings.environment, what, on_start=spark.tell_of_questions)
 
 
 def ready_reconcile(project: Project, saved: Plan, spark: SparkTold) -> PlanResult:
     """A saved one, made anew."""
     from icemigrate.app.reconciling import ready_reconcile
 
-    return ready_reconcile(project, saved, _questions(spark))
+    return ready_reconcile(project, saved, spark.tell_of_questions)
 
 
 def carry_out(
@@ -90,22 +90,14 @@ def carry_out(
 ) -> ExitCode:
     """Do it."""
     from icemigrate.app.reconciling import reconcile
-    from icemigrate.render.progress_text import Progress
 
-    progress = Progress(sys.stderr, settings.style(sys.stderr))
-    try:
+    with progress(settings) as shown:
         answer = reconcile(
             project,
             result.plan,
-            on_event=progress,
+            on_event=shown,
             on_start=spark.tell_of_start,
             lock_timeout_s=lock_timeout_s,
         )
-    finally:
-        progress.close()
     settings.answer(answer)
     return ExitCode.OK
-
-
-def _questions(spark: SparkTold) -> Callable[[], None]:
-    return lambda: spark.tell("Starting Spark, to ask the tables' manifests …\n")

@@ -11,6 +11,7 @@ from icemigrate.cli.approval import approved, show_plan
 from icemigrate.cli.context import Settings, SparkTold, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
 from icemigrate.cli.outputs import format_option
+from icemigrate.cli.progress import progress
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _plan(
         to=to,
         only=only,
         options=options,
-        on_start=lambda: spark.tell("Starting Spark, to ask the tables' manifests …\n"),
+        on_start=spark.tell_of_questions,
     )
 
 
@@ -109,19 +110,15 @@ def _carry_out(
     spark: SparkTold,
 ) -> ExitCode:
     from icemigrate.app.rolling_back import rollback
-    from icemigrate.render.progress_text import Progress
 
-    progress = Progress(sys.stderr, settings.style(sys.stderr))
-    try:
+    with progress(settings) as shown:
         answer = rollback(
             project,
             result.plan,
             options=options,
-            on_event=progress,
+            on_event=shown,
             on_start=spark.tell_of_start,
             lock_timeout_s=lock_timeout_s,
         )
-    finally:
-        progress.close()
     settings.answer(answer)
     return ExitCode.OK

@@ -67,6 +67,11 @@ def same_way(table: Table, wanted: PartitionSpec) -> frozenset[int]:
     return frozenset(spec.id for spec in (table.spec, *table.older_specs) if _parts(spec) == goal)
 
 
+def is_one_way(table: Table) -> bool:
+    """Whether all of a table's specs part files alike."""
+    return len(same_way(table, table.spec)) == len({s.id for s in (table.spec, *table.older_specs)})
+
+
 def _parts(spec: PartitionSpec) -> frozenset[tuple[tuple[int, ...], str]]:
     return frozenset((f.source_ids, str(f.transform)) for f in spec.live)
 
