@@ -253,6 +253,8 @@ def _marks(world: Opened, history: History, met: Met) -> Iterable[str]:
         if applied.standing != "applied" or tag in met.there.refs:
             continue
         record = history.undo_record(applied.version)
+        if record is not None and record.baseline:
+            continue  # it was recorded without touching a table, and never had a tag
         uuids = [t.actual_after.uuid for t in record.tables if t.actual_after] if record else []
         if met.base.uuid is not None and met.base.uuid in uuids:
             yield (

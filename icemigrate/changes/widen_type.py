@@ -116,6 +116,11 @@ class WidenType(FieldChange):
             f"to make it anew, name `{name}` in `drop_columns` and in `columns`: it then gets a new field id,"
             " and its old values can no longer be read"
         )
+        # Columns are retyped as a whole; a part of one is not.
+        if len(self.path) == 1:
+            to = format_type(self.new)
+            to = to if to.isidentifier() else f'"{to}"'
+            anew = f"`retype: {{{name}: {{to: {to}, using: …}}}}` keeps its values, computed by `using`; {anew}"
         message = f"no format version lets {self._from_to()}"
         return self._problem("no-promotion", message, f"{can}; {anew}" if can else anew)
 

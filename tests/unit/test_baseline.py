@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from icemigrate import executor
+from icemigrate.app.drifting import drift
 from icemigrate.app.importing import import_tables
 from icemigrate.app.opening import open_project
 from icemigrate.app.planning import plan
@@ -192,6 +193,8 @@ def test_import_then_baseline_then_a_migration(tmp_path: Path, lake: Embedded) -
     tables = dict(lake.engine.tables)
     carry_out(lake, baseline(lake).plan)
     assert {n: t for n, t in lake.engine.tables.items() if n != HISTORY} == tables
+    # No migration ran, so that none left a tag that could be missed.
+    assert drift(project).tables == ()
     assert plan(project).plan.is_empty
     assert baseline(lake).plan.is_empty
     lake.write("0002_later.yaml", LATER)
