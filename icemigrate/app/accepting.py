@@ -133,5 +133,6 @@ def _in_between(stands: Standing, history: History, names: set[TableName]) -> It
             state = "late" if file in late else "pending"
             yield (
                 f"{file.version} is {state} and mentions the same table: `icemigrate rebase {file.version}` "
-                "puts it behind the new file"
+                "puts it behind the new file; where it names what has another name now, edit it first, to "
+                "the names of now"
             )

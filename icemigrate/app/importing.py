@@ -93,19 +93,24 @@ def _why_nothing(notes: Sequence[str]) -> str:
 
 
 def _declared(project: Project) -> Mapping[TableName, str]:
-    """Which version spoke last of each table that the files declare, or is about to."""
+    """Which version made each table that the files declare, or is about to; under whatever name."""
     files: Sequence[MigrationFile] = sound_files(project) if project.migrations_dir.exists() else ()
     rehearsed = rehearse(project, files)
     as_mistakes(tuple(d for d in errors_of(rehearsed.diagnostics) if d.code != "missing-allow"))
-    last = {t.declared: plan.version for plan in rehearsed.plans for t in plan.tables}
-    return {name: last[name] for name in rehearsed.state.tables}
+    made: dict[TableName, str] = {}
+    for plan in rehearsed.plans:
+        made |= {
+            t.declared: made.get(t.formerly, plan.version) if t.formerly else plan.version
+            for t in plan.tables
+        }
+    return {name: made[name] for name in rehearsed.state.tables}
 
 
 @dataclass(slots=True)
 class _Import:
     """One import.
 
-    :param declared: tables of the files → the version that spoke of them last.
+    :param declared: tables of the files → the version that made them.
     :ivar notes: what was passed over, and what of a table the file does not say.
     """
 

@@ -142,9 +142,13 @@ class _Work:
         """
         old = {move[0].path for move in moves}
         after = sorted([f for f in self.files if f.path not in old] + [m[1] for m in moves], key=_version)
-        told = {d.message for d in rehearse(self.project, sorted(self.files, key=_version)).diagnostics}
-        wrong = errors_of(rehearse(self.project, after).diagnostics)
-        as_mistakes(tuple(_unfit(d) for d in wrong if d.message not in told))
+        # What another file lacked may be what this one lacks now, in the same words.
+        was = {new.path: old.path for old, new in moves}
+        before = rehearse(self.project, sorted(self.files, key=_version)).diagnostics
+        told = {(d.place.file if d.place else "", d.message) for d in before}
+        found = errors_of(rehearse(self.project, after).diagnostics)
+        wrong = [(d, d.place.file if d.place else "") for d in found]
+        as_mistakes(tuple(_unfit(d) for d, path in wrong if (was.get(path, path), d.message) not in told))
 
 
 def _version(file: MigrationFile) -> Version:
@@ -155,7 +159,8 @@ def _unfit(found: Diagnostic) -> Diagnostic:
     return replace(
         found,
         message=f"the files would not fit any more: {found.message}",
-        hint="nothing was renamed; name all files that belong together: `icemigrate rebase A B`",
+        hint="nothing was renamed; edit a file that names what has another name by then, to the names that "
+        "it meets there, and rebase again; or name all files that belong together: `icemigrate rebase A B`",
     )
 
 

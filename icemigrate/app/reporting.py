@@ -152,7 +152,9 @@ def _trails(plans: Iterable[MigrationPlan], stands: Standing) -> dict[TableName,
                 # Until it is applied, a table goes by the name that it has.
                 shown = before or table.declared
                 trail = trails.pop(shown, _Trail())
-                trail.pending.append(plan.version)
+                # One that was rolled back waits for a redo: no `apply` brings it.
+                if states.get(plan.version) != "held":
+                    trail.pending.append(plan.version)
             if table.wanted is not None or not is_applied:
                 trails[shown] = trail
                 now[table.declared] = shown

@@ -16,7 +16,7 @@ from icemigrate.app.git_base import GitBase
 from icemigrate.app.git_files import Base, BaseFile, read_base
 from icemigrate.declare.checksum import short
 from icemigrate.declare.files import FoundFile, Loaded, list_migrations, load_one
-from icemigrate.declare.lock_file import FILE_NAME
+from icemigrate.declare.lock_file import FILE_NAME, STALE
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import covers
 from icemigrate.declare.source import open_regular, shown_path
@@ -57,20 +57,25 @@ def reviewed(
     taken = change.taken
     doubled = {one.new.version for one in taken}
     of_doubles = {file.shown for file in change.now if file.version in doubled}
+    edited = {one.now.shown for one in change.edits}
     told = (
         *(one.diagnostic for one in change.edits),
         *change.deletions(),
         *(one.diagnostic(change.base.ref) for one in taken),
-        *_told(_without_doubles(found, of_doubles), change, judge),
+        *_told(_unsaid(found, of_doubles, edited), change, judge),
     )
     return Review(told, change.new)
 
 
-def _without_doubles(found: Iterable[Diagnostic], files: set[str]) -> Iterator[Diagnostic]:
-    """Leave out that a version is taken where it is said of which file the base has it."""
+def _unsaid(found: Iterable[Diagnostic], doubles: set[str], edited: set[str]) -> Iterator[Diagnostic]:
+    """Leave out what the comparison says better: whose version is taken, and which files were edited.
+
+    An edited file is to be brought back, and no lock file renewed for it.
+    """
+    said = {"duplicate-version": doubles, STALE: edited}
     for diagnostic in found:
         place = diagnostic.place
-        if diagnostic.code != "duplicate-version" or place is None or place.file not in files:
+        if place is None or place.file not in said.get(diagnostic.code, ()):
             yield diagnostic
 
 

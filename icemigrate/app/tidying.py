@@ -159,7 +159,7 @@ def deleting_rows(look: Look) -> Iterator[Found]:
         if files:
             text = (
                 f"delete rows whose {format_path(column)} is before {before:%Y-%m-%d %H:%M:%S} (UTC): "
-                f"at most {rows} in {files} files"
+                f"at most {rows} in {files} file{'' if files == 1 else 's'}"
             )
             sql = delete_sql(look.world.environment.catalog.name, name, column, type_, before)
             yield Act(Upkeep(part, str(name), text, sql), name, table.uuid, partial(_delete, sql))

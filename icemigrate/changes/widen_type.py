@@ -21,7 +21,7 @@ from icemigrate.changes.base import (
 from icemigrate.changes.fields import FieldChange, is_reshaped
 from icemigrate.model.names import format_path
 from icemigrate.model.partitioning import PartitionField, reads_as_same
-from icemigrate.model.promotions import is_read_back, promoted_default, promotion_since
+from icemigrate.model.promotions import is_promotion, is_read_back, promoted_default, promotion_since
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Decimal, Field, Primitive, Type, is_nested
@@ -120,7 +120,9 @@ class WidenType(FieldChange):
         if len(self.path) == 1:
             to = format_type(self.new)
             to = to if to.isidentifier() else f'"{to}"'
-            anew = f"`retype: {{{name}: {{to: {to}, using: …}}}}` keeps its values, computed by `using`; {anew}"
+            anew = (
+                f"`retype: {{{name}: {{to: {to}, using: …}}}}` keeps its values, computed by `using`; {anew}"
+            )
         message = f"no format version lets {self._from_to()}"
         return self._problem("no-promotion", message, f"{can}; {anew}" if can else anew)
 
@@ -158,6 +160,9 @@ class WidenType(FieldChange):
 
     def reversal(self, before: Table) -> Reversal:
         narrow = format_type(self.old)
+        if is_promotion(self.new, self.old, before.format_version) and is_read_back(self.new, self.old):
+            # No migration narrows a type; what leads back one that others made wider does.
+            return Reversal(Reversible.YES, f"undoing makes it `{narrow}` again, which reads every file")
         return Reversal(
             Reversible.WHILE,
             f"no file was added since: one that was is unreadable as `{narrow}`, whatever it holds",

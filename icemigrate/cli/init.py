@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -21,3 +22,4 @@ def command(folder: Path) -> None:
 
     for path, is_new in init(folder):
         write(f"{'wrote' if is_new else 'kept '} {path}\n")
+    write("Next: say in the migration what you want, then `icemigrate check --fix`.\n", sys.stderr)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from icemigrate.cli.context import Settings, global_options, pass_settings, write
@@ -19,3 +21,5 @@ def command(settings: Settings, description: str) -> None:
     from icemigrate.app.starting import new
 
     write(f"{new(settings.open_project(), description)}\n")
+    # Standard output is the path alone, for an editor to be started with.
+    write("Edit it, then `icemigrate check --fix` notes in the lock file what it says.\n", sys.stderr)

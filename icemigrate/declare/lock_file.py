@@ -19,6 +19,8 @@ from icemigrate.diagnostics import Diagnostic, Place
 
 FILE_NAME = "icemigrate.lock"
 FIX = "`icemigrate check --fix` renews it; commit it with the migrations"
+STALE = "lock-stale"
+"""Code of what says that the lock file and a file differ."""
 _HEADER = "# Written by icemigrate and committed with the migrations; `icemigrate check --fix` renews it.\n"
 _LINE = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64}) ([0-9a-f]{16})")
 _MARKER = re.compile(r"<{7}|\|{7}|={7}|>{7}")
@@ -96,20 +98,21 @@ def stale_lines(
             continue
         if line is None:
             message = f"the lock file does not have {file.version} yet"
-            yield Diagnostic("lock-stale", message, Place(file.path), FIX)
+            yield Diagnostic(STALE, message, Place(file.path), FIX)
         elif line.checksum != file.checksum:
             yield Diagnostic(
-                "lock-stale",
+                STALE,
                 f"{file.version} says something else than when the lock file was written: "
                 f"checksum {short(file.checksum)} here, {short(line.checksum)} there",
                 Place(file.path),
-                f"{FIX}; a migration that is applied somewhere is brought back instead",
+                "if you edited it on purpose: `icemigrate check --fix` notes what it says now, commit both; "
+                "if it is applied somewhere: bring it back as it was, and write what is new into a new one",
             )
     known = {file.version for file in files} | silent
     for line in lines:
         if line.version not in known:
             message = f"the lock file has {line.version}, and there is no such migration"
-            yield Diagnostic("lock-stale", message, line.place, f"bring the file back, or {FIX}")
+            yield Diagnostic(STALE, message, line.place, f"bring the file back, or {FIX}")
 
 
 def _chained(before: str, version: Version, checksum: str) -> str:

@@ -120,7 +120,10 @@ def _summary(result: DriftResult) -> str:
     ]
     said = ", ".join(filter(None, parts))
     head = f"Drift: {said}" if said else f"No drift in {count(result.compared, 'table')}"
-    return "; ".join([head, *filter(None, asides)]) + "."
+    beside = ", ".join(filter(None, asides))
+    if not beside:
+        return f"{head}."
+    return f"{head}; besides them, {beside}." if drift else f"{head}; {beside}."
 
 
 def _number(facts: list[DriftFact], told: str) -> int:

@@ -102,6 +102,5 @@ def _conflict(conflict: Conflict, migration: MigrationPlan, style: Style) -> Ite
     yield style.bad(f"! conflict: {words.one_line(conflict.fact)}")
     for label, value in (("base", conflict.base), ("wanted", conflict.wanted), ("actual", conflict.actual)):
         yield f"{_INDENT * 2}{label:<7} {words.one_line(value)}"
-    first, second = words.ways_out(conflict, migration)
-    yield f"{_INDENT * 2}either  {first}"
-    yield f"{_INDENT * 2}or      {words.one_line(second)}"
+    for number, way in enumerate(words.ways_out(conflict, migration)):
+        yield f"{_INDENT * 2}{'or' if number else 'either':<7} {words.one_line(way)}"

@@ -85,7 +85,7 @@ def _status_line(status: Status) -> str:
     at = f"at {status.version}" if status.version else "nothing is applied yet"
     pending = status.count("pending")
     parts = [at, f"{pending} pending" if pending else "nothing pending"]
-    parts += [f"{n} {state}" for state in ("running", "interrupted") if (n := status.count(state))]
+    parts += [f"{n} {state}" for state in ("held", "running", "interrupted") if (n := status.count(state))]
     unrecorded = status.count("unrecorded")
     if unrecorded:
         parts.append(f"{words.count(unrecorded, 'squash', 'squashes')} to record")

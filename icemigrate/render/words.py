@@ -125,8 +125,8 @@ def obstacles_line(plan: Plan) -> str | None:
 _DONE = {Direction.APPLY: "applied", Direction.ROLLBACK: "rolled back", Direction.RECONCILE: "done"}
 
 
-def ways_out(conflict: Conflict, migration: MigrationPlan) -> tuple[str, str]:
-    """The two ways out of a conflict of a migration."""
+def ways_out(conflict: Conflict, migration: MigrationPlan) -> tuple[str, ...]:
+    """The ways out of a conflict of a migration."""
     if migration.baseline and migration.direction is Direction.APPLY:
         return (
             "keep what is there: say in the migration file what the catalog has now, then plan again",
@@ -145,6 +145,7 @@ def ways_out(conflict: Conflict, migration: MigrationPlan) -> tuple[str, str]:
     return (
         "keep what is there: `drift --accept` writes the migration that declares it",
         f"set what the file says: `plan --overwrite {shell_word(conflict.fact)}`",
+        "undo what others did: `plan --reconcile` shows the way back to what is recorded",
     )
 
 
@@ -173,7 +174,8 @@ def work_lines(table: TablePlan, migration: MigrationPlan, catalog: str) -> Iter
     """All statements about a table's rows, in running order, as they are shown."""
     if not table.rows:
         return
-    gives = {s.text: s.gives for w in table.rows for s in w.statements if isinstance(s, Ask)}
+    asked = [s for w in table.rows for s in w.statements if isinstance(s, Ask)]
+    gives = {s.text: "no rows" if s.gives == "[]" else s.gives for s in asked}
     for text in row_statements(table, catalog, migration.version):
         yield f"{text};" + (f"  -- gives {gives[text]}" if text in gives else "")
 

@@ -263,7 +263,7 @@ def test_rows_go_by_their_age_and_those_without_one_stay(shop: Shop) -> None:
         f"(2, 'BB', 1, 'X', TIMESTAMP '{young:%Y-%m-%d %H:%M:%S}'), (3, 'CC', 1, 'X', NULL)"
     )
     (act,) = look(shop, "rows").result.acts
-    assert "at most 1 in 1 files" in act.text, act.text
+    assert "at most 1 in 1 file" in act.text, act.text
     assert [a.outcome for a in do(shop, "rows").acts] == ["rows deleted"]
     assert sorted(shop.sql("SELECT id FROM @.trades")) == [(2,), (3,)]
     assert look(shop, "rows").acts == ()

@@ -25,10 +25,12 @@ from icemigrate.executor.work import Work
 from icemigrate.model.evidence import Evidence, Publication
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema, index
+from icemigrate.model.sides import State
 from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.model.types import Field, Primitive
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import MigrationPlan
+from icemigrate.render.words import work_lines
 from icemigrate.staging import work_problems
 from icemigrate.undo.values import Options
 from tests.case_documents import World, make_plan
@@ -292,6 +294,15 @@ def fill() -> tuple[Table, MigrationPlan]:
     made = make_plan(World(), "0001", "{tables: [{name: db.t, columns: [{name: a, type: int}]}]}")
     table = replace(made.base.tables[NAME], snapshot=Snapshot(1, 1, 3))
     return table, planned(World(made.base, {NAME: table}, frozenset({("db",)})), FILL)
+
+
+def test_a_check_that_is_to_find_nothing_is_shown_in_words() -> None:
+    table, _ = fill()
+    text = "{tables: [{name: db.t, checks: [{after: 'select a from {table} where a < 0'}]}]}"
+    world = World(State({NAME: table}), {NAME: table}, frozenset({("db",)}))
+    migration = planned(world, text)
+    (line,) = (t for t in work_lines(migration.tables[0], migration, "lake") if "a < 0" in t)
+    assert line.endswith("where a < 0;  -- gives no rows")
 
 
 def test_rows_whose_publication_got_no_answer_are_not_written_twice() -> None:

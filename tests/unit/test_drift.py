@@ -10,8 +10,11 @@ import jsonschema
 import pytest
 
 from icemigrate.app.accepting import accept_drift
+from icemigrate.app.checking import check
 from icemigrate.app.drifting import drift
 from icemigrate.app.opening import open_project
+from icemigrate.app.planning import plan
+from icemigrate.app.rebasing import rebase
 from icemigrate.app.squashing import squash
 from icemigrate.drift.results import DriftResult
 from icemigrate.errors import Mistakes, UsageError
@@ -339,7 +342,8 @@ def test_a_late_file_of_the_same_table_is_to_stand_behind_too(shop: Embedded) ->
     assert done.path is not None
     assert done.path.endswith("0003_accept_drift.yaml")
     assert done.notes == (
-        "0000 is late and mentions the same table: `icemigrate rebase 0000` puts it behind the new file",
+        "0000 is late and mentions the same table: `icemigrate rebase 0000` puts it behind the new file; "
+        "where it names what has another name now, edit it first, to the names of now",
     )
 
 
@@ -347,3 +351,26 @@ def test_what_a_squash_stands_for_is_what_was_changed_by_hand(shop: Embedded) ->
     change(shop, properties={**shop.engine.tables[T].properties, "owner.team": "other"})
     squash(open_project(shop.folder), "0002")
     assert "owner.team: other" in accept(shop)
+
+
+def test_the_way_out_of_two_renames_works_as_it_is_told(shop: Embedded) -> None:
+    shop.write("0003_name.yaml", "tables: [{name: db.t, renames: {volume: amount}}]\n")
+    fields = (replace(f, name="size") if f.name == "volume" else f for f in columns(shop).values())
+    change(shop, schema=schema(shop, *fields))
+    assert "or      undo what others did: `plan --reconcile`" in render(plan(open_project(shop.folder)))
+    project = open_project(shop.folder)
+    done = accept_drift(project)
+    assert any("edit it first, to the names of now" in note for note in done.notes)
+    with pytest.raises(Mistakes) as refused:
+        rebase(project, ["0003"])
+    assert "edit a file that names what has another name" in (refused.value.diagnostics[0].hint or "")
+    shop.write("0003_name.yaml", "tables: [{name: db.t, renames: {size: amount}}]\n")
+    assert [Path(r.new).name for r in rebase(project, ["0003"]).renamed] == ["0005_name.yaml"]
+    assert check(project).ok
+    assert plan(project).ready
+
+
+def test_what_no_file_declared_is_counted_beside_the_drift(shop: Embedded) -> None:
+    table = shop.engine.tables[T]
+    change(shop, properties={**table.properties, "owner.team": "other", "theirs": "1"})
+    assert "Drift: 1 fact of 1 table; besides them, 1 that no file declared." in render(told(shop))

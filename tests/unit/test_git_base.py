@@ -116,6 +116,14 @@ def test_an_edited_migration_is_an_error(shop: GitProject) -> None:
     assert result.base == "main"
 
 
+def test_the_lock_file_is_not_to_be_renewed_for_what_is_to_be_brought_back(shop: GitProject) -> None:
+    check(open_project(shop.folder), fix=True)
+    shop.write("0001_trades.yaml", TRADES.replace("double", "float"))
+    shop.write("0003_venue.yaml", column("venue"))
+    assert shop.findings(None) == ["0001_trades.yaml:1 lock-stale", "0003_venue.yaml:1 lock-stale"]
+    assert shop.findings() == ["0001_trades.yaml:1 edited-migration", "0003_venue.yaml:1 lock-stale"]
+
+
 def test_the_way_back_that_is_told_works(shop: GitProject) -> None:
     shop.write("0001_trades.yaml", TRADES.replace("double", "float"))
     told = check(open_project(shop.folder), GitBase("main", "main")).diagnostics

@@ -81,9 +81,16 @@ def test_what_is_imported_is_imported_once(market: Project) -> None:
     assert list(second.tables) == [name for name in ALL if name != "db.deep.flexible"]
     assert Path(second.path or "").name == "0002_the_rest.yaml"
     assert "db.deep.flexible is left out: 0001 declares it already" in second.notes
+    # The version that made a table is told, and not one that spoke of it later.
+    later = market.migrations_dir / "0003_later.yaml"
+    later.write_text("tables: [{name: db.deep.flexible, description: Later}]\n", encoding="utf-8")
     with pytest.raises(UsageError, match="no table to import in this catalog") as nothing:
         import_tables(market)
     assert "and 3 more" in (nothing.value.hint or "")
+    assert "0003" not in (nothing.value.hint or "")
+    with pytest.raises(Mistakes) as named:
+        import_tables(market, names=["db.deep.flexible"])
+    assert "0001 declares it already" in named.value.diagnostics[0].message
 
 
 def test_names_are_the_catalogs_or_the_files(tmp_path: Path) -> None:

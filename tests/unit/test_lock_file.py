@@ -87,6 +87,9 @@ def test_a_stale_lock_file_fails_and_names_every_file(shop: GitProject) -> None:
         ("lock-stale", FILE_NAME),
     ]
     assert all("check --fix" in hint for _, _, hint in told)
+    # What is the rule comes first, what is the exception after it.
+    assert told[0][2].startswith("if you edited it on purpose: `icemigrate check --fix`")
+    assert "bring it back as it was" in told[0][2]
     fix(shop)
     assert shop.findings(None) == []
 

@@ -53,6 +53,16 @@ def test_promotions_that_spark_can_say(before: str, after: str, text: str) -> No
     assert "no file was added since" in reversal.reason
 
 
+def test_a_type_that_is_led_back_can_be_made_wider_again() -> None:
+    narrowed, base = retyped("long", "int")
+    reversal = narrowed.reversal(with_rows(base))
+    assert reversal.answer is Reversible.YES
+    assert reversal.reason == "undoing makes it `long` again, which reads every file"
+    # Rows of dates are not read as timestamps, whatever the format allows.
+    dates, base = retyped("timestamp", "date", 3)
+    assert dates.reversal(with_rows(base)).answer is Reversible.WHILE
+
+
 def test_widen_says_itself() -> None:
     change, _ = retyped("int", "long")
     assert change.describe() == "c int → long"

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from icemigrate import executor
+from icemigrate.app.opening import open_project
+from icemigrate.app.rolling_back import plan_rollback
 from icemigrate.cli import main
-from tests.embedded import Embedded
+from icemigrate.history.journal import Journal
+from icemigrate.history.write import HistoryWriter
+from tests.embedded import HISTORY, Embedded
 
 CREATE = "{tables: [{name: db.t, columns: [{name: a, type: int}], properties: {k: v}}]}\n"
 
@@ -50,6 +55,20 @@ def test_a_fact_that_somebody_changed_since_is_a_conflict_with_its_own_ways_out(
     out, _ = capsys.readouterr()
     assert "It cannot be rolled back as it is: 1 conflict." in out
     assert "rollback --partial" in out
+
+
+def test_what_was_rolled_back_is_held_and_pending_nowhere(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    todo = plan_rollback(open_project(project.folder)).plan
+    project.engine.expect(todo)
+    executor.apply(todo, project.engine, Journal(HistoryWriter(project.engine, HISTORY, "market")))
+    project.save()
+    assert run(project, "status") == 0
+    out, _ = capsys.readouterr()
+    (row,) = (line.split() for line in out.splitlines() if line.startswith("db.t"))
+    assert row == ["db.t", "0001", "there", "–"]
+    assert "at 0001, nothing pending, 1 held." in out
 
 
 @pytest.mark.parametrize(
