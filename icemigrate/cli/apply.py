@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.approval import approved, show_plan
+from icemigrate.cli.approval import approved, made_just_now, show_plan
 from icemigrate.cli.context import (
     Settings,
     SparkTold,
@@ -83,9 +84,10 @@ def command(
     if not result.is_empty and not auto_approve and not _approved(result):
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
-    if result.plan.reconcile is not None:
-        return carry_out(settings, project, result, lock_timeout_s, spark)
-    return _carry_out(settings, project, result, lock_timeout_s)
+    with made_just_now("apply") if plan_file is None else nullcontext():
+        if result.plan.reconcile is not None:
+            return carry_out(settings, project, result, lock_timeout_s, spark)
+        return _carry_out(settings, project, result, lock_timeout_s)
 
 
 def _plan(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
 from icemigrate.cli.context import Settings, write
-from icemigrate.errors import UsageError
+from icemigrate.errors import StalePlan, UsageError
 
 if TYPE_CHECKING:
     from icemigrate.results import PlanResult
@@ -35,3 +37,20 @@ def approved(question: str, asked: str, does: str) -> bool:
             f"there is no terminal to ask on whether {asked}", f"`--auto-approve` {does} without asking"
         )
     return click.confirm(question, default=False, err=True)
+
+
+@contextmanager
+def made_just_now(command: str) -> Iterator[None]:
+    """Where a plan was shown and agreed to at once, a stale one is made anew by the same command.
+
+    :param command: of icemigrate.
+    :raises StalePlan: as it is raised within, with that as its hint.
+    """
+    try:
+        yield
+    except StalePlan as stale:
+        from icemigrate.plan_file import REMAKE
+
+        if stale.hint == REMAKE:
+            stale.hint = f"run `icemigrate {command}` again"
+        raise

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.approval import approved, show_plan
+from icemigrate.cli.approval import approved, made_just_now, show_plan
 from icemigrate.cli.context import Settings, SparkTold, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
 from icemigrate.cli.outputs import format_option
@@ -74,7 +74,8 @@ def command(
     if not result.is_empty and not auto_approve and not _approved():
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
-    return _carry_out(settings, project, result, options, lock_timeout_s, spark)
+    with made_just_now("rollback"):
+        return _carry_out(settings, project, result, options, lock_timeout_s, spark)
 
 
 def _plan(

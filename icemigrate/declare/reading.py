@@ -74,7 +74,8 @@ class _Reader:
         if not sound:
             return None
         namespaces = tuple(_namespace(item) for item in items(root.get("namespaces")))
-        self._named_twice("duplicate-namespace", "namespace", [(one.name, one.place) for one in namespaces])
+        named = [(one.name, one.place, number) for number, one in enumerate(namespaces)]
+        self._named_twice("duplicate-namespace", "namespace", named)
         description, because = root.get("description"), root.get("because")
         return MigrationFile(
             version,
@@ -93,8 +94,9 @@ class _Reader:
     def _tables(self, listed: Sequence) -> tuple[TableEntry, ...]:
         rule = self.schema.definitions["table"]
         found: list[TableEntry] = []
+        named: list[tuple[str, Place, int]] = []
         told: dict[Diagnostic, None] = {}
-        for item in listed.items:
+        for number, item in enumerate(listed.items):
             if not isinstance(item, Mapping):
                 told.update(dict.fromkeys(validate(item, self.schema, rule, "tables", is_item=True)))
                 continue
@@ -111,27 +113,36 @@ class _Reader:
                 if not wrong:
                     entry, wrong = read_table(copy.node, copy.variables)
                     found.append(entry)
+                    if entry.name:
+                        named.append((entry.name, entry.place, number))
                 told.update(dict.fromkeys(wrong))
         self.diagnostics.extend(told)
-        self._named_twice("duplicate-table", "table", [(one.name, one.place) for one in found if one.name])
+        self._named_twice("duplicate-table", "table", named)
         return tuple(found)
 
-    def _named_twice(self, code: str, what: str, named: list[tuple[str, Place]]) -> None:
-        """A table or a namespace stands at most once in a file (fold, rule 7)."""
-        seen: dict[str, Place] = {}
-        told: dict[tuple[str, Place], None] = {}
-        for name, place in named:
+    def _named_twice(self, code: str, what: str, named: list[tuple[str, Place, int]]) -> None:
+        """A table or a namespace stands at most once in a file (fold, rule 7).
+
+        :param named: each with the entry that it comes from; an alias is an entry of its own.
+        """
+        seen: dict[str, tuple[Place, int]] = {}
+        told: dict[tuple[str, Place, bool], None] = {}
+        for name, place, entry in named:
             if name in seen:
-                told[(name, place)] = None
+                told[(name, place, seen[name] == (place, entry))] = None
             else:
-                seen[name] = place
-        for name, place in told:
-            if seen[name] == place:
+                seen[name] = (place, entry)
+        for name, place, is_one_entry in told:
+            first = seen[name][0]
+            if is_one_entry:
                 hint = "use the variable of `for_each` in the name"
                 message = f"every value of `for_each` names the same {what}, `{name}`"
+            elif first == place:
+                hint = "leave the alias away"
+                message = f"the {what} `{name}` stands twice in this file, once by an alias of its entry"
             else:
                 hint = "write everything about it in one entry"
-                message = f"the {what} `{name}` stands twice in this file, first on line {seen[name].line}"
+                message = f"the {what} `{name}` stands twice in this file, first on line {first.line}"
             self.diagnostics.append(Diagnostic(code, message, place, hint))
 
     def _replaces(self, node: Node | None) -> Replaces | None:

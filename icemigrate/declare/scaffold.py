@@ -195,5 +195,10 @@ def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
             with path.open("x", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
         except OSError as error:
+            if path.parent.is_symlink() and not path.parent.exists():
+                raise IcemigrateError(
+                    f"`{path}` cannot be written: `{path.parent}` is a link that leads to no folder",
+                    "mend the link or remove it",
+                ) from error
             raise IcemigrateError(f"`{path}` cannot be written: {why(error)}") from error
     return tuple(paths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import re
@@ -100,6 +101,14 @@ def open_regular(path: Path) -> BinaryIO:
     raise OSError(errno.EINVAL, "it is no regular file", str(path))
 
 
+def _wide(data: bytes) -> str | None:
+    """The encoding that a byte order mark tells of, other than UTF-8."""
+    # UTF-32's mark begins as one of UTF-16 does.
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "UTF-32"
+    return "UTF-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
+
+
 def decode(data: bytes, shown: str) -> Source | Diagnostic:
     """Turn bytes into a :class:`Source`: UTF-8, with or without a byte order mark, any line breaks."""
     if len(data) > SIZE_LIMIT:
@@ -107,8 +116,8 @@ def decode(data: bytes, shown: str) -> Source | Diagnostic:
         return Diagnostic(
             "too-large", f"the file is larger than {limit}", Place(shown), "split it into several files"
         )
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Diagnostic("not-utf8", "the file is UTF-16, not UTF-8", Place(shown), "save it as UTF-8")
+    if (wide := _wide(data)) is not None:
+        return Diagnostic("not-utf8", f"the file is {wide}, not UTF-8", Place(shown), "save it as UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -247,6 +247,20 @@ def test_a_stale_plan_is_refused_with_the_difference(
     assert "Starting Spark" not in err, "it is refused before that"
 
 
+def test_what_makes_a_plan_stale_that_was_just_agreed_to_is_met_by_asking_again(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def agreed(*_words: str) -> bool:
+        project.edit("shop.orders", {"somebody.else": "was here"})
+        return True
+
+    monkeypatch.setattr("icemigrate.cli.apply.approved", agreed)
+    code, _, err = told(capsys, "apply")
+    assert code == ExitCode.CONFLICT
+    assert "the plan is stale" in err
+    assert err.endswith("    run `icemigrate apply` again\n")
+
+
 def test_a_table_that_an_interrupted_run_made_is_ours(
     project: Embedded, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,8 @@ import pytest
 from icemigrate.cli import main
 from icemigrate.declare.files import Known, list_migrations, load_migrations
 from icemigrate.declare.migration import UnreadFile
-from icemigrate.diagnostics import Severity
+from icemigrate.declare.source import decode
+from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.errors import ExitCode, IcemigrateError
 
 SOUND = "tables: [{name: m.t}]\n"
@@ -211,3 +212,10 @@ def test_the_projects_lists_are_part_of_what_a_file_says(tmp_path: Path) -> None
     assert load_migrations(path, {"tenants": ("acme",)}, known).unread
     (read,) = load_migrations(path, {"tenants": ("acme", "globex")}, known).migrations
     assert read.checksum != first.checksum
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32"])
+def test_an_encoding_that_its_mark_tells_is_named(encoding: str) -> None:
+    found = decode("tables: []".encode(encoding), "a.yaml")
+    assert isinstance(found, Diagnostic)
+    assert found.message == f"the file is {encoding}, not UTF-8"

@@ -114,3 +114,10 @@ def test_a_folder_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "migrations").write_text("")
     with pytest.raises(IcemigrateError, match="cannot be written"):
         write_new(tmp_path, {"migrations/x.yaml": ""})
+
+
+def test_a_folder_that_is_a_link_to_itself_is_told_as_that(tmp_path: Path) -> None:
+    (tmp_path / "migrations").symlink_to("migrations")
+    with pytest.raises(IcemigrateError, match="is a link that leads to no folder") as refused:
+        write_new(tmp_path / "migrations", {"a": "1"})
+    assert refused.value.hint == "mend the link or remove it"
