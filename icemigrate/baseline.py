@@ -18,7 +18,7 @@ from icemigrate.model.schema import index, siblings
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan, TablePlan
-from icemigrate.plan_table import Surroundings
+from icemigrate.plan_case import Surroundings
 from icemigrate.planner import FoldedMigration, Pending, Planned, settle
 from icemigrate.steps import as_steps
 

@@ -17,7 +17,8 @@ from icemigrate.model.names import TableName
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 from icemigrate.plan import Consent, MigrationPlan
-from icemigrate.plan_table import Outcome, Surroundings, plan_table
+from icemigrate.plan_case import Outcome, Surroundings
+from icemigrate.plan_table import plan_table
 
 
 class FoldedMigration(Protocol):

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from types import FunctionType
 
-from icemigrate import changes, plan_table
+from icemigrate import changes, plan_case, plan_mention, plan_table
 from icemigrate.app.explaining import page
 from icemigrate.checks import RULES
 from icemigrate.checks.base import Rule
@@ -129,7 +129,8 @@ def _option_rows() -> Iterator[str]:
 def _of_changes() -> Iterator[_Found]:
     for path in sorted(Path(changes.__path__[0]).glob("*.py")):
         yield from _calls(ast.parse(path.read_text(encoding="utf-8")), "Problem")
-    yield from _calls(ast.parse(inspect.getsource(plan_table)), "Problem")
+    for module in (plan_mention, plan_table, plan_case):
+        yield from _calls(ast.parse(inspect.getsource(module)), "Problem")
 
 
 def _promotions() -> Iterator[_Found]:

@@ -21,7 +21,7 @@ from icemigrate.model.schema import Schema
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.plan import MigrationPlan, TablePlan
-from icemigrate.plan_table import Surroundings
+from icemigrate.plan_case import Surroundings
 from icemigrate.planner import plan_migrations
 from tests.case_texts import diagnostics_text, unmarked
 

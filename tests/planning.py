@@ -17,7 +17,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
 from icemigrate.plan import Consent, Plan
-from icemigrate.plan_table import Surroundings
+from icemigrate.plan_case import Surroundings
 from icemigrate.planner import Pending, plan_migrations
 
 

@@ -18,7 +18,7 @@ from icemigrate.model.schema import Schema
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.plan import Consent, MigrationPlan, TablePlan
-from icemigrate.plan_table import Surroundings
+from icemigrate.plan_case import Surroundings
 from icemigrate.planner import FoldedMigration, Pending, plan_migrations
 from tests.shared_cases import Case
 

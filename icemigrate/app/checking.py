@@ -17,7 +17,7 @@ from icemigrate.diagnostics import Diagnostic, Severity, sort_key
 from icemigrate.errors import GitError
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.plan import MigrationPlan
-from icemigrate.plan_table import Surroundings
+from icemigrate.plan_case import Surroundings
 from icemigrate.planner import plan_migrations
 from icemigrate.project.values import Project
 from icemigrate.results import CheckResult

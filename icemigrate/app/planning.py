@@ -27,7 +27,7 @@ from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan, Plan, Squash
-from icemigrate.plan_table import Surroundings
+from icemigrate.plan_case import Surroundings
 from icemigrate.planner import Planned, plan_migrations
 from icemigrate.project import Project
 from icemigrate.results import PlanResult

@@ -11,7 +11,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.writers import Writer
 from icemigrate.plan import LiveWriter
-from icemigrate.plan_table import Surroundings
+from icemigrate.plan_case import Surroundings
 from icemigrate.planner import plan_migrations
 from tests.build import table
 from tests.planning import pending

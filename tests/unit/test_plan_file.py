@@ -15,8 +15,8 @@ from icemigrate.errors import IcemigrateError, StalePlan
 from icemigrate.model.sides import State
 from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.plan import PLAN_FORMAT, Plan
+from icemigrate.plan_case import Surroundings
 from icemigrate.plan_file import dump, dumps, load, loads, require_fresh
-from icemigrate.plan_table import Surroundings
 from icemigrate.planner import plan_migrations
 from tests.build import NAME, table, with_columns
 from tests.planning import pending

@@ -17,7 +17,7 @@ from icemigrate.model.schema import Schema
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan, TablePlan
-from icemigrate.plan_table import Surroundings
+from icemigrate.plan_case import Surroundings
 from icemigrate.planner import Planned, plan_migrations, settle
 from tests.build import NAME, field_at, ids, spec_of, table, with_columns
 from tests.planning import pending

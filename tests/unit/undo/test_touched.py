@@ -9,7 +9,8 @@ from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import Transform
 from icemigrate.model.spec_update import add_partition_field
 from icemigrate.model.table import Table
-from icemigrate.plan_table import Surroundings, plan_table
+from icemigrate.plan_case import Surroundings
+from icemigrate.plan_table import plan_table
 from icemigrate.undo import blockers, with_recorded_ids
 from tests.folding import fold_text
 from tests.undoing import Lake, columns
