@@ -17,6 +17,7 @@ from icemigrate.app.undoing import inverse
 from icemigrate.app.world import Opened, opened
 from icemigrate.errors import ConflictError, Mistakes
 from icemigrate.events import Event
+from icemigrate.history.record import Record
 from icemigrate.plan import Plan
 from icemigrate.plan_file import require_fresh
 from icemigrate.project import Project
@@ -77,8 +78,17 @@ def apply(
     with opened(project, plan.environment) as world:
         # Once before Spark's start, for whoever would wait for nothing.
         require_ready(_again(world, plan))
+        clock = time.monotonic()  # what starts Spark is waited for, too
         engine = engine_of(world, spark, on_start)
-        return _carry_out(world, plan, engine, journal(world, engine, lock_timeout_s), on_event)
+        records, notes = _carry_out(world, plan, engine, journal(world, engine, lock_timeout_s), on_event)
+    return ApplyResult(
+        project=project.name,
+        environment=plan.environment,
+        applied=tuple(r.version.text for r in records if r.version is not None),
+        elapsed_ms=round((time.monotonic() - clock) * 1000),
+        is_baseline=plan.is_baseline,
+        notes=notes.beside(plan),
+    )
 
 
 def _again(world: Opened, plan: Plan) -> PlanResult:
@@ -131,7 +141,7 @@ def require_ready(result: PlanResult) -> None:
 
 def _carry_out(
     world: Opened, plan: Plan, engine: SparkEngine, journal: Journal, on_event: Callable[[Event], None]
-) -> ApplyResult:
+) -> tuple[tuple[Record, ...], Notes]:
     from icemigrate import executor
 
     notes = Notes(on_event)
@@ -143,7 +153,6 @@ def _carry_out(
         require_ready(fresh)
         return fresh.plan
 
-    clock = time.monotonic()
     records = executor.apply(
         plan,
         engine,
@@ -154,11 +163,4 @@ def _carry_out(
         ways=ways(world, engine),
         inverse=inverse(world, engine, lambda: world.history().state),
     )
-    return ApplyResult(
-        project=world.project.name,
-        environment=world.environment.name,
-        applied=tuple(r.version.text for r in records if r.version is not None),
-        elapsed_ms=round((time.monotonic() - clock) * 1000),
-        is_baseline=plan.is_baseline,
-        notes=notes.beside(plan),
-    )
+    return records, notes

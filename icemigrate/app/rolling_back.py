@@ -84,6 +84,7 @@ def rollback(
         return RollbackResult(project.name, plan.environment, (), 0)
     notes = Notes(on_event)
     with opened(project, plan.environment) as world:
+        clock = time.monotonic()  # what starts Spark is waited for, too
         engine = engine_of(world, spark, on_start)
 
         def replan() -> Plan:
@@ -96,7 +97,6 @@ def rollback(
             require_undoable(fresh)
             return fresh.plan
 
-        clock = time.monotonic()
         held = journal(world, engine, lock_timeout_s)
         records = executor.apply(plan, engine, held, notes, replan=replan, ways=ways(world, engine))
         return RollbackResult(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.app.upkeep import COLLECTED, Act, Found, Look, is_collected
 from icemigrate.model import retention
-from icemigrate.model.expiry import expiring, kept_since
+from icemigrate.model.expiry import expiring, kept_by_references, kept_since
 from icemigrate.model.names import Path, TableName, format_path
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SNAPSHOTS = (retention.SNAPSHOT_AGE, retention.SNAPSHOT_COUNT)
 _ROWS = (retention.ROW_COLUMN, retention.ROW_AGE)
+_NAMED = 3
 _DATED = ("date", "timestamp", "timestamptz")
 
 
@@ -102,6 +103,15 @@ def expiring_snapshots(look: Look) -> Iterator[Found]:
             sql = expire_sql(look.world.environment.catalog.name, name, before)
             shown = Upkeep(part, str(name), text, sql, _lost(look, found.table, gone))
             yield Act(shown, name, found.table.uuid, partial(_expire, name, before))
+        count, names = kept_by_references(metadata, look.at_ms)
+        if count:
+            yield Kept(part, str(name), _kept_by(count, names))
+
+
+def _kept_by(count: int, names: Sequence[str]) -> str:
+    some = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    are = "1 snapshot that is old enough is" if count == 1 else f"{count} snapshots that are old enough are"
+    return f"{are} kept by tags or branches: {some}"
 
 
 def _kept_for(table: Table) -> str:

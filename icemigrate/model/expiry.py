@@ -50,6 +50,17 @@ def expiring(metadata: Mapping[str, Any], now_ms: int) -> frozenset[int]:
     return frozenset(snapshots.keys() - kept)
 
 
+def kept_by_references(metadata: Mapping[str, Any], now_ms: int) -> tuple[int, tuple[str, ...]]:
+    """How many more would go if there were only the main branch; the tags and branches that lead to them."""
+    refs = _refs(metadata)
+    main = {name: ref for name, ref in refs.items() if name == _MAIN}
+    kept = expiring({**metadata, "refs": main}, now_ms) - expiring(metadata, now_ms)
+    snapshots = {s["snapshot-id"]: s for s in metadata.get("snapshots") or ()}
+    heads = {name: snapshots.get(ref["snapshot-id"]) for name, ref in refs.items() if name != _MAIN}
+    names = (name for name, head in heads.items() if head and kept & set(_ancestors(head, snapshots)))
+    return len(kept), tuple(sorted(names))
+
+
 def kept_since(metadata: Mapping[str, Any], now_ms: int) -> datetime:
     """The moment after which the table keeps all snapshots, unless a branch says otherwise; from 1970 on."""
     since = timedelta(milliseconds=max(0, now_ms - _age_ms(metadata)))

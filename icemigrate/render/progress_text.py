@@ -31,15 +31,17 @@ class Progress:
     stream: TextIO
     style: Style
     _is_open: bool = False
+    _has_done: bool = False
 
     def __call__(self, event: Event) -> None:
         """Tell of an event; those that say nothing to a person who waits are passed over."""
         if isinstance(event, MigrationStarted):
+            self._has_done = False
             number = self.style.dim(f"({event.number} of {event.of})")
             self._line(f"{self.style.bold(f'{event.version}  {words.one_line(event.description)}')} {number}")
         elif isinstance(event, StatementStarted):
             self._write(f"  {_shortened(event)} ")
-            self._is_open = True
+            self._is_open = self._has_done = True
         elif isinstance(event, StatementFinished):
             self._write(self.style.dim(words.duration(round(event.elapsed * 1000))) + "\n")
             self._is_open = False
@@ -58,7 +60,8 @@ class Progress:
             where = f"{event.table}: " if event.table else ""
             self._line(self.style.dim(f"  note: {words.one_line(where + event.text)}"))
         elif isinstance(event, MigrationRecorded):
-            self._line(f"  {self.style.good('recorded')} {words.duration(round(event.elapsed * 1000))}")
+            told = "done in" if self._has_done else "recorded in"
+            self._line(f"  {self.style.good(told)} {words.duration(round(event.elapsed * 1000))}")
 
     def close(self) -> None:
         """End a line that a failure left open."""

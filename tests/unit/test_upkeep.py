@@ -24,7 +24,7 @@ from icemigrate.history.intent import Intent
 from icemigrate.history.log import Entry, Log, pack
 from icemigrate.history.properties import History
 from icemigrate.history.undo_record import pack_undo
-from icemigrate.model.expiry import expiring, kept_since
+from icemigrate.model.expiry import expiring, kept_by_references, kept_since
 from icemigrate.model.locations import copies_of, normal, places_of, shared_with
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Field, Schema
@@ -140,6 +140,20 @@ def test_what_expires_is_what_no_reference_needs(
 ) -> None:
     read = {"properties": properties, "refs": refs, "snapshots": LINE, "current-snapshot-id": 4}
     assert expiring(read, 40 * DAY) == gone
+
+
+@pytest.mark.parametrize(
+    ("refs", "kept"),
+    [
+        ({}, (0, ())),
+        ({"icemigrate-0001": {"snapshot-id": 2, "type": "tag"}}, (1, ("icemigrate-0001",))),
+        ({"new": {"snapshot-id": 4, "type": "tag"}}, (0, ())),
+        ({"old": {"snapshot-id": 2, "type": "tag", "max-ref-age-ms": DAY}}, (0, ())),
+        ({"b": {"snapshot-id": 2, "type": "branch", "min-snapshots-to-keep": 2}}, (2, ("b",))),
+    ],
+)
+def test_what_is_old_enough_and_kept_by_a_reference_is_counted(refs: dict[str, Any], kept: Any) -> None:
+    assert kept_by_references({"refs": {**MAIN, **refs}, "snapshots": LINE}, 40 * DAY) == kept
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,8 @@ def test_progress_is_a_line_for_each_statement() -> None:
     progress(TableVerified("0001", table))
     progress(Noted("0001", None, "by hand"))
     progress(MigrationRecorded("0001", 75.0))
+    progress(MigrationStarted("0002", "two", 2, 2))
+    progress(MigrationRecorded("0002", 0.25))
     progress(StatementStarted("0002", None, "create namespace db", 1, 1))
     progress.close()
     progress.close()
@@ -200,7 +202,13 @@ def test_progress_is_a_line_for_each_statement() -> None:
     assert lines[0] == "0001  one (1 of 2)"
     assert lines[1].startswith("  [1/3] db.t: ALTER TABLE xxx")
     assert lines[1].endswith("x… 0.2 s")
-    assert lines[2:] == ["  note: by hand", "  recorded 1 min 15 s", "  [1/1] create namespace db "]
+    assert lines[2:] == [
+        "  note: by hand",
+        "  done in 1 min 15 s",
+        "0002  two (2 of 2)",
+        "  recorded in 0.2 s",
+        "  [1/1] create namespace db ",
+    ]
 
 
 def test_words() -> None:
