@@ -122,7 +122,7 @@ def alter(
     if taken := legality.duplicate_names(merged.target):
         # Somebody else uses a name that the migration gives, so no path means one field any more.
         plan = replace(case.plan(name, (), notes), conflicts=merged.conflicts)
-        return Outcome(plan, there, tuple(problem(case, breach) for breach in taken))
+        return Outcome(plan, there, tuple(_problem(case, breach) for breach in taken))
     works = tuple(
         w for w in case.works if not isinstance(w, Retype) or left_to_retype(there, merged.target, w)
     )
@@ -142,7 +142,7 @@ def alter(
     if left:
         # What keeps Iceberg from following may be that the declared table itself must not be.
         found_wrong = (b for b in legality.problems(stages.target, there) if not b.is_warning)
-        breaches = tuple(problem(case, breach) for breach in found_wrong)
+        breaches = tuple(_problem(case, breach) for breach in found_wrong)
         if breaches:
             return replace(judged, problems=breaches)
         problem = Problem(
@@ -165,10 +165,10 @@ def judge(
     warnings: list[Problem] = []
     if after is not None and (found or before is None):
         for breach in legality.problems(after, before):
-            (warnings if breach.is_warning else problems).append(problem(case, breach))
+            (warnings if breach.is_warning else problems).append(_problem(case, breach))
     return Outcome(plan, after, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(warnings)))
 
 
-def problem(case: Case, breach: legality.Breach) -> Problem:
+def _problem(case: Case, breach: legality.Breach) -> Problem:
     """A rule of Iceberg that is broken, told of the declared table."""
     return Problem(breach.rule, case.wanted.name, breach.subject, breach.message, breach.hint)
