@@ -23,7 +23,8 @@ from icemigrate.errors import MetadataError, UsageError
 from icemigrate.history.log import unpack
 from icemigrate.history.properties import History
 from icemigrate.model.marks import is_own_branch, tag_name
-from icemigrate.model.names import BadName, TableName
+from icemigrate.model.names import BadName, TableName, format_path
+from icemigrate.model.schema import index
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan
@@ -190,7 +191,10 @@ def _table(world: Opened, history: History, met: Met, wanted: _Wanted | None) ->
     done = _done(world, met, then)
     pending = {f: wanted.version(base, f.subject) for f in done} if wanted is not None else {}
     traces = _traces(world, history, met)
-    facts = (_told(f, pending.get(f), traces.get(f, _NOTHING), met) for f in met.facts)
+    facts = (
+        replace(_told(f, pending.get(f), traces.get(f, _NOTHING), met), note=_namesake(history, base, f))
+        for f in met.facts
+    )
     return replace(told, facts=tuple(facts))
 
 
@@ -219,6 +223,27 @@ def _told(fact: Fact, pending: str | None, seen: Trace, met: Met) -> DriftFact:
         before=seen.before,
         writers=seen.writers,
     )
+
+
+def _namesake(history: History, base: Table, fact: Fact) -> str | None:
+    """What is to be said of a column that no file declared, and that has the name of one that a file did."""
+    if fact.managed or fact.key[0] != "columns":
+        return None
+    path, kept = fact.subject[1], {*index(base.schema), fact.key[1]}
+    for applied in history.applied:
+        record = history.undo_record(applied.version) if applied.standing == "applied" else None
+        for undo in record.tables if record is not None else ():
+            if undo.after is None or undo.after.uuid not in (None, base.uuid):
+                continue
+            if undo.after.uuid is None and undo.declared != base.name:
+                continue
+            for field_id, entry in index(undo.after.schema).items():
+                if format_path(entry.path) == path and field_id not in kept:
+                    return (
+                        f"unmanaged: {path} was declared by {applied.version} as field {field_id}, which is "
+                        f"dropped; the {path} there is another column"
+                    )
+    return None
 
 
 def _traces(world: Opened, history: History, met: Met) -> dict[Fact, Trace]:

@@ -21,6 +21,7 @@ class DriftFact:
     :param pending: the migration that wants it; ``None`` where none does.
     :param after: it was done after this moment; ``None`` where nothing is known.
     :param before: it was done at this moment or before it; the same as ``after`` where it is exact.
+    :param note: what else is to be said of it; ``None`` where nothing is.
     :param writers: who wrote to the table in that time, which need not be who did it.
     """
 
@@ -33,6 +34,7 @@ class DriftFact:
     after: datetime | None = None
     before: datetime | None = None
     writers: tuple[str, ...] = ()
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ def _fact(fact: DriftFact, style: Style) -> str:
         "unmanaged": "unmanaged: no file ever declared it",
         "expired": "it was to be kept for a time, and expiring snapshots takes it away then",
     }
-    aside = asides.get(fact.told)
+    aside = fact.note or asides.get(fact.told)
     text = f"{style.symbol(_SYMBOLS[fact.change])} {one_line(fact.fact)}: {one_line(values)}"
     return text if aside is None else f"{text} {style.dim(f'({aside})')}"
 

@@ -175,6 +175,25 @@ def test_every_fact_is_told_in_names(shop: Embedded) -> None:
     assert told(shop).drifted
 
 
+def test_a_column_under_the_name_of_a_dropped_one_is_told_as_another(shop: Embedded) -> None:
+    shop.write("0003_less.yaml", "allow: [destructive]\ntables: [{name: db.t, drop_columns: [note]}]\n")
+    note = columns(shop)["note"].id
+    shop.apply()
+    there = shop.engine.tables[T].schema.fields
+    fields = (Field(90, "note", Primitive("long")), Field(91, "venue", Primitive("string")))
+    change(shop, schema=schema(shop, *there, *fields), last_column_id=91)
+    assert facts(shop) == {"columns.note": "added, unmanaged", "columns.venue": "added, unmanaged"}
+    words = (
+        f"unmanaged: note was declared by 0001 as field {note}, which is dropped; "
+        "the note there is another column"
+    )
+    assert {f.fact: f.note for t in told(shop).tables for f in t.facts} == {
+        "columns.note": words,
+        "columns.venue": None,
+    }
+    assert f"({words})" in render(told(shop))
+
+
 def test_a_renamed_column_takes_along_what_names_it(shop: Embedded) -> None:
     """Properties of metrics follow a rename; the limit of rows stays behind, which is nobody's doing."""
     shop.write(
