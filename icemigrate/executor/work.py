@@ -81,6 +81,9 @@ class Work:
 
         :raises IcemigrateError: a statement, a commit or the check afterwards failed; see :meth:`report`.
         """
+        for table in self.migration.tables:
+            self._base = len(self._done)
+            self._ask_before(table)
         for namespace in self.migration.create_namespaces:
             self._namespace(namespace)
         for table in self.migration.tables:
@@ -160,25 +163,33 @@ class Work:
         self._verify(plan, before, expected, actual)
         return actual if plan.wanted is not None else None
 
+    def _ask_before(self, plan: TablePlan) -> None:
+        """Ask what must hold before anything is done, unless an earlier run has begun with the table."""
+        if not any(work.work.stage is Stage.BEFORE for work in plan.rows):
+            return
+        self._next(f"reading table `{plan.name}`")
+        before, first = self.engine.table(plan.name), self._first(plan)
+        if before is None or first is None or structure(before) != structure(first):
+            return
+        rows = self._rows(plan)
+        # Once its rows are out, what held before them need not hold any more.
+        if rows.published(before.name) is None:
+            rows.ask_before()
+
+    def _rows(self, plan: TablePlan) -> Rows:
+        first = self._first(plan)
+        since = None if first is None or first.snapshot is None else first.snapshot.id
+        return Rows(
+            self.engine, plan, self.marker.project, self.marker.version, self.catalog, since, self._hear
+        )
+
     def _with_rows(self, plan: TablePlan, before: Table | None, name: TableName) -> Table | None:
         """What the rows need, the rows, and what is left; the table that came out of it.
 
         :param name: the table in the catalog afterwards.
         """
-        first = self._first(plan)
-        since = None if first is None or first.snapshot is None else first.snapshot.id
-        rows = Rows(
-            self.engine, plan, self.marker.project, self.marker.version, self.catalog, since, self._hear
-        )
+        rows = self._rows(plan)
         done = None if before is None else rows.published(before.name)
-        # Once its rows are out, what held before them need not hold any more.
-        if (
-            done is None
-            and before is not None
-            and first is not None
-            and structure(before) == structure(first)
-        ):
-            rows.ask_before()
         on = before.snapshot if done is None and before is not None else None if done is None else done.before
         kept = replace(self.marker, before=_with_values(on), is_begun=True, is_fixed=done is not None)
         self._base = len(self._done)

@@ -219,6 +219,25 @@ def test_what_does_not_hold_before_keeps_everything_from_being_done() -> None:
     assert lake.table().properties["k"] == "x"
 
 
+def test_what_must_hold_before_is_asked_of_all_tables_before_any_is_touched() -> None:
+    lake = Lake()
+    both = "{name: db.t, columns: [{name: a, type: int}]}, {name: db.u, columns: [{name: a, type: int}]}"
+    lake.apply("0001", f"{{tables: [{both}]}}")
+    lake.write(7)
+    lake.engine.answers["from local.db.u"] = [(1,)]
+    text = (
+        "{tables: [{name: db.t, properties: {k: x}}, "
+        "{name: db.u, properties: {k: x}, checks: [{before: 'select 1 from {table}', gives: 0}]}]}"
+    )
+    with pytest.raises(Undone, match="it must give 0 and gives 1") as refused:
+        lake.apply("0002", text)
+    assert refused.value.done == ()
+    assert "every table is as it was before" in refused.value.message
+    lake.engine.answers["from local.db.u"] = [(0,)]
+    lake.apply("0002", text)
+    assert lake.table().properties["k"] == "x"
+
+
 RETYPE = """
 allow: [destructive]
 tables:
