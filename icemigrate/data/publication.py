@@ -40,6 +40,14 @@ def publication(metadata: Mapping[str, Any], key: str, since: int | None) -> Pub
     return Publication(None if before is None else snapshot_summary(before), snapshot_summary(mine[0]))
 
 
+def holds(metadata: Mapping[str, Any], snapshot_id: int) -> bool:
+    """Whether main has come by a snapshot, others behind it or none.
+
+    :param metadata: the JSON of a metadata file.
+    """
+    return any(snapshot.id == snapshot_id for snapshot in _ancestors(metadata))
+
+
 def _ancestors(metadata: Mapping[str, Any]) -> Iterator[SnapshotEntry]:
     known = _by_id(metadata)
     at = known.get(metadata.get("current-snapshot-id", -1))

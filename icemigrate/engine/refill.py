@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 from icemigrate.changes.base import Deferred
 from icemigrate.changes.refill_columns import RefillColumns
+from icemigrate.data.publication import holds
 from icemigrate.engine.port import Engine
 from icemigrate.engine.telling import Telling
 from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.model.evidence import Questions
 from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.names import TableName, format_path
+from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.plan import Step
 from icemigrate.refills import elsewhere, fitting, refills_of
 from icemigrate.sql.refilling import Refilling
@@ -25,6 +27,10 @@ from icemigrate.undo import leaves
 
 TRIES = 5
 """How often the values are written, where somebody else writes to the table meanwhile."""
+NOTE = f"{SUMMARY_PREFIX}refill"
+"""In the summary of every snapshot that a refill makes: the version of the migration.
+
+It is not what data steps leave: a migration that does both would take these for their rows."""
 _AS_THEY_ARE = (
     "`icemigrate rollback --no-refill` ends an undo with the values as they are; "
     "in a migration file leave `refill` out"
@@ -126,12 +132,13 @@ def _carry_out(
     """
     asking, table = change.refilling(engine.catalog_name), change.table
     create, *merges, publication = asking.statements()
+    note = {NOTE: tell.version}
     with statement(table, create):
         engine.sql(create)
     counted = _count(engine, change, asking)
     for text in merges:
         with statement(table, text):
-            engine.sql(text)
+            engine.write(text, note)
     with statement(table, publication):
         for attempt in range(1, TRIES + 1):
             _audit(engine, change, asking, counted)
@@ -141,7 +148,7 @@ def _carry_out(
             engine.sql(create)
             counted = _count(engine, change, asking)
             for text in merges:
-                engine.sql(text)
+                engine.write(text, note)
     return _notes(change, counted)
 
 
@@ -191,8 +198,9 @@ def _publish(engine: Engine, change: RefillColumns, text: str, counted: _Counted
         engine.sql(text)
     except IcemigrateError:
         branch, main = _heads(engine, change)
-        if branch == main:
-            return True  # reported as failed, and done
+        metadata = engine.metadata_json(change.table)
+        if branch is not None and metadata is not None and holds(metadata, branch):
+            return True  # reported as failed, and done; others may have written behind it by now
         if is_last or main == counted.base:
             raise
         return False

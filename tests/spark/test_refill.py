@@ -162,6 +162,11 @@ def test_values_that_were_compacted_away_come_back_to_every_row_that_is_still_th
     assert "somebody wrote to it meanwhile: all again, try 2 of 5" in told
     assert f"brought back from {BEFORE}: 4 values of price, 4 values of at.venue" in told
     assert f"gone since: 1 of 6 rows with a value in {BEFORE}" in told
+    # It is not seen as somebody who writes the table.
+    metadata = shop.engine.metadata_json(TableName.parse("db.trades"))
+    assert metadata is not None
+    ours = [s for s in metadata["snapshots"] if s["summary"].get("icemigrate.refill") == "0002"]
+    assert len(ours) == 4, "two columns of two structs, and all again"
     # Nothing of it is left: neither a setting nor the branch.
     after = shop.table()
     assert after.properties == properties

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from icemigrate.engine.recording import RecordingEngine
 from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.model.evidence import Evidence, Kept, Share
+from icemigrate.model.table import Ref
 from icemigrate.plan import RECONCILED, Plan
 from icemigrate.plan_file import dumps, loads
+from icemigrate.sql.refilling import BRANCH
 from icemigrate.undo import Options
 from icemigrate.undo.refilling import plan_refill
 from tests.folding import mistake, state
@@ -29,6 +33,7 @@ DROP = """
     allow: [destructive]
     tables: [{name: db.t, drop_columns: [price, s.y]}]
 """
+ENTRY = {"sequence-number": 1, "timestamp-ms": 1, "manifest-list": "x", "summary": {"operation": "append"}}
 PRICE, Y = 2, 6
 TAG = "icemigrate-0002-before"
 REFILL, NO_REFILL = Options(refill=True), Options(refill=False)
@@ -172,6 +177,29 @@ def test_a_refill_that_fails_anywhere_is_gone_on_with(lake: Lake, failing: str) 
     assert [text for text in lake.engine.log[done:] if "fast_forward" in text] or failing.startswith("append")
     assert not [key for key in lake.table().properties if "refill" in key or key == "write.merge.mode"]
     assert [a.standing for a in lake.history.applied if a.version.text == "0002"] == ["held"]
+
+
+def test_values_whose_publication_got_no_answer_are_not_written_twice(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody wrote right behind it, so main is not what the branch is any more."""
+    chain = [{"snapshot-id": i, "parent-snapshot-id": i - 1, **ENTRY} for i in (8, 9, 10)]
+    metadata = {"snapshots": chain, "current-snapshot-id": 10}
+    notes: list[Mapping[str, str]] = []
+
+    def write(engine: RecordingEngine, text: str, summary: Mapping[str, str]) -> None:
+        engine.sql(text)
+        notes.append(summary)
+
+    monkeypatch.setattr(RecordingEngine, "metadata_json", lambda engine, name: metadata)
+    monkeypatch.setattr(RecordingEngine, "write", write)
+    lake.engine.answers = answers(kept=3, different=3, pairs=0, matched=0, after=0)
+    lake.engine.catalog_name = "local"
+    lake.by_hand(lambda t: replace(t, refs={**t.refs, BRANCH: Ref("branch", 9)}))
+    lake.engine.fails = {"fast_forward"}
+    lake.rollback("0002", evidence=BY_ROW_ID_OF_PRICE, options=REFILL)
+    # What it wrote says so, and not that it is a data step's.
+    assert notes == [{"icemigrate.refill": "0002"}]
 
 
 def test_a_plan_with_a_refill_is_saved_and_read_back(lake: Lake) -> None:
