@@ -120,8 +120,9 @@ class TablePlan:
     :param steps: in running order.
     :param notes: what was found done already, and other things worth saying.
     :param writers: who wrote the table of late, where anything is done to it.
-    :param rows: what is done to the rows, behind ``steps``, in running order.
-    :param finish: what is left to be done behind ``rows``.
+    :param rows: what is done to the rows; where between ``steps`` and ``finish`` each of them runs says
+        :func:`icemigrate.plan_rows.table_parts`.
+    :param finish: what is left to be done once rows are written.
     :param old_files: the files of now that lie otherwise than the table is partitioned after it; ``None``
         where none does, where the partitioning stays, or where nobody could tell.
     """

@@ -15,7 +15,8 @@ from icemigrate.errors import IcemigrateError, StalePlan
 from icemigrate.model.codec import BadJson, Codec, Form
 from icemigrate.model.table import Table
 from icemigrate.model.table_json import table_to_json
-from icemigrate.plan import PLAN_FORMAT, Plan, TablePlan
+from icemigrate.plan import PLAN_FORMAT, Plan, Step
+from icemigrate.plan_rows import RowsPart, running
 
 # Beside the plan itself; what `plan --format json` adds of these, `apply` passes over.
 _FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics"})
@@ -158,22 +159,23 @@ def _comparable(plan: Plan) -> dict[str, Any]:
         "history": dict(plan.applied),
         "files": {m.version: m.checksum for m in plan.migrations},
         "tables": {str(n): None if t is None else structure(t) for n, t in plan.based_on.items()},
-        "statements": [text for m in plan.migrations for table in m.tables for text in _texts(table)],
+        "statements": [
+            text for m in plan.migrations for part in running(m, plan.catalog_name) for text in _texts(part)
+        ],
     }
 
 
-def _texts(table: TablePlan) -> Iterator[str]:
-    """All that is run for a table, in order."""
-    for step in table.steps:
-        yield from map(_text, step.statements)
-    for work in table.rows:
-        yield from (f"{s.text} gives {s.gives}" if isinstance(s, Ask) else s.text for s in work.statements)
-    for step in table.finish:
-        yield from map(_text, step.statements)
+def _texts(part: Step | RowsPart) -> Iterator[str]:
+    """What is run for a part of a table's plan, in order."""
+    return map(_text, part.statements)
 
 
-def _text(statement: Statement) -> str:
-    return statement.text if isinstance(statement, Sql) else f"(metadata commit) {statement.summary}"
+def _text(statement: Statement | DataStatement) -> str:
+    if isinstance(statement, Ask):
+        return f"{statement.text} gives {statement.gives}"
+    if isinstance(statement, (Sql, Rewriting)):
+        return statement.text
+    return f"(metadata commit) {statement.summary}"
 
 
 def structure(table: Table) -> dict[str, Any]:

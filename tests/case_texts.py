@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Any
 
 from icemigrate.catalog.capabilities import SPARK_ADDS
@@ -13,13 +13,14 @@ from icemigrate.changes.base import Sql, Statement
 from icemigrate.declare.author import document
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.diff import difference
+from icemigrate.executor.work import statements
 from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.marks import is_own_tag
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field, children, is_nested, with_children
-from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork
-from icemigrate.plan_rows import row_statements
+from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork, Step
+from icemigrate.plan_rows import table_parts
 from icemigrate.render.words import reversal_text, work_symbol
 from icemigrate.undo.inverse import Sides, inverse
 
@@ -28,9 +29,9 @@ def plan_text(plan: MigrationPlan) -> str:
     """What a plan does, change by change: with what it costs, and whether there is a way back."""
     lines = [f"+ create namespace {format_path(n)}" for n in plan.create_namespaces if n != ("db",)]
     for table in plan.tables:
-        lines += _lines([c for step in table.steps for c in step.changes])
-        lines += _lines(table.rows)
-        lines += _lines([c for step in table.finish for c in step.changes])
+        parts = table_parts(table, "lake", plan.version)
+        for _, alike in groupby(parts, lambda part: isinstance(part, Step)):
+            lines += _lines([c for p in alike for c in (p.changes if isinstance(p, Step) else p.works)])
         lines += [f"note: {note}" for note in table.notes]
     return "\n".join(lines)
 
@@ -47,12 +48,8 @@ def _lines(part: Sequence[PlannedChange | PlannedWork]) -> Iterator[str]:
 
 def statements_text(plan: MigrationPlan) -> str:
     """The statements, each ended by a semicolon, those about rows where they run."""
-    lines: list[str] = []
-    for table in plan.tables:
-        lines += [statement_text(s) for step in table.steps for s in step.statements]
-        lines += row_statements(table, "lake", plan.version) if table.rows else ()
-        lines += [statement_text(s) for step in table.finish for s in step.statements]
-    return "\n".join(f"{line};" for line in lines)
+    without = replace(plan, create_namespaces=())
+    return "\n".join(f"{text};" for text in statements(without, "lake"))
 
 
 def open_text(plan: MigrationPlan) -> str:

@@ -30,9 +30,9 @@ from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.model.undo_record import UndoRecord
-from icemigrate.plan import MigrationPlan, TablePlan
+from icemigrate.plan import MigrationPlan, Step, TablePlan
 from icemigrate.plan_file import structure
-from icemigrate.plan_rows import row_statements
+from icemigrate.plan_rows import RowsPart, running
 from icemigrate.planner import settle
 
 
@@ -93,6 +93,10 @@ class Work:
             except NotUnderstood as error:
                 self._at = error.statement  # what was run last, on a copy, is not what is wrong
                 raise
+        # Files are written again only when nothing else can fail: an undo needs what they hold.
+        for table in self.migration.tables:
+            if any(planned.work.stage is Stage.SETTLED for planned in table.rows):
+                self._settle(table)
 
     def settled(self, state: State) -> State:
         """The declared state after it, with the ids that the catalog gave."""
@@ -203,19 +207,26 @@ class Work:
         self.published[plan.declared] = done or rows.published(name)
         self._base = len(self._done)
         last = replace(self.marker, before=_with_values(on), is_fixed=True)
-        actual = self.publisher.publish(
+        return self.publisher.publish(
             replace(plan, name=name, steps=plan.finish, rows=(), finish=()),
             self.engine.table(name),
             last,
             self._hear,
         )
+
+    def _settle(self, plan: TablePlan) -> None:
+        """Do what is done on the table itself in the end."""
+        found = self.after[plan.declared]
+        assert found is not None, "rows are of a table that is there"
         self._base = len(self._done)
-        rows.settle(name)
+        rows = self._rows(plan)
+        rows.settle(found.name)
         if self.published[plan.declared] is not None:
-            self.published[plan.declared] = rows.published(name)  # behind what was rewritten too
-        return (
-            actual if not any(w.work.stage is Stage.SETTLED for w in plan.rows) else self.engine.table(name)
-        )
+            self.published[plan.declared] = rows.published(found.name)  # behind what was rewritten too
+        self._at = f"checking table `{found.name}`"
+        self.after[plan.declared] = self.engine.table(found.name)
+        if self.after[plan.declared] is None:
+            raise EngineError(f"table `{found.name}` is not there afterwards")
 
     def _first(self, plan: TablePlan) -> Table | None:
         """The table as the migration first found it."""
@@ -285,18 +296,19 @@ def statements(migration: MigrationPlan, catalog: str) -> tuple[str, ...]:
 
     :param catalog: the catalog's name in Spark SQL.
     """
-    namespaces = [_namespace_text(n) for n in migration.create_namespaces]
+    parts = [*running(migration, catalog)]
+    asked = [part for part in parts if isinstance(part, RowsPart) and part.is_first]
     return (
-        *namespaces,
-        *(t for table in migration.tables for t in _texts(table, catalog, migration.version)),
+        *(text for part in asked for text in _texts(part)),
+        *(_namespace_text(n) for n in migration.create_namespaces),
+        *(text for part in parts[len(asked) :] for text in _texts(part)),
     )
 
 
-def _texts(plan: TablePlan, catalog: str, version: str) -> Iterator[str]:
-    yield from (statement_text(s) for step in plan.steps for s in step.statements)
-    if plan.rows and plan.wanted is not None:
-        yield from row_statements(plan, catalog, version)
-    yield from (statement_text(s) for step in plan.finish for s in step.statements)
+def _texts(part: Step | RowsPart) -> Iterator[str]:
+    if isinstance(part, Step):
+        return map(statement_text, part.statements)
+    return (statement.text for statement in part.statements)
 
 
 def _with_values(snapshot: Snapshot | None) -> int | None:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from icemigrate.changes.base import Reversible
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.merge import Conflict
-from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork, TablePlan
+from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
+from icemigrate.plan_rows import RowsPart, table_parts
 from icemigrate.render import words
 from icemigrate.render.created import created_lines
 from icemigrate.render.markdown import LIMIT, code, cut, diagnostic_line, fenced, size, text
@@ -60,9 +61,10 @@ def _migration(migration: MigrationPlan, catalog: str, with_statements: bool) ->
 
 
 def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statements: bool) -> Iterator[str]:
-    before = [c for step in table.steps for c in step.changes]
-    after = [c for step in table.finish for c in step.changes]
-    changes: list[PlannedChange | PlannedWork] = [*before, *table.rows, *after]
+    parts = [*table_parts(table, catalog, migration.version)]
+    changes: list[PlannedChange | PlannedWork] = []
+    for part in parts:
+        changes += part.changes if isinstance(part, Step) else part.works
     about = [words.count(len(changes), "change") if changes else "nothing to do"]
     about += _worst(changes)
     if broken := sum(1 for w in table.writers if w.breaks):
@@ -72,14 +74,11 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statem
     label = code(words.table_label(table))
     yield f"<details><summary>{words.table_symbol(table)} {label}: {', '.join(about)}</summary>"
     yield ""
-    for change in before:
-        yield from _change(change, migration)
-    for work in table.rows:
-        yield f"- **{text(words.work_symbol(work))}** {text(work.text)}"
-        if work.work.writes:
-            yield from _costs(work, migration)
-    for change in after:
-        yield from _change(change, migration)
+    for change in changes:
+        if isinstance(change, PlannedChange):
+            yield from _change(change, migration)
+        else:
+            yield from _work(change, migration)
     files = words.old_files_text(table)
     if files is not None:
         yield f"- files: {text(files)}"
@@ -91,7 +90,7 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statem
     for conflict in table.conflicts:
         yield from _conflict(conflict, migration)
     if with_statements:
-        statements = [words.visible(one) for one in _statements(table, migration, catalog)]
+        statements = [words.visible(one) for part in parts for one in _statements(part, table, migration)]
         if statements:
             yield from ("", *fenced("\n".join(statements)))
     yield ""
@@ -99,10 +98,11 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statem
     yield ""
 
 
-def _statements(table: TablePlan, migration: MigrationPlan, catalog: str) -> Iterator[str]:
-    yield from (words.statement_text(s) for step in table.steps for s in step.statements)
-    yield from words.work_lines(table, migration, catalog)
-    yield from (words.statement_text(s) for step in table.finish for s in step.statements)
+def _statements(part: Step | RowsPart, table: TablePlan, migration: MigrationPlan) -> Iterator[str]:
+    if isinstance(part, Step):
+        yield from map(words.statement_text, part.statements)
+    else:
+        yield from words.work_lines(part, table, migration)
 
 
 def _worst(changes: Iterable[PlannedChange | PlannedWork]) -> Iterator[str]:
@@ -116,6 +116,12 @@ def _change(change: PlannedChange, migration: MigrationPlan) -> Iterator[str]:
     yield f"- **{text(change.change.symbol)}** {text(change.text)}"
     yield from _costs(change, migration)
     yield from (f"  - {text(line)}" for line in created_lines(change.change, None))
+
+
+def _work(work: PlannedWork, migration: MigrationPlan) -> Iterator[str]:
+    yield f"- **{text(words.work_symbol(work))}** {text(work.text)}"
+    if work.work.writes:
+        yield from _costs(work, migration)
 
 
 def _costs(change: PlannedChange | PlannedWork, migration: MigrationPlan) -> Iterator[str]:

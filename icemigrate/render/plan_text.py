@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from icemigrate.changes.base import Reversible
 from icemigrate.merge import Conflict
 from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
+from icemigrate.plan_rows import RowsPart, table_parts
 from icemigrate.render import words
 from icemigrate.render.created import created_lines
 from icemigrate.render.findings_text import diagnostics_lines
@@ -48,14 +49,12 @@ def _migration(migration: MigrationPlan, catalog: str, style: Style) -> Iterator
 
 def _table(table: TablePlan, migration: MigrationPlan, catalog: str, style: Style) -> Iterator[str]:
     yield f"{style.symbol(words.table_symbol(table))} {style.bold(words.one_line(words.table_label(table)))}"
-    for step in table.steps:
-        yield from (f"{_INDENT * 2}{line}" for line in _step(step, migration, style))
-    for work in table.rows:
-        yield from (f"{_INDENT * 2}{line}" for line in _work(work, migration, style))
-    for text in words.work_lines(table, migration, catalog):
-        yield from (f"{_INDENT * 4}{style.dim(line)}" for line in words.visible(text).splitlines())
-    for step in table.finish:
-        yield from (f"{_INDENT * 2}{line}" for line in _step(step, migration, style))
+    for part in table_parts(table, catalog, migration.version):
+        if isinstance(part, Step):
+            lines = _step(part, migration, style)
+        else:
+            lines = _rows(part, table, migration, style)
+        yield from (f"{_INDENT * 2}{line}" for line in lines)
     files = words.old_files_text(table)
     if files is not None:
         yield f"{_INDENT * 2}{style.dim(f'files: {files}')}"
@@ -82,6 +81,13 @@ def _step(step: Step, migration: MigrationPlan, style: Style) -> Iterator[str]:
 def _change(change: PlannedChange, migration: MigrationPlan, style: Style) -> Iterator[str]:
     yield f"{style.symbol(change.change.symbol)} {words.change_text(change)}"
     yield from _costs(change, migration, style)
+
+
+def _rows(part: RowsPart, table: TablePlan, migration: MigrationPlan, style: Style) -> Iterator[str]:
+    for work in part.works:
+        yield from _work(work, migration, style)
+    for text in words.work_lines(part, table, migration):
+        yield from (f"{_INDENT * 2}{style.dim(line)}" for line in words.visible(text).splitlines())
 
 
 def _work(work: PlannedWork, migration: MigrationPlan, style: Style) -> Iterator[str]:

@@ -14,7 +14,7 @@ from icemigrate.data.rewrite import Rewrite
 from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.model.counting import count as count
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, TablePlan
-from icemigrate.plan_rows import row_statements
+from icemigrate.plan_rows import RowsPart
 from icemigrate.results import ApplyResult
 
 
@@ -170,14 +170,17 @@ def work_symbol(work: PlannedWork) -> str:
     return "~" if work.work.writes else "?"
 
 
-def work_lines(table: TablePlan, migration: MigrationPlan, catalog: str) -> Iterator[str]:
-    """All statements about a table's rows, in running order, as they are shown."""
-    if not table.rows:
-        return
-    asked = [s for w in table.rows for s in w.statements if isinstance(s, Ask)]
-    gives = {s.text: "no rows" if s.gives == "[]" else s.gives for s in asked}
-    for text in row_statements(table, catalog, migration.version):
-        yield f"{text};" + (f"  -- gives {gives[text]}" if text in gives else "")
+def work_lines(part: RowsPart, table: TablePlan, migration: MigrationPlan) -> Iterator[str]:
+    """Statements about a table's rows, in running order, as they are shown."""
+    if part.waits and table is not migration.tables[-1]:
+        yield "-- behind all tables of the migration:"
+    if part.is_first and (migration.create_namespaces or table is not migration.tables[0]):
+        yield "-- ahead of all else of the migration:"
+    for statement in part.statements:
+        gives = ""
+        if isinstance(statement, Ask):
+            gives = f"  -- gives {'no rows' if statement.gives == '[]' else statement.gives}"
+        yield f"{statement.text};{gives}"
 
 
 def reversal_text(reversal: Reversal) -> str:

@@ -19,7 +19,7 @@ from icemigrate.model.table import Dropped, Ref, Snapshot, Table
 from icemigrate.model.types import Field, Primitive
 from icemigrate.plan import Plan
 from icemigrate.plan_file import dump, load
-from icemigrate.plan_rows import row_statements
+from icemigrate.plan_rows import running
 from icemigrate.render.words import old_files_text
 from tests.build import NAME, table
 from tests.planning import make_plan
@@ -36,10 +36,11 @@ def plan(base: Table = BASE) -> Plan:
 def test_it_is_one_call_in_the_tables_order() -> None:
     (table_plan,) = plan().migrations[0].tables
     options = "map('rewrite-all', 'true', 'max-file-group-size-bytes', '10737418240')"
-    assert row_statements(table_plan, "my lake", "0002") == (
+    (part,) = running(plan().migrations[0], "my lake")
+    assert [s.text for s in part.statements] == [
         "CALL `my lake`.system.rewrite_data_files("
         f"table => 'db.t', strategy => 'sort', options => {options})",
-    )
+    ]
     assert table_plan.steps == table_plan.finish == ()
     assert not table_plan.rows[0].overwrites
 

@@ -1,0 +1,119 @@
+"""What runs is what was shown, in the order in which it was shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from icemigrate.engine.port import Marker
+from icemigrate.engine.publish_direct import DirectPublisher
+from icemigrate.engine.recording import RecordingEngine
+from icemigrate.errors import EngineError, StalePlan
+from icemigrate.events import Event, StatementStarted
+from icemigrate.executor.work import Work
+from icemigrate.model.names import TableName
+from icemigrate.model.sides import State
+from icemigrate.model.table import Snapshot, Table
+from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.plan import Plan
+from icemigrate.plan_file import dumps, loads, require_fresh
+from icemigrate.render.plan_markdown import plan_markdown
+from icemigrate.render.plan_text import plan_text
+from icemigrate.render.style import Style
+from icemigrate.results import PlanResult
+from tests.build import NAME, table
+from tests.planning import make_plan
+
+OTHER = replace(NAME, name="u")
+FILL = """
+allow: [destructive]
+tables:
+  - name: db.t
+    columns: [{name: w, type: int}]
+    drop_columns: [v]
+    checks:
+      - {before: "select count(*) from {table} where v < 0", gives: 0}
+      - {after: "select count(*) from {table} where w is null", gives: 0}
+    backfill: [{set: {w: v}}]
+    rewrite: {partitions: old}
+"""
+MARKS = ["v < 0", "ADD COLUMN", "CREATE OR REPLACE BRANCH", "UPDATE", "w is null", "fast_forward"]
+MARKS += ["DROP COLUMN", "rewrite_data_files"]
+
+
+def there(*names: Table) -> dict[TableName, Table]:
+    return {t.name: replace(t, snapshot=Snapshot(1, 1, 3)) for t in names}
+
+
+def plan(text: str, *more: Table) -> tuple[Plan, RecordingEngine]:
+    """The plan, and an engine that knows what its statements come to."""
+    tables = [table("id: long, v: int", partition="id"), *more]
+    made = make_plan({"0002": text}, there(*tables), "lake", State({t.name: t for t in tables}), [("db",)])
+    assert made.ready
+    engine = RecordingEngine(there(*tables), answers={"select count": [(0,)]})
+    engine.expect(made)
+    return made, engine
+
+
+def run(made: Plan, engine: RecordingEngine) -> list[str]:
+    """What was started."""
+    heard: list[Event] = []
+    (migration,) = made.migrations
+    marker = Marker("shop", "0002", "", "")
+    found = [(t.declared, engine.tables[t.name]) for t in migration.tables]
+    undo = UndoRecord("0002", tuple(TableUndo(name, name, t, t, t, t) for name, t in found))
+    publisher = DirectPublisher(engine, tags=False)
+    work = Work(migration, engine, publisher, marker, heard.append, catalog="lake", undo=undo)
+    work.run()
+    started = [e.text for e in heard if isinstance(e, StatementStarted)]
+    assert [*work.done] == started
+    assert work.report().left == ()
+    return started
+
+
+def places(shown: str, texts: list[str]) -> list[int]:
+    flat = " ".join(shown.split())
+    return [flat.index(" ".join(text.split())) for text in texts]
+
+
+def test_the_statements_run_in_the_order_that_the_plan_shows() -> None:
+    made, engine = plan(FILL)
+    result = PlanResult(made, ())
+    text, markdown = plan_text(result, Style()), plan_markdown(result)
+    started = run(made, engine)
+    assert [next(m for m in MARKS if m in t) for t in started] == MARKS
+    for shown in (text, markdown):
+        at = places(shown, started)
+        assert at == sorted(at)
+
+
+def test_a_saved_plan_is_told_apart_by_the_order_too() -> None:
+    made, _ = plan(FILL)
+    require_fresh(loads(dumps(made), "p"), made)
+    (migration,) = made.migrations
+    (one,) = migration.tables
+    late = replace(one, steps=(), finish=(*one.finish, *one.steps))
+    other = replace(made, migrations=(replace(migration, tables=(late,)),))
+    with pytest.raises(StalePlan, match="statement 2"):
+        require_fresh(made, other)
+
+
+TWO = f"{FILL}  - {{name: db.u, properties: {{k: v}}}}\n"
+
+
+def test_files_are_written_again_only_behind_all_tables() -> None:
+    other = table("id: long", name=OTHER)
+    made, engine = plan(TWO, other)
+    result = PlanResult(made, ())
+    for shown in (plan_text(result, Style()), plan_markdown(result)):
+        assert places(shown, ["behind all tables of the migration:"]) < places(shown, ["rewrite_data_files"])
+    started = run(made, engine)
+    assert "rewrite_data_files" in started[-1]
+    assert "db.u" in started[-2]
+
+    made, engine = plan(TWO, other)
+    engine.fails.add("SET TBLPROPERTIES")
+    with pytest.raises(EngineError):
+        run(made, engine)
+    assert not any("rewrite_data_files" in text for text in engine.log)
