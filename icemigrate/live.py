@@ -8,15 +8,18 @@ from dataclasses import replace
 from icemigrate.changes.base import Change, Harm
 from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.rename_table import RenameTable
-from icemigrate.data.base import RowWork
+from icemigrate.data.base import PAUSE, TRIES, RowWork, Stage
 from icemigrate.data.retype import Retype
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Writer
 from icemigrate.plan import LiveWriter, MigrationPlan, TablePlan
 
+BUSY_A_DAY = 24
+"""From how many commits of others a day on one has to be expected while rows are written: one an hour."""
 Writers = dict[TableName, tuple[Writer, ...]]
 
 
@@ -41,9 +44,21 @@ def _of_table(plan: TablePlan, writers: Writers) -> TablePlan:
             writers[change.new if isinstance(change, RenameTable) else change.trash] = moved
     if not (changes or works) or not here:
         return plan
+    busy = tuple(_busy(changes, works, here))
     harms = tuple(_harms(changes, works))
     told = (LiveWriter(w, tuple(dict.fromkeys(h.reason for h in harms if w.is_among(h.whom)))) for w in here)
-    return replace(plan, writers=tuple(told))
+    return replace(plan, writers=tuple(told), notes=(*plan.notes, *busy))
+
+
+def _busy(changes: Iterable[Change], works: Iterable[RowWork], writers: Iterable[Writer]) -> Iterator[str]:
+    """What rows that are written have to expect of others: any commit of theirs has them written again."""
+    a_day = sum(writer.a_day for writer in writers)
+    is_written = any(work.stage is Stage.WRITE for work in works)
+    if a_day >= BUSY_A_DAY and (is_written or any(isinstance(c, RefillColumns) for c in changes)):
+        yield (
+            f"others commit about {round(a_day)} times a day, and each commit while its rows are written has "
+            f"them written again, {TRIES} times at most: {PAUSE}"
+        )
 
 
 def _harms(changes: Iterable[Change], works: Iterable[RowWork]) -> Iterator[Harm]:

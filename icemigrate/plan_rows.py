@@ -1,8 +1,8 @@
 """The order in which a plan's parts run: told, shown and compared alike, whoever asks.
 
-What must hold is asked first, of all tables; then come the metadata that the rows need, the rows on their branch, and what is
-left of the metadata.  What is done on the table itself in the end waits for all tables of the migration, so
-that a later one that fails finds files of which nothing was written away.
+What must hold is asked first, of all tables; then come the metadata that the rows need, the rows on their
+branch, and what is left of the metadata.  What is done on the table itself in the end waits for all tables of
+the migration, so that a later one that fails finds files of which nothing was written away.
 """
 
 from __future__ import annotations

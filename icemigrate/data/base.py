@@ -28,6 +28,12 @@ DATA_NOTE = "data"
 """Key, behind icemigrate's prefix, in the summary of every snapshot that a data step makes."""
 
 
+TRIES = 5
+"""How often rows are written when others write to the table all the while."""
+PAUSE = "let those who write the table pause while it runs"
+"""What helps where they do."""
+
+
 class Stage(IntEnum):
     """When a data step runs."""
 

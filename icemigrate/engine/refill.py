@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from icemigrate.changes.base import Deferred
 from icemigrate.changes.refill_columns import RefillColumns
+from icemigrate.data.base import PAUSE, TRIES
 from icemigrate.data.publication import holds
 from icemigrate.engine.port import Engine
 from icemigrate.engine.telling import Telling
@@ -25,8 +26,6 @@ from icemigrate.refills import elsewhere, fitting, refills_of
 from icemigrate.sql.refilling import Refilling
 from icemigrate.undo import leaves
 
-TRIES = 5
-"""How often the values are written, where somebody else writes to the table meanwhile."""
 NOTE = f"{SUMMARY_PREFIX}refill"
 """In the summary of every snapshot that a refill makes: the version of the migration.
 
@@ -142,8 +141,14 @@ def _carry_out(
     with statement(table, publication):
         for attempt in range(1, TRIES + 1):
             _audit(engine, change, asking, counted)
-            if _publish(engine, change, publication, counted, is_last=attempt == TRIES):
+            if _publish(engine, change, publication, counted):
                 break
+            if attempt == TRIES:
+                raise EngineError(
+                    f"others wrote to table `{table}` all the while: its values were written {TRIES} times "
+                    "and could not be published",
+                    f"{PAUSE}, and run it again; {_AS_THEY_ARE}",
+                )
             tell.note(table, f"somebody wrote to it meanwhile: all again, try {attempt + 1} of {TRIES}")
             engine.sql(create)
             counted = _count(engine, change, asking)
@@ -192,7 +197,7 @@ def _told(rows: int, filled: Sequence[int]) -> str:
     return f"{rows} rows with {' and '.join(map(str, filled))} values"
 
 
-def _publish(engine: Engine, change: RefillColumns, text: str, counted: _Counted, is_last: bool) -> bool:
+def _publish(engine: Engine, change: RefillColumns, text: str, counted: _Counted) -> bool:
     """Whether the branch was published; it was not where somebody else has written meanwhile."""
     try:
         engine.sql(text)
@@ -201,7 +206,7 @@ def _publish(engine: Engine, change: RefillColumns, text: str, counted: _Counted
         metadata = engine.metadata_json(change.table)
         if branch is not None and metadata is not None and holds(metadata, branch):
             return True  # reported as failed, and done; others may have written behind it by now
-        if is_last or main == counted.base:
+        if main == counted.base:
             raise
         return False
     return True

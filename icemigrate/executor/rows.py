@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from icemigrate.changes.base import Sql
-from icemigrate.data.base import BEFORE_MARK, Ask, Rewriting, Stage
+from icemigrate.data.base import BEFORE_MARK, PAUSE, TRIES, Ask, Rewriting, Stage
 from icemigrate.data.publication import NOTE, publication
 from icemigrate.engine.port import Engine
 from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
@@ -30,8 +30,6 @@ from icemigrate.plan_rows import later_name
 from icemigrate.sql.branches import branch_sql, create_branch_sql, drop_branch_sql, publish_branch_sql
 from icemigrate.sql.names import table_sql
 
-TRIES = 5
-"""How often rows are written when others write to the table all the while."""
 _T = TypeVar("_T")
 
 
@@ -99,7 +97,7 @@ class Rows:
         raise EngineError(
             f"others wrote to table `{name}` all the while: its rows were written {TRIES} times and could "
             "not be published",
-            "let the writers pause, and apply again",
+            f"{PAUSE}, and apply again",
         )
 
     def settle(self, name: TableName) -> None:

@@ -10,7 +10,7 @@ from icemigrate.live import with_writers
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.writers import Writer
-from icemigrate.plan import LiveWriter
+from icemigrate.plan import LiveWriter, TablePlan
 from icemigrate.plan_case import Surroundings
 from icemigrate.planner import plan_migrations
 from tests.build import table
@@ -26,13 +26,18 @@ CONSENT = "allow: [destructive, incompatible, irreversible]\nbecause: x\n"
 
 def told(*texts: str) -> list[tuple[LiveWriter, ...]]:
     """The writers of the one table that each migration speaks of."""
+    return [plan.writers for plan in plans(*texts)]
+
+
+def plans(*texts: str, writers: tuple[Writer, ...] = ALL) -> list[TablePlan]:
+    """What each migration does to the one table that it speaks of."""
     base = State({TABLE.name: TABLE}, frozenset({TABLE.name.namespace}))
     files = [pending(f"{n:04}", CONSENT + text) for n, text in enumerate(texts, start=2)]
-    actual = {TABLE.name: TABLE}
+    actual = {TABLE.name: replace(TABLE, writers=writers)}
     around = Surroundings("market", "lake", namespaces=base.namespaces)
     planned = plan_migrations(files, base, actual, around)
     assert all(m.ready for m in planned.migrations), [m.problems for m in planned.migrations]
-    return [m.tables[0].writers for m in with_writers(planned.migrations, actual)]
+    return [m.tables[0] for m in with_writers(planned.migrations, actual)]
 
 
 def broken(text: str) -> dict[str | None, tuple[str, ...]]:
@@ -117,3 +122,28 @@ def test_the_writers_of_a_renamed_table_go_along() -> None:
 def test_writers_are_no_part_of_what_a_table_is() -> None:
     assert replace(TABLE, writers=()) == TABLE
     assert TABLE.name == TableName(("db",), "t")
+
+
+@pytest.mark.parametrize(
+    ("text", "writers", "is_told"),
+    [
+        ('backfill: [{set: {v: "1"}}]', ALL, True),
+        ("retype: {v: {to: string, using: cast(v as string)}}", ALL, True),
+        ('backfill: [{set: {v: "1"}}]', (SPARK, PYICEBERG), False),
+        ("columns: [{name: w, type: int}]", ALL, False),
+        ("checks: [{after: 'select 1 from {table}', gives: 1}]", ALL, False),
+    ],
+)
+def test_who_writes_all_day_has_rows_written_again(
+    text: str, writers: tuple[Writer, ...], is_told: bool
+) -> None:
+    (plan,) = plans(f"tables: [{{name: db.t, {text}}}]", writers=writers)
+    busy = [note for note in plan.notes if "times a day" in note]
+    assert (
+        busy
+        == [
+            "others commit about 98 times a day, and each commit while its rows are written has them written "
+            "again, 5 times at most: let those who write the table pause while it runs"
+        ]
+        * is_told
+    )

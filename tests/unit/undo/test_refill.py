@@ -202,6 +202,28 @@ def test_values_whose_publication_got_no_answer_are_not_written_twice(
     assert notes == [{"icemigrate.refill": "0002"}]
 
 
+def test_where_others_write_all_the_while_it_says_what_helps(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = RecordingEngine.sql
+
+    def sql(engine: RecordingEngine, text: str) -> None:
+        if "fast_forward" in text:
+            there = lake.table().snapshot
+            assert there is not None
+            lake.write(there.id + 1)
+        inside(engine, text)
+
+    monkeypatch.setattr(RecordingEngine, "sql", sql)
+    lake.engine.answers = answers(kept=3, different=3, pairs=0, matched=0, after=0)
+    lake.engine.catalog_name = "local"
+    lake.engine.fails = {"fast_forward"}
+    with pytest.raises(EngineError, match="its values were written 5 times and could not be") as failed:
+        lake.rollback("0002", evidence=BY_ROW_ID_OF_PRICE, options=REFILL)
+    assert "let those who write the table pause while it runs, and run it again" in str(failed.value.hint)
+    assert len([text for text in lake.engine.log if text.startswith("MERGE")]) == 5
+
+
 def test_a_plan_with_a_refill_is_saved_and_read_back(lake: Lake) -> None:
     planned = lake.undo("0002", evidence=BY_ROW_ID, options=REFILL)
     plan = Plan("market", "local", "sqlite", "local", planned.migrations, base=lake.state)
