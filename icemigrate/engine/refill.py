@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from icemigrate.changes.base import Deferred
 from icemigrate.changes.refill_columns import RefillColumns
-from icemigrate.data.base import PAUSE, TRIES
-from icemigrate.data.publication import holds
+from icemigrate.data.base import TRIES
+from icemigrate.engine.branching import publish, require, until_published
 from icemigrate.engine.port import Engine
 from icemigrate.engine.telling import Telling
-from icemigrate.errors import EngineError, IcemigrateError
+from icemigrate.errors import EngineError
 from icemigrate.model.evidence import Questions
 from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.names import TableName, format_path
@@ -103,9 +103,7 @@ def _silently(_table: TableName, _text: str) -> AbstractContextManager[None]:
 
 def _look(engine: Engine, change: RefillColumns) -> tuple[Sequence[RefillColumns], list[str]]:
     """What keeps the values, as the manifests say now; and what is to be said of those that stay away."""
-    table = engine.table(change.table)
-    if table is None:
-        raise EngineError(f"table `{change.table}` is not there any more")
+    table = require(engine, change.table)
     paths = {field.path for field in change.fields}
     wanted = {field.id: path for path, field in table.schema.walk() if path in paths}
     asked = Questions(since=None, held={i: leaves(table, i) for i in wanted})
@@ -139,26 +137,24 @@ def _carry_out(
         with statement(table, text):
             engine.write(text, note)
     with statement(table, publication):
-        for attempt in range(1, TRIES + 1):
+
+        def attempt(number: int) -> bool:
+            nonlocal counted
+            if number > 1:
+                tell.note(table, f"somebody wrote to it meanwhile: all again, try {number} of {TRIES}")
+                engine.sql(create)
+                counted = _count(engine, change, asking)
+                for text in merges:
+                    engine.write(text, note)
             _audit(engine, change, asking, counted)
-            if _publish(engine, change, publication, counted):
-                break
-            if attempt == TRIES:
-                raise EngineError(
-                    f"others wrote to table `{table}` all the while: its values were written {TRIES} times "
-                    "and could not be published",
-                    f"{PAUSE}, and run it again; {_AS_THEY_ARE}",
-                )
-            tell.note(table, f"somebody wrote to it meanwhile: all again, try {attempt + 1} of {TRIES}")
-            engine.sql(create)
-            counted = _count(engine, change, asking)
-            for text in merges:
-                engine.write(text, note)
+            return publish(engine, table, publication, REFILL_BRANCH, counted.base)
+
+        until_published(table, attempt, _AS_THEY_ARE)
     return _notes(change, counted)
 
 
 def _count(engine: Engine, change: RefillColumns, asking: Refilling) -> _Counted:
-    base, _ = _heads(engine, change)
+    main = require(engine, change.table).snapshot
     ((kept, different),) = engine.ask(asking.kept())
     if kept != different:
         raise EngineError(
@@ -174,7 +170,7 @@ def _count(engine: Engine, change: RefillColumns, asking: Refilling) -> _Counted
             _AS_THEY_ARE,
         )
     ((rows, *filled),) = engine.ask(asking.filled())
-    return _Counted(base, kept, matched, tuple(lacking), rows, tuple(filled))
+    return _Counted(None if main is None else main.id, kept, matched, tuple(lacking), rows, tuple(filled))
 
 
 def _audit(engine: Engine, change: RefillColumns, asking: Refilling, counted: _Counted) -> None:
@@ -195,30 +191,6 @@ def _audit(engine: Engine, change: RefillColumns, asking: Refilling, counted: _C
 
 def _told(rows: int, filled: Sequence[int]) -> str:
     return f"{rows} rows with {' and '.join(map(str, filled))} values"
-
-
-def _publish(engine: Engine, change: RefillColumns, text: str, counted: _Counted) -> bool:
-    """Whether the branch was published; it was not where somebody else has written meanwhile."""
-    try:
-        engine.sql(text)
-    except IcemigrateError:
-        branch, main = _heads(engine, change)
-        metadata = engine.metadata_json(change.table)
-        if branch is not None and metadata is not None and holds(metadata, branch):
-            return True  # reported as failed, and done; others may have written behind it by now
-        if main == counted.base:
-            raise
-        return False
-    return True
-
-
-def _heads(engine: Engine, change: RefillColumns) -> tuple[int | None, int | None]:
-    """The snapshots of the branch and of main."""
-    table = engine.table(change.table)
-    if table is None:
-        raise EngineError(f"table `{change.table}` is not there any more")
-    ref = table.refs.get(REFILL_BRANCH)
-    return None if ref is None else ref.snapshot_id, None if table.snapshot is None else table.snapshot.id
 
 
 def _notes(change: RefillColumns, counted: _Counted) -> list[str]:

@@ -14,8 +14,9 @@ from functools import partial
 from typing import TypeVar
 
 from icemigrate.changes.base import Sql
-from icemigrate.data.base import BEFORE_MARK, PAUSE, TRIES, Ask, Rewriting, Stage
+from icemigrate.data.base import BEFORE_MARK, TRIES, Ask, Rewriting, Stage
 from icemigrate.data.publication import NOTE, publication
+from icemigrate.engine.branching import publish, require, until_published
 from icemigrate.engine.port import Engine
 from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
 from icemigrate.events import Event, FilesRewritten, Noted, StatementFinished, StatementStarted
@@ -79,26 +80,26 @@ class Rows:
         :raises EngineError: a statement failed, or others wrote to the table all the while.
         """
         self._number = 0
-        table = self._table(name)
+        table = require(self.engine, name)
         writes, checks = [*self._of(Stage.WRITE)], [*self._of(Stage.AFTER)]
         if not writes or table.snapshot is None:
             if writes:
                 self._note(name, "there are no rows yet, so none are written")
             self._ask_in_place(checks, name, table)
             return table.snapshot
-        for attempt in range(1, TRIES + 1):
+        base = table.snapshot
+
+        def attempt(number: int) -> bool:
+            nonlocal base
+            if number > 1:
+                again = f"try {number} of {TRIES}"
+                self._note(name, f"others wrote to it meanwhile, so its rows are written again: {again}")
             self._number = 0
             base = self._branch_off(name)
-            if self._attempt((*writes, *checks), name, base):
-                return base
-            self._note(
-                name, f"others wrote to it meanwhile, so its rows are written again: {attempt} of {TRIES}"
-            )
-        raise EngineError(
-            f"others wrote to table `{name}` all the while: its rows were written {TRIES} times and could "
-            "not be published",
-            f"{PAUSE}, and apply again",
-        )
+            return self._attempt((*writes, *checks), name, base)
+
+        until_published(name, attempt)
+        return base
 
     def settle(self, name: TableName) -> None:
         """Do what is done on the table itself in the end."""
@@ -113,7 +114,7 @@ class Rows:
         """Make the branch; what it was made from."""
         text = create_branch_sql(self.catalog, name, branch_name(self.version))
         self._told(name, text, lambda: self.engine.sql(text))
-        table = self._table(name)
+        table = require(self.engine, name)
         branch = table.refs.get(branch_name(self.version))
         if table.snapshot is None:
             raise EngineError(f"table `{name}` has lost its rows meanwhile", "apply again")
@@ -124,10 +125,11 @@ class Rows:
 
     def _attempt(self, works: Iterable[PlannedWork], name: TableName, base: Snapshot) -> bool:
         """Whether the rows could be published; else others wrote meanwhile."""
-        publish = publish_branch_sql(self.catalog, name, branch_name(self.version))
+        branch = branch_name(self.version)
+        text = publish_branch_sql(self.catalog, name, branch)
         try:
             self._run(works, f"{table_sql(self.catalog, name)} VERSION AS OF {base.id}")
-            is_out = self._told(name, publish, lambda: self._fast_forward(publish, name, base))
+            is_out = self._told(name, text, lambda: publish(self.engine, name, text, branch, base.id))
         except LockHeld:
             raise  # somebody else may be at work by now
         except IcemigrateError:
@@ -136,19 +138,6 @@ class Rows:
             raise
         self.drop_branch(name)
         return is_out
-
-    def _fast_forward(self, text: str, name: TableName, base: Snapshot) -> bool:
-        """Whether main became what the branch is; it did not where somebody else has moved it."""
-        try:
-            self.engine.sql(text)
-        except EngineError:
-            if self.published(name) is not None:
-                return True  # reported as failed, and done; others may have written behind it by now
-            table = self._table(name)
-            if table.snapshot is not None and table.snapshot.id == base.id:
-                raise
-            return False
-        return True
 
     def _ask_in_place(self, checks: Iterable[PlannedWork], name: TableName, table: Table) -> None:
         """Ask the table itself, where nothing was written."""
@@ -200,12 +189,6 @@ class Rows:
 
     def _of(self, stage: Stage) -> Iterable[PlannedWork]:
         return (work for work in self.plan.rows if work.work.stage is stage)
-
-    def _table(self, name: TableName) -> Table:
-        table = self.engine.table(name)
-        if table is None:
-            raise EngineError(f"there is no table `{name}` any more")
-        return table
 
     def _note(self, name: TableName, text: str) -> None:
         self.on_event(Noted(self.version, name, text))

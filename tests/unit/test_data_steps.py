@@ -300,7 +300,8 @@ class Behind(RecordingEngine):
         super().sql(text)
         if "fast_forward" in text:
             self.is_out = True
-            self.tables[NAME] = replace(self.tables[NAME], snapshot=Snapshot(3, 3, 3))
+            own = {"icemigrate-0002-data": Ref("branch", 2)}
+            self.tables[NAME] = replace(self.tables[NAME], snapshot=Snapshot(3, 3, 3), refs=own)
             raise EngineError("no answer came")
 
     def metadata_json(self, name: TableName) -> dict[str, Any]:
@@ -351,7 +352,7 @@ def test_where_others_write_all_the_while_it_says_what_helps() -> None:
     (plan,) = migration.tables
     with pytest.raises(EngineError, match="its rows were written 5 times and could not be") as failed:
         Rows(engine, plan, "shop", "0002", "lake", 1, lambda event: None).publish(NAME)
-    assert failed.value.hint == "let those who write the table pause while it runs, and apply again"
+    assert failed.value.hint == "let those who write the table pause while it runs, and run it again"
     assert len([text for text in engine.log if text.startswith("UPDATE")]) == 5
 
 

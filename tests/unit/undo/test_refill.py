@@ -9,10 +9,10 @@ import pytest
 from icemigrate.engine.recording import RecordingEngine
 from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.model.evidence import Evidence, Kept, Share
+from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.table import Ref
 from icemigrate.plan import RECONCILED, Plan
 from icemigrate.plan_file import dumps, loads
-from icemigrate.sql.refilling import BRANCH
 from icemigrate.undo import Options
 from icemigrate.undo.refilling import plan_refill
 from tests.folding import mistake, state
@@ -195,7 +195,7 @@ def test_values_whose_publication_got_no_answer_are_not_written_twice(
     monkeypatch.setattr(RecordingEngine, "write", write)
     lake.engine.answers = answers(kept=3, different=3, pairs=0, matched=0, after=0)
     lake.engine.catalog_name = "local"
-    lake.by_hand(lambda t: replace(t, refs={**t.refs, BRANCH: Ref("branch", 9)}))
+    lake.by_hand(lambda t: replace(t, refs={**t.refs, REFILL_BRANCH: Ref("branch", 9)}))
     lake.engine.fails = {"fast_forward"}
     lake.rollback("0002", evidence=BY_ROW_ID_OF_PRICE, options=REFILL)
     # What it wrote says so, and not that it is a data step's.
@@ -218,7 +218,7 @@ def test_where_others_write_all_the_while_it_says_what_helps(
     lake.engine.answers = answers(kept=3, different=3, pairs=0, matched=0, after=0)
     lake.engine.catalog_name = "local"
     lake.engine.fails = {"fast_forward"}
-    with pytest.raises(EngineError, match="its values were written 5 times and could not be") as failed:
+    with pytest.raises(EngineError, match="its rows were written 5 times and could not be") as failed:
         lake.rollback("0002", evidence=BY_ROW_ID_OF_PRICE, options=REFILL)
     assert "let those who write the table pause while it runs, and run it again" in str(failed.value.hint)
     assert len([text for text in lake.engine.log if text.startswith("MERGE")]) == 5
