@@ -11,7 +11,7 @@ from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.engine.recording import RecordingEngine
 from icemigrate.errors import EngineError, StalePlan
 from icemigrate.events import Event, StatementStarted
-from icemigrate.executor.work import Work
+from icemigrate.executor.work import Work, statements
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Snapshot, Table
@@ -100,6 +100,17 @@ def test_a_saved_plan_is_told_apart_by_the_order_too() -> None:
 
 
 TWO = f"{FILL}  - {{name: db.u, properties: {{k: v}}}}\n"
+
+
+def test_what_must_hold_is_asked_of_all_tables_ahead_of_all_else() -> None:
+    check = "checks: [{before: 'select count(*) from {table} where id < 0', gives: 0}]"
+    made, engine = plan(f"{FILL}  - {{name: db.u, {check}}}\n", table("id: long", name=OTHER))
+    (migration,) = made.migrations
+    result = PlanResult(made, ())
+    assert "-- ahead of all else of the migration:" in plan_text(result, Style())
+    started = run(made, engine)
+    assert ["v < 0" in started[0], "id < 0" in started[1]] == [True, True]
+    assert tuple(started) == statements(migration, "lake")
 
 
 def test_files_are_written_again_only_behind_all_tables() -> None:
