@@ -82,7 +82,7 @@ class Lake:
         for table in planned.plan.tables:
             publisher.publish(table, self.engine.table(table.name), marker, lambda event: None)
             if table.finish:
-                last = replace(table, name=later_name(table), steps=table.finish)
+                last = replace(table, name=later_name(table), steps=table.finish, rows=(), finish=())
                 publisher.publish(last, self.engine.table(last.name), marker, lambda event: None)
         self.write(self.world(planned.base, place), case)
         return self.world(planned.base, place)
