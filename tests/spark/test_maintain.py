@@ -239,8 +239,7 @@ def test_snapshots_of_a_table_with_a_copy_do_not_expire(shop: Shop, later: Any) 
     later(3)
     result = look(shop, "snapshots").result
     assert result.acts == ()
-    (kept,) = result.kept
-    assert kept.is_refused
+    (kept,) = (k for k in result.kept if k.is_refused)
     assert "`db.copy` began as a copy of the same table" in kept.reason
 
 
