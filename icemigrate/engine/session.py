@@ -32,7 +32,9 @@ _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
 _CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 
 # The JVM lives for seconds: the optimising compiler and a parallel collector cost more than they bring.
-_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# With one compiler alone Java reserves a fifth of its usual room for compiled code, which a session that goes
+# on for long fills ("Out of space in CodeCache"), so that it is asked for the usual.
+_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 
 # What the JVM must know before it runs, so that it has to stand in its command line.
 _LAUNCH_KEYS = ("spark.master", "spark.driver.", "spark.jars", "spark.submit.", "spark.local.dir")
