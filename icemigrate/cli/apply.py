@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,13 @@ from icemigrate.cli.context import (
     SparkTold,
     global_options,
     pass_settings,
-    tell_of_spark,
     write,
 )
 from icemigrate.cli.options import lock_timeout_option, overwrite_option, to_option
 from icemigrate.cli.outputs import format_option
-from icemigrate.cli.progress import progress
+from icemigrate.cli.progress import carry_out
 from icemigrate.cli.reconciling import (
-    carry_out,
+    carry_out_reconcile,
     ready_reconcile,
     reconcile_options,
     reconcile_plan,
@@ -86,8 +86,8 @@ def command(
         return ExitCode.ERROR
     with made_just_now("apply") if plan_file is None else nullcontext():
         if result.plan.reconcile is not None:
-            return carry_out(settings, project, result, lock_timeout_s, spark)
-        return _carry_out(settings, project, result, lock_timeout_s)
+            return carry_out_reconcile(settings, project, result, lock_timeout_s, spark)
+        return _carry_out(settings, project, result, lock_timeout_s, spark)
 
 
 def _plan(
@@ -132,17 +132,9 @@ def _approved(result: PlanResult) -> bool:
 
 
 def _carry_out(
-    settings: Settings, project: Project, result: PlanResult, lock_timeout_s: float | None
+    settings: Settings, project: Project, result: PlanResult, lock_timeout_s: float | None, spark: SparkTold
 ) -> ExitCode:
     from icemigrate.app.applying import apply
 
-    with progress(settings) as shown:
-        answer = apply(
-            project,
-            result.plan,
-            on_event=shown,
-            on_start=tell_of_spark,
-            lock_timeout_s=lock_timeout_s,
-        )
-    settings.answer(answer)
-    return ExitCode.OK
+    act = partial(apply, project, result.plan, lock_timeout_s=lock_timeout_s)
+    return carry_out(settings, act, spark.tell_of_start)

@@ -65,11 +65,6 @@ class Settings:
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
 
 
-def tell_of_spark() -> None:
-    """Say that Spark is started, which takes seconds."""
-    write("Starting Spark …\n", sys.stderr)
-
-
 @dataclass(slots=True)
 class SparkTold:
     """Says once that Spark is started: a second session of it takes no time."""

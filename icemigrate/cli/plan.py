@@ -13,7 +13,6 @@ from icemigrate.cli.context import (
     SparkTold,
     global_options,
     pass_settings,
-    tell_of_spark,
     write,
 )
 from icemigrate.cli.options import overwrite_option, to_option
@@ -85,6 +84,6 @@ def _rehearse(settings: Settings, project: Project, plan: Plan) -> None:
     from icemigrate.render.words import count
 
     with progress(settings) as shown:
-        done = rehearse(project, plan, on_event=shown, on_start=tell_of_spark)
+        done = rehearse(project, plan, on_event=shown, on_start=SparkTold().tell_of_start)
     what = f"{count(done.statements, 'statement')} on {count(done.tables, 'table')}"
     write(f"Rehearsed {what}: all of it would run.\n", sys.stderr)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
     from icemigrate.cli.context import Settings
@@ -22,3 +24,15 @@ def progress(settings: Settings) -> Iterator[Progress]:
         yield shown
     finally:
         shown.close()
+
+
+def carry_out(settings: Settings, act: Callable[..., object], on_start: Callable[[], None]) -> ExitCode:
+    """Do what a person has approved, show it while it runs, and answer with what came of it.
+
+    :param act: a use case that takes ``on_event`` and ``on_start``; its other arguments are bound to it.
+    :param on_start: called before Spark is started.
+    """
+    with progress(settings) as shown:
+        answer = act(on_event=shown, on_start=on_start)
+    settings.answer(answer)
+    return ExitCode.OK

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from icemigrate.cli.context import Settings, SparkTold
-from icemigrate.cli.progress import progress
+from icemigrate.cli.progress import carry_out
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def ready_reconcile(project: Project, saved: Plan, spark: SparkTold) -> PlanResu
     return ready_reconcile(project, saved, spark.tell_of_questions)
 
 
-def carry_out(
+def carry_out_reconcile(
     settings: Settings,
     project: Project,
     result: PlanResult,
@@ -91,13 +92,5 @@ def carry_out(
     """Do it."""
     from icemigrate.app.reconciling import reconcile
 
-    with progress(settings) as shown:
-        answer = reconcile(
-            project,
-            result.plan,
-            on_event=shown,
-            on_start=spark.tell_of_start,
-            lock_timeout_s=lock_timeout_s,
-        )
-    settings.answer(answer)
-    return ExitCode.OK
+    act = partial(reconcile, project, result.plan, lock_timeout_s=lock_timeout_s)
+    return carry_out(settings, act, spark.tell_of_start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +12,7 @@ from icemigrate.cli.approval import approved, made_just_now, show_plan
 from icemigrate.cli.context import Settings, SparkTold, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
 from icemigrate.cli.outputs import format_option
-from icemigrate.cli.progress import progress
+from icemigrate.cli.progress import carry_out
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -112,14 +113,5 @@ def _carry_out(
 ) -> ExitCode:
     from icemigrate.app.rolling_back import rollback
 
-    with progress(settings) as shown:
-        answer = rollback(
-            project,
-            result.plan,
-            options=options,
-            on_event=shown,
-            on_start=spark.tell_of_start,
-            lock_timeout_s=lock_timeout_s,
-        )
-    settings.answer(answer)
-    return ExitCode.OK
+    act = partial(rollback, project, result.plan, options=options, lock_timeout_s=lock_timeout_s)
+    return carry_out(settings, act, spark.tell_of_start)

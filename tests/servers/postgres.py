@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.servers.processes import as_user, free_ports, running
+from tests.servers.processes import as_user, free_ports, run_to_end, running
 
 _USER = "icemigrate"
 _SECONDS = 60.0
@@ -47,7 +47,7 @@ def postgres(password: str) -> Iterator[Postgres]:
         data = folder / "data"
         initialise = [binaries / "initdb", "-D", data, "-U", _USER, f"--pwfile={secret}"]
         initialise += ["--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync"]
-        _run([*lead, *map(str, initialise)], folder)
+        run_to_end([*lead, *map(str, initialise)], folder, _SECONDS)
         (port,) = free_ports(1)
         found = Postgres(port, _USER, password)
         server: list[str | Path] = [binaries / "postgres", "-D", data, "-k", folder, "-p", str(port)]
@@ -72,17 +72,3 @@ def _binaries() -> Path:
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: float(p.parts[-3]))
     assert folders, "Postgres is not installed: `sudo apt-get install postgresql`"
     return folders[-1].parent
-
-
-def _run(command: list[str], folder: Path) -> None:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{command!r} failed:\n{done.stdout}{done.stderr}")

@@ -67,6 +67,24 @@ def running(
         _end(process, stop_signal)
 
 
+def run_to_end(command: Sequence[str | Path], folder: Path, seconds: float) -> None:
+    """Run a program that ends by itself.
+
+    :raises RuntimeError: it failed; with what it wrote.
+    """
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{command!r} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+
+
 def as_user(name: str) -> list[str]:
     """The words that run a command as another user, for a server that refuses to run as root."""
     program = shutil.which("setpriv")

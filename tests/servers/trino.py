@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import tarfile
 import tempfile
 import zipfile
@@ -24,7 +23,7 @@ import pyspark
 
 from icemigrate.engine import java
 from icemigrate.versions import CURRENT
-from tests.servers.processes import free_ports, running
+from tests.servers.processes import free_ports, run_to_end, running
 from tests.servers.seaweedfs import SeaweedFS
 
 VERSION = "476"
@@ -119,16 +118,7 @@ def _unpack(folder: Path) -> Path:
     words: list[str | Path] = [program, "-cp", ivy, "org.apache.ivy.Main"]
     words += ["-settings", folder / "ivysettings.xml", "-ivy", folder / "ivy.xml"]
     words += ["-retrieve", f"{folder}/[artifact].[ext]"]
-    done = subprocess.run(
-        list(map(str, words)),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"Trino could not be had:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    run_to_end(words, folder, _SECONDS)
     with tarfile.open(folder / "trino-server-core.tar.gz") as archive:
         archive.extractall(folder, filter="data")
     with zipfile.ZipFile(folder / "trino-iceberg.zip") as plugin:
