@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.app.locking import journal
 from icemigrate.app.noting import Notes
-from icemigrate.app.opening import as_mistakes, load_unapplied
+from icemigrate.app.opening import load_unapplied
 from icemigrate.app.planning import plan_in
 from icemigrate.app.publishing import ways
 from icemigrate.app.spark import engine_of
@@ -98,7 +98,6 @@ def _again(world: Opened, plan: Plan) -> PlanResult:
     """
     history = world.history()
     loaded = load_unapplied(world.project, history.applied)
-    as_mistakes(loaded.diagnostics)
     # Files that came behind its last one make it no other plan; an empty one says that there is nothing.
     last = plan.migrations[-1].version if plan.migrations else plan.to
     there = {f.version.text for f in loaded.files}

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from icemigrate.app.folding import Folding
 from icemigrate.app.lateness import Latecomers
-from icemigrate.app.opening import as_mistakes, load_unapplied, mistakes_first
+from icemigrate.app.opening import load_unapplied, mistakes_first
 from icemigrate.app.planning import names_in, surroundings
 from icemigrate.app.standing import standing
 from icemigrate.app.world import Opened, opened
@@ -91,7 +91,6 @@ def drift(project: Project, environment: str | None = None, tables: Iterable[str
     with mistakes_first(project), opened(project, environment) as world:
         history = world.history()
         loaded = load_unapplied(project, history.applied)
-        as_mistakes(loaded.diagnostics)
         met = meet(world, history, tables)
         wanted = _wanted(world, history, loaded) if any(_is_told(m) for m in met) else None
         found = [_table(world, history, m, wanted) for m in met]

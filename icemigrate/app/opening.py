@@ -38,6 +38,7 @@ def load_files(project: Project) -> Loaded:
 def load_unapplied(project: Project, applied: Iterable[Applied]) -> Loaded:
     """All migration files, those left unread that are the very bytes that were applied.
 
+    :raises Mistakes: a file holds one; what is less than a mistake is in the answer.
     :raises IcemigrateError: the folder cannot be read.
     """
     known = {
@@ -45,7 +46,9 @@ def load_unapplied(project: Project, applied: Iterable[Applied]) -> Loaded:
         for a in applied
         if a.standing == "applied" and a.fingerprint
     }
-    return load_migrations(project.migrations_dir, project.lists, known)
+    loaded = load_migrations(project.migrations_dir, project.lists, known)
+    as_mistakes(loaded.diagnostics)
+    return loaded
 
 
 @contextmanager

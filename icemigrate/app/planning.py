@@ -58,7 +58,6 @@ def plan(
     with mistakes_first(project), opened(project, environment) as world:
         history = world.history()
         loaded = load_unapplied(project, history.applied)
-        as_mistakes(loaded.diagnostics)
         result = plan_in(
             world, history, loaded.files, to=to, overwrite=overwrite, redo=redo, baseline=baseline
         )
