@@ -66,7 +66,7 @@ class Blow:
 class Order:
     """What a client shall do.
 
-    :param folder: of the project; ``out`` and ``err`` are made beside it under ``name``.
+    :param folder: of the project; ``out``, ``err`` and ``code`` are made beside it under ``name``.
     :param database: of the catalog.
     """
 
@@ -82,6 +82,11 @@ class Order:
     def out(self) -> Path:
         """What it wrote to standard output."""
         return self.folder / f"{self.name}.out"
+
+    @property
+    def code(self) -> Path:
+        """The exit code that it ends with, where it comes so far."""
+        return self.folder / f"{self.name}.code"
 
     @property
     def err(self) -> Path:
@@ -108,6 +113,7 @@ def run(order: Order, barrier: Barrier | None = None) -> None:
     code = main(order.args)
     sys.stdout.flush()
     sys.stderr.flush()
+    order.code.write_text(str(int(code)), encoding="utf-8")
     os._exit(code)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 LEASE = {"ICEMIGRATE_LOCK_LEASE": "3"}
 """Long enough for a busy machine, short enough to be waited for."""
 _SECONDS = 120.0
+_UNREPORTED = 255
+"""What multiprocessing says where the fork server did not tell how a process ended (``popen_forkserver``)."""
 
 _context = get_context("forkserver")
 _context.set_forkserver_preload(["tests.crash.client"])
@@ -190,8 +192,11 @@ def ended(process: BaseProcess, order: Order) -> Ended:
         process.kill()
         process.join()
     out, err = (p.read_text(encoding="utf-8") if p.exists() else "" for p in (order.out, order.err))
-    assert process.exitcode is not None
-    return Ended(process.exitcode, out, err)
+    code = process.exitcode
+    assert code is not None
+    if code == _UNREPORTED and order.code.exists():
+        code = int(order.code.read_text(encoding="utf-8"))
+    return Ended(code, out, err)
 
 
 def _facts(table: Table, rows: Any) -> dict[str, Any]:
