@@ -303,9 +303,12 @@ def split_by_comma(before: Node | None, rest: Node) -> str | None:
 def _is_rest(before: Node, key: Scalar, value: Node, is_closed: bool) -> bool:
     """Whether a key is the rest of a value, or of the first of several commas, rather than a key.
 
+    What a comma has cut off stands on the value's line and has no value of its own, not even an empty text.
+
     :param is_closed: whether other keys than the known ones are mistakes anyway.
     """
-    is_bare = isinstance(value, Scalar) and value.text == ""
+    is_alone = isinstance(value, Scalar) and value.value is None and value.text == ""
+    is_bare = is_alone and key.place.line == before.place.line
     if split_by_comma(before, key) is not None:
         return is_closed or is_bare
     return is_bare and isinstance(before, Scalar) and before.text.count("(") > before.text.count(")")

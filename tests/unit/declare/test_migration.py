@@ -257,3 +257,17 @@ def test_versions() -> None:
     for text in ("", "-1", "1.2", "²", "1" * 19, " 1", "1\n"):
         with pytest.raises(ValueError, match="digits"):
             Version.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("properties", "value"),
+    [
+        ('{a: "(", k: ""}', ""),
+        ('{a: "(", k: null}', None),
+        ('\n      a: "("\n      k: ""', ""),
+        ('\n      a: "("\n      k:', None),
+    ],
+)
+def test_a_key_behind_an_open_bracket_is_a_key(properties: str, value: str | None) -> None:
+    found = migration(f"tables:\n  - name: db.t\n    properties: {properties}\n")
+    assert found.tables[0].properties == {"a": "(", "k": value}
