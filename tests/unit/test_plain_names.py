@@ -34,3 +34,9 @@ def test_a_word_of_its_own_is_read(expression: str) -> None:
 )
 def test_what_may_mean_something_else_is_let_be(expression: str) -> None:
     assert not plainly_reads(expression, "date")
+
+
+@pytest.mark.parametrize("column", ["end", "When", "is", "null", "current_date"])
+def test_a_word_of_expressions_is_no_column_unless_it_is_quoted(column: str) -> None:
+    assert not plainly_reads("case when a is null then current_date else b end", column)
+    assert plainly_reads(f"a + `{column}`", column)
