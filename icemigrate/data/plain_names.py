@@ -8,10 +8,11 @@ _QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|--[^\n]*|/\*.*?\*/
 _OTHER_NAMES = re.compile(r"->|\b(?:select|as|interval|extract)\b", re.I)
 """What brings names of its own, or words that are no names: a lambda, a subquery, a type, a unit."""
 
-_SYNTAX = frozenset(
-    "all and any between by case cross current_date current_time current_timestamp current_user distinct else end"
-    " escape exists false filter following for from group having in is ilike like not null nulls on or order over"
-    " partition preceding range rlike row rows some then true unbounded unknown when where window with".split()
+_SYNTAX = re.compile(
+    r"all|and|any|between|by|case|cross|current_(date|time|timestamp|user)|distinct|else|end|escape|exists|false"
+    r"|filter|following|for|from|group|having|i?like|in|is|not|nulls?|on|or|order|over|partition|preceding"
+    r"|range|rlike|rows?|some|then|true|unbounded|unknown|when|where|window|with",
+    re.I,
 )
 """Words of expressions: a column that is called so is only plainly meant in backticks."""
 
@@ -25,6 +26,6 @@ def plainly_reads(expression: str, column: str) -> bool:
     quoted = f"`{re.escape(column.replace('`', '``'))}`"
     if re.search(rf"(?<!\.){quoted}", text, re.I):
         return True
-    if column.lower() in _SYNTAX or _OTHER_NAMES.search(text):
+    if _SYNTAX.fullmatch(column) or _OTHER_NAMES.search(text):
         return False
     return re.search(rf"(?<![\w.`@$]){re.escape(column)}(?![\w`]|\s*[('])", text, re.I) is not None
