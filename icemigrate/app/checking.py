@@ -9,6 +9,7 @@ from icemigrate.app.folding import Folding
 from icemigrate.app.git_base import GitBase
 from icemigrate.app.lock_file import fix_lock, lock_findings
 from icemigrate.app.opening import load_files
+from icemigrate.app.reserved import reserved_in
 from icemigrate.changes.reference_sql import TAG_WITHOUT_SNAPSHOT
 from icemigrate.declare.files import Loaded, collector_at_rest
 from icemigrate.declare.migration import MigrationFile
@@ -113,7 +114,7 @@ def rehearse(
 
     :param are_statements_read: whether the plans need their statements and checksums, which take time.
     """
-    folding = Folding(are_checksums_read=are_statements_read)
+    folding = Folding(are_checksums_read=are_statements_read, why_reserved=reserved_in(project))
     with collector_at_rest():
         planned = plan_migrations(
             folding.pending(files),

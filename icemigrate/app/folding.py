@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from icemigrate.app.findings import findings
+from icemigrate.app.reserved import WhyReserved, nothing_reserved, without_reserved
 from icemigrate.declare.fold import Folded, fold
 from icemigrate.declare.migration import AnyFile, MigrationFile, TableEntry
 from icemigrate.diagnostics import Diagnostic, sort_key
@@ -22,11 +23,13 @@ class Folding:
 
     :param broken: tables that an earlier file was wrong about.
     :param are_checksums_read: whether anybody reads the plans' checksums, which take time.
+    :param why_reserved: which tables no file may speak of.
     """
 
     said: list[Diagnostic] = field(default_factory=list)
     broken: frozenset[TableName] = frozenset()
     are_checksums_read: bool = True
+    why_reserved: WhyReserved = nothing_reserved
     _files: dict[str, MigrationFile] = field(default_factory=dict)
     _entries: dict[str, Mapping[TableName, TableEntry]] = field(default_factory=dict)
     _before: dict[str, Mapping[TableName, Table]] = field(default_factory=dict)
@@ -47,6 +50,8 @@ class Folding:
         )
 
     def _fold(self, state: State, file: MigrationFile) -> Folded:
+        file, reserved = without_reserved(file, self.why_reserved)
+        self.said.extend(reserved)
         folded = fold(state, file, self.broken)
         self.broken = folded.broken
         self.said.extend(folded.diagnostics)

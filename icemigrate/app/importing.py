@@ -15,7 +15,7 @@ from icemigrate.declare.author_catalog import Adoption, adoption, without_others
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.errors import MetadataError, Mistakes, UsageError
-from icemigrate.history.properties import FORMAT_KEY
+from icemigrate.history.properties import is_history
 from icemigrate.model.imported import ImportResult
 from icemigrate.model.makers import TRASH_NAMESPACE, project_of
 from icemigrate.model.names import TableName, format_path
@@ -201,7 +201,7 @@ class _Import:
 
     def _is_nobodys(self, table: Table) -> bool:
         owner = project_of(table)
-        if FORMAT_KEY in table.properties:
+        if is_history(table.properties):
             return self._passed(table.name, "it is a history of icemigrate", is_silent=True)
         if owner is not None and owner != self.world.project.name:
             return self._passed(table.name, f"it belongs to project `{owner}`")

@@ -13,6 +13,7 @@ from icemigrate.app.layouts import with_old_files
 from icemigrate.app.locking import notes
 from icemigrate.app.opening import as_mistakes, known_version, load_unapplied, mistakes_first
 from icemigrate.app.redoing import Redo, find_redo, with_held
+from icemigrate.app.reserved import reserved_in
 from icemigrate.app.squashes import Found, other_state
 from icemigrate.app.standing import standing
 from icemigrate.app.world import Opened, opened
@@ -20,7 +21,7 @@ from icemigrate.baseline import plan_baseline
 from icemigrate.declare.migration import UNSET, AnyFile, MigrationFile
 from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import UsageError
-from icemigrate.history.properties import History
+from icemigrate.history.properties import History, is_history
 from icemigrate.live import with_writers
 from icemigrate.model.makers import trash_name
 from icemigrate.model.names import BadName, TableName
@@ -154,7 +155,13 @@ class _Given:
     planner: Callable[..., Planned] = plan_migrations
 
     def plan(self, overwrite: frozenset[str]) -> PlanResult:
-        world, folding = self.world, Folding()
+        world = self.world
+        histories = [
+            world.names.declared(name)
+            for name, table in self.actual.items()
+            if table is not None and is_history(table.properties)
+        ]
+        folding = Folding(why_reserved=reserved_in(world.project, (world.environment,), histories))
         pending = folding.pending(self.pending)
         if self.redo is not None:
             pending = tuple(map(self.redo.pending, pending))

@@ -106,6 +106,11 @@ def encode(history: History) -> dict[str, str]:
     return properties | {DIGEST_KEY: _digest(properties)}
 
 
+def is_history(properties: Mapping[str, str]) -> bool:
+    """Whether a table of these properties is a history, of whatever project."""
+    return FORMAT_KEY in properties
+
+
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """What must be set and what removed to get from the table's properties to those of :func:`encode`."""
     to_set = {key: value for key, value in after.items() if before.get(key) != value}

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
 from icemigrate.declare.values import entries, mapping, text
 from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
+from icemigrate.model.makers import TRASH_NAMESPACE
+from icemigrate.model.names import BadName, Path, TableName, parse_path
 from icemigrate.project.values import is_secret_key
 
 _NEEDS_URI = frozenset({"sql", "jdbc", "rest", "hive"})
@@ -25,6 +27,7 @@ _SECRETS = frozenset({"password", "credential", "token", "secret_key", "session_
 def project_mistakes(content: Mapping) -> Iterator[Diagnostic]:
     """What no schema says about a project file that fits it."""
     names = [key.text for key, _ in entries(content.get("environments"))] or ["local"]
+    yield from _history_mistakes(content.get("history"))
     chosen = content.get("default_environment")
     if chosen is not None and text(chosen) not in names:
         hint = did_you_mean(text(chosen), names) or "known here: " + ", ".join(names)
@@ -37,8 +40,46 @@ def project_mistakes(content: Mapping) -> Iterator[Diagnostic]:
         if isinstance(spark, Mapping) and spark.get("master") is not None and spark.get("remote") is not None:
             message = "Spark is reached by only one of `master` and `remote`"
             yield Diagnostic("conflicting-keys", message, spark.key_place("remote"))
+        yield from _namespace_mistakes(mapping(environment).get("namespaces"))
         yield from _plain_secrets(environment)
     yield from _without_end(content)
+
+
+def _history_mistakes(node: Node | None) -> Iterator[Diagnostic]:
+    """Whether the history can be called what it is called."""
+    if node is None:
+        return
+    try:
+        name = TableName.parse(text(node))
+    except BadName as error:
+        yield Diagnostic("bad-name", f"`history`: {error}", node.place, "for example `icemigrate.history`")
+        return
+    if name.namespace[:1] == (TRASH_NAMESPACE,):
+        message = f"`history`: `{name}` would lie in the trash for dropped tables"
+        yield Diagnostic("reserved-table", message, node.place, "for example `icemigrate.history`")
+
+
+def _namespace_mistakes(node: Node | None) -> Iterator[Diagnostic]:
+    """Whether declared namespaces can have the names that they are given; a variable's value comes later."""
+    taken: dict[Path, str] = {}
+    for key, value in entries(node):
+        ways = [_namespace(key), _namespace(value)]
+        yield from (way for way in ways if isinstance(way, Diagnostic))
+        there = ways[1]
+        if isinstance(there, tuple):
+            first = taken.setdefault(there, key.text)
+            if first != key.text:
+                message = f"`{first}` and `{key.text}` cannot both be called `{text(value)}`"
+                yield Diagnostic("bad-name", message, value.place, "give each a name of its own")
+
+
+def _namespace(node: Node) -> Path | Diagnostic | None:
+    if "${" in text(node):
+        return None
+    try:
+        return parse_path(text(node))
+    except BadName as error:
+        return Diagnostic("bad-name", f"`namespaces`: {error}", node.place)
 
 
 def catalog_mistakes(catalog: Mapping) -> Iterator[Diagnostic]:
