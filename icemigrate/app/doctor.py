@@ -125,6 +125,9 @@ class _Visit:
             release = self._pyspark()
         with self.trying("java"):
             self.say("java", "ok", str(java.find(release.java)))
+            wrong = java.wrong_home(release.java)
+            if wrong is not None:
+                self.say("java", "note", f"{wrong}, and is passed over", java.home_hint(release.java))
         with self.trying("jars"):
             self._jars(chosen, release)
 

@@ -1,7 +1,8 @@
 """Find a Java that Spark runs on, without asking the user where it is.
 
 Asked in this order: ``JAVA_HOME``, the ``java`` on ``PATH``, then the folders where installers put one.  A
-wrong ``JAVA_HOME`` does not stop the search, since it is often set for something else.
+wrong ``JAVA_HOME`` does not stop the search, since it is often set for something else; :func:`wrong_home`
+tells what is wrong with it, so that nobody wonders which Java runs.
 """
 
 from __future__ import annotations
@@ -103,12 +104,40 @@ def find(
     raise EngineError(_none_message(wanted, seen, environ), install_hint(wanted[0]))
 
 
+def wrong_home(wanted: tuple[int, ...], environ: Mapping[str, str] | None = None) -> str | None:
+    """Why the search passes over what ``JAVA_HOME`` names; ``None`` where it does not, or nothing is named.
+
+    :param wanted: major versions that will do.
+    :param environ: the process environment; ``os.environ`` where left out.
+    """
+    named = _java_home(os.environ if environ is None else environ)
+    if named is None:
+        return None
+    home = Path(named).expanduser()
+    java, program = inspect(home), _binary(home)
+    if java is not None:
+        lacks = f" without the module {', '.join(java.lacks)}" if java.lacks else ""
+        wrong = f"which is Java {java.version}{lacks}"
+        return None if _fits(java, wanted) else f"JAVA_HOME is {named}, {wrong}"
+    if not home.is_dir():
+        wrong = "which is no folder" if home.exists() else "which is not there"
+    else:
+        said = "does not say which Java it is" if program.is_file() else "is not there"
+        wrong = f"whose {program.relative_to(home)} {said}"
+    return f"JAVA_HOME is {named}, {wrong}"
+
+
+def home_hint(wanted: tuple[int, ...]) -> str:
+    """What to do about a wrong ``JAVA_HOME``."""
+    return f"unset JAVA_HOME, or set it to the folder of a Java {_versions(wanted)}"
+
+
 def inspect(home: Path) -> Java | None:
     """The Java in a folder, or ``None`` where the folder holds none that answers.
 
     The ``release`` file is read first, since starting a JVM to ask it costs a good part of a second.
     """
-    binary = home / "bin" / ("java.exe" if os.name == "nt" else "java")
+    binary = _binary(home)
     if not binary.is_file():
         return None
     facts = _release_file(home / "release")
@@ -128,13 +157,25 @@ def install_hint(major: int) -> str:
     return f"install a Java {major} runtime and set JAVA_HOME to its folder"
 
 
+def _binary(home: Path) -> Path:
+    return home / "bin" / ("java.exe" if os.name == "nt" else "java")
+
+
+def _java_home(environ: Mapping[str, str]) -> str | None:
+    return environ.get("JAVA_HOME", "").strip() or None
+
+
+def _versions(wanted: tuple[int, ...]) -> str:
+    return " or ".join(map(str, sorted(wanted)))
+
+
 def _fits(java: Java, wanted: tuple[int, ...]) -> bool:
     return java.major in wanted and not java.lacks
 
 
 def _chosen_by_user(environ: Mapping[str, str]) -> Iterator[Java]:
-    home = environ.get("JAVA_HOME", "").strip()
-    if home and (java := inspect(Path(home).expanduser())):
+    home = _java_home(environ)
+    if home is not None and (java := inspect(Path(home).expanduser())):
         yield java
     on_path = shutil.which("java", path=environ.get("PATH", ""))
     if on_path:
@@ -186,10 +227,10 @@ def _ask(binary: Path) -> Java | None:
 
 
 def _none_message(wanted: tuple[int, ...], seen: Mapping[Path, Java], environ: Mapping[str, str]) -> str:
-    versions = " or ".join(str(major) for major in sorted(wanted))
-    home = environ.get("JAVA_HOME", "").strip()
-    note = f"; JAVA_HOME is {home}" if home else ""
+    need = f"Spark needs Java {_versions(wanted)}"
+    wrong = wrong_home(wanted, environ)
+    note = "" if wrong is None else f" ({wrong})"
     if not seen:
-        return f"Spark needs Java {versions}, and no Java was found{note}"
+        return f"{need}, and no Java was found{note}"
     listed = "".join(f"\n  {java}" for java in seen.values())
-    return f"Spark needs Java {versions}, and only these were found{note}:{listed}"
+    return f"{need}, and only these were found{note}:{listed}"

@@ -102,6 +102,9 @@ def start(settings: SparkSettings) -> SparkSession:
     _end_jvm()
     release = spark_release(pyspark.__version__)
     found = java.find(release.java)
+    wrong = java.wrong_home(release.java)
+    if wrong is not None:
+        sys.stderr.write(f"{wrong}; Spark runs on {found}\n")
     located = jars.locate(
         required=jars.needed(release, settings.catalog_conf),
         extra=settings.packages,
@@ -139,7 +142,9 @@ def _start(
         except (Py4JError, PySparkException, OSError) as error:
             cause = start_failure(_text(output)) or explain(error).message
             _end_jvm()
-            raise EngineError(f"Spark did not start: {cause}", _start_hint(bool(located.packages))) from error
+            raise EngineError(
+                f"Spark did not start: {cause}", _start_hint(bool(located.packages), found)
+            ) from error
 
 
 def _archive(
@@ -337,7 +342,11 @@ def _debugging() -> bool:
     return os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
 
 
-def _start_hint(was_fetching: bool) -> str:
-    if was_fetching:
-        return f"without a network, put the jars into a folder and name it in {jars.JARS_VARIABLE}"
-    return f"{DEBUG_VARIABLE}=1 shows what Spark prints"
+def _start_hint(was_fetching: bool, found: java.Java) -> str:
+    hint = (
+        f"without a network, put the jars into a folder and name it in {jars.JARS_VARIABLE}"
+        if was_fetching
+        else f"{DEBUG_VARIABLE}=1 shows what Spark prints"
+    )
+    wrong = java.wrong_home((found.major,))
+    return hint if wrong is None else f"{hint}; {wrong}, and Spark was started on {found}"

@@ -37,6 +37,17 @@ def of(result: DoctorResult, name: str) -> list[Checkup]:
     return [c for c in result.checkups if c.name == name]
 
 
+def test_a_wrong_java_home_is_noted_though_there_is_another(
+    project: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    found, wrong = of(visit(project), "java")
+    assert (found.state, wrong.state) == ("ok", "note")
+    assert wrong.text == "JAVA_HOME is /nowhere, which is not there, and is passed over"
+    assert wrong.hint is not None
+    assert "unset JAVA_HOME" in wrong.hint
+
+
 def environments(project: Embedded, text: str) -> None:
     (project.folder / "icemigrate.yaml").write_text(
         f"project: market\nenvironments:\n{text}", encoding="utf-8"

@@ -88,10 +88,38 @@ def test_none_at_all_says_how_to_get_one(tmp_path: Path) -> None:
     with pytest.raises(EngineError) as caught:
         search(tmp_path, JAVA_HOME="/nowhere/java")
     assert (
-        caught.value.message == "Spark needs Java 17 or 21, and no Java was found; JAVA_HOME is /nowhere/java"
+        caught.value.message
+        == "Spark needs Java 17 or 21, and no Java was found (JAVA_HOME is /nowhere/java, which is not there)"
     )
     assert caught.value.hint
     assert "17" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("gone", "which is not there"),
+        ("file", "which is no folder"),
+        ("empty", "whose bin/java is not there"),
+        ("dumb", "whose bin/java does not say which Java it is"),
+        ("old", "which is Java 11.0.20"),
+        ("cut", "which is Java 17.0.9 without the module jdk.incubator.vector"),
+    ],
+)
+def test_what_is_wrong_with_java_home_is_told(tmp_path: Path, kind: str, said: str) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    make_java(tmp_path / "dumb", None)
+    make_java(tmp_path / "old", "11.0.20")
+    make_java(tmp_path / "cut", "17.0.9", rest='MODULES="java.base java.sql"\n')
+    home = str(tmp_path / kind)
+    assert java.wrong_home((17, 21), {"JAVA_HOME": home}) == f"JAVA_HOME is {home}, {said}"
+
+
+def test_nothing_is_wrong_with_a_java_home_that_will_do_or_with_none(tmp_path: Path) -> None:
+    make_java(tmp_path / "right", "17.0.9")
+    for environ in ({}, {"JAVA_HOME": " "}, {"JAVA_HOME": str(tmp_path / "right")}):
+        assert java.wrong_home((17, 21), environ) is None
 
 
 def test_only_wrong_ones_are_listed_with_path_and_version(tmp_path: Path) -> None:
