@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from icemigrate.cli.context import write
+from icemigrate.cli.context import help_option, write
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@help_option
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
     """Print the completion script for a shell.

@@ -134,9 +134,28 @@ def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None
     return callback
 
 
+def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        write(f"{ctx.get_help()}\n")
+        ctx.exit()
+
+
+# Click's own ends with 1 where the reader of a pipe has seen enough.
+help_option = click.option(
+    "-h",
+    "--help",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_help,
+    help="Show this message and exit.",
+)
+
+
 def global_options(command: _Command) -> _Command:
-    """``--project``, ``--env`` and ``--no-color``, before the command's name or behind it."""
+    """``--project``, ``--env``, ``--no-color`` and ``--help``, before the command's name or behind it."""
     for option in (
+        help_option,
         click.option(
             "--no-color",
             "color",

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from icemigrate.cli.context import global_options
+from icemigrate.cli.context import global_options, write
 from icemigrate.diagnostics import did_you_mean
+from icemigrate.errors import IcemigrateError
 from icemigrate.versions import ICEMIGRATE
 
 # Name and what it does, in the order of a first use; the module of the same name here has it as `command`.
@@ -70,6 +71,18 @@ class LazyGroup(click.Group):
             ctx.fail(f"there is no command `{args[0]}`" + (f": {near}" if near else ""))
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As Click does it, which would end without a word where a connection breaks off.
+
+        It takes that for a reader who has seen enough, of whom :func:`~icemigrate.cli.context.write` knows.
+
+        :raises IcemigrateError: one did.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise IcemigrateError("a connection broke off: run the command again") from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands as the table has them, so that `--help` imports none of them."""
         with formatter.section("Commands"):
@@ -78,16 +91,15 @@ class LazyGroup(click.Group):
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
-        click.echo(f"icemigrate {ICEMIGRATE}")
+        write(f"icemigrate {ICEMIGRATE}\n")
         ctx.exit()
 
 
 @click.group(
     cls=LazyGroup,
     name="icemigrate",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"max_content_width": 100},
 )
-@global_options
 @click.option(
     "--version",
     is_flag=True,
@@ -96,5 +108,6 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     callback=_version,
     help="Show the version and exit.",
 )
+@global_options
 def icemigrate(**_options: Any) -> None:
     """Versioned, reviewed and reversible migrations for Apache Iceberg tables."""

@@ -143,6 +143,15 @@ def test_completion_knows_the_commands() -> None:
     assert "plan" not in ran.stdout
 
 
+@pytest.mark.parametrize("args", [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)])
+def test_help_ends_well_where_nobody_reads_on(args: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert main(args) == ExitCode.OK
+
+
 def test_a_reader_that_closes_the_pipe_is_no_failure(project: Embedded) -> None:
     for number in range(2, 60):
         project.write(f"{number:04}_more.yaml", FIRST.replace("orders", f"orders_{number}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -9,9 +10,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from icemigrate.app import reporting
 from icemigrate.catalog import sqlite
 from icemigrate.cli import main
 from icemigrate.errors import ExitCode
@@ -396,14 +399,25 @@ def test_an_environment_of_spark_connect_says_what_it_lacks(
     assert "Spark Connect" in err
 
 
+def test_a_connection_that_breaks_off_is_not_taken_for_a_reader_who_has_seen_enough(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> NoReturn:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(reporting, "status", broken)
+    code, _, err = told(capsys, "status")
+    assert (code, err) == (ExitCode.ERROR, "error: a connection broke off: run the command again\n")
+
+
 def test_two_namespaces_cannot_become_one(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
     (project.folder / "icemigrate.yaml").write_text(
         "environments:\n  local:\n    catalog: {type: sqlite}\n    namespaces: {a: c, b: c}\n",
         encoding="utf-8",
     )
     code, _, err = told(capsys, "plan")
-    assert code == ExitCode.USAGE
-    assert "two namespaces are mapped to the same one" in err
+    assert code == ExitCode.FINDINGS
+    assert "icemigrate.yaml:4:27: error: `a` and `b` cannot both be called `c`" in err
 
 
 @pytest.mark.parametrize("args", [("plan",), ("status",), ("plan", "--format", "json")])
