@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from icemigrate.changes.base import MetadataCommit, Statement
+from icemigrate.changes.base import Change, MetadataCommit, Statement
 from icemigrate.diff import Found
+from icemigrate.model.table import Table
 from icemigrate.plan import PlannedChange, Step
 from icemigrate.sql.types import spark_loads
 
@@ -18,11 +19,7 @@ def as_steps(found: Sequence[Found], catalog: str) -> Iterator[Step]:
     at = 0
     while at < len(found):
         run = _run(found, at)
-        combined = type(run[0].change).combine([f.change for f in run], run[0].before, catalog)
-        if combined is None or len(run) == 1:
-            run = found[at : at + 1]
-            combined = run[0].change.statements(run[0].before, catalog)
-        combined = _in_words(run, combined)
+        combined = _in_words(run, rendered([f.change for f in run], run[0].before, catalog))
         if _is_commit(combined):
             run, combined = _widen_commit(found, at, run, combined, catalog)
         yield Step(tuple(planned_change(f) for f in run), combined)
@@ -35,11 +32,20 @@ def as_unwritten_steps(found: Sequence[Found]) -> Iterator[Step]:
 
 
 def _run(found: Sequence[Found], at: int) -> Sequence[Found]:
-    """The neighbours of one kind that begin at ``at``."""
-    end = at + 1
-    while end < len(found) and type(found[end].change) is type(found[at].change):
-        end += 1
-    return found[at:end]
+    """The neighbours from ``at`` on that are said together."""
+    following = (found[i].change for i in range(at, len(found)))
+    alike = sum(1 for _ in type(found[at].change).alike(following))
+    return found[at : at + max(alike, 1)]
+
+
+def rendered(changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
+    """The statements of one step.
+
+    :param before: the table as it is when they run.
+    """
+    if len(changes) == 1:
+        return changes[0].statements(before, catalog)
+    return type(changes[0]).combine(changes, before, catalog)
 
 
 def _in_words(run: Sequence[Found], statements: tuple[Statement, ...]) -> tuple[Statement, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, takewhile
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -59,22 +59,26 @@ class AddColumn(FieldInsertion):
         return replace(table, schema=self.inserted(table, field), last_column_id=next(ids) - 1)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        definition = self._definition()
+        definition = self.definition()
         if definition is None:
             return (MetadataCommit(f"add {self.describe()}"),)
         return (Sql(f"ALTER TABLE {table_sql(catalog, self.table)} ADD COLUMNS ({definition})"),)
 
     @classmethod
-    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...] | None:
+    def alike(cls, changes: Iterator[Change]) -> Iterator[Change]:
+        """The neighbours that Spark SQL can say."""
+        return takewhile(_is_said, changes)
+
+    @classmethod
+    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
         """One statement for all; Spark goes through its columns in order, so ids and places stay the same."""
-        definitions = [c._definition() for c in changes if isinstance(c, AddColumn)]
-        said = [d for d in definitions if d is not None]
-        if len(said) < len(changes):
-            return None
+        definitions = [c.definition() for c in changes if isinstance(c, AddColumn)]
+        said = [text for text in definitions if text is not None]
+        assert len(said) == len(changes), "only what SQL can say is said together"
         table = table_sql(catalog, changes[0].table)
         return (Sql(f"ALTER TABLE {table} ADD COLUMNS ({', '.join(said)})"),)
 
-    def _definition(self) -> str | None:
+    def definition(self) -> str | None:
         """The field as ``ADD COLUMNS`` takes it; ``None`` where Spark SQL cannot say it."""
         type_ = spark_type(self.field.type)
         defaults = (self.field.initial_default, self.field.write_default)
@@ -105,3 +109,7 @@ class AddColumn(FieldInsertion):
         default = self.field.initial_default
         value = "" if default is None else f", default {default_text(default)}"
         return f"{format_path(self.path)} {format_type(self.field.type)}{required}{value}{self.place_text}"
+
+
+def _is_said(change: Change) -> bool:
+    return isinstance(change, AddColumn) and change.definition() is not None

@@ -232,9 +232,14 @@ class Change(ABC):
         """How it is done on a table in the state ``before`` in the Spark catalog ``catalog``."""
 
     @classmethod
-    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...] | None:
-        """Fewer statements for neighbours of one kind; ``None`` where each stands alone."""
-        return None
+    def alike(cls, changes: Iterator[Change]) -> Iterator[Change]:
+        """The changes, from the first on, that :meth:`combine` says together; none where each is alone."""
+        return iter(())
+
+    @classmethod
+    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
+        """Fewer statements for neighbours that are :meth:`alike`."""
+        raise AssertionError(f"{cls.kind} stands alone")
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
         """The consents it needs on a table in the state ``before``."""

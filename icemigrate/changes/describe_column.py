@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from icemigrate.changes.alteration import Alteration
 from icemigrate.changes.base import (
-    MetadataCommit,
     Pair,
     Phase,
     Problem,
     Reversal,
     Reversible,
-    Sql,
-    Statement,
     Subject,
 )
-from icemigrate.changes.fields import FieldChange, altered_alike, has_no_description
+from icemigrate.changes.fields import altered_alike, has_no_description
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.sql.literals import string_sql
@@ -27,7 +25,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeColumn(FieldChange):
+class DescribeColumn(Alteration):
     """Set the description of a field, or take it away (``doc=None``)."""
 
     kind: ClassVar[str] = "describe_column"
@@ -48,11 +46,12 @@ class DescribeColumn(FieldChange):
     def apply(self, table: Table) -> Table:
         return self.edit(table, lambda f: replace(f, doc=self.doc))
 
-    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
+    def action(self) -> str | None:
         """``COMMENT ''`` leaves an empty text behind, and Spark has no other way to take one away."""
-        if self.doc is None:
-            return (MetadataCommit(f"take away the description of {format_path(self.path)}"),)
-        return (Sql(self.alter(catalog, "ALTER COLUMN", f"COMMENT {string_sql(self.doc)}")),)
+        return None if self.doc is None else f"COMMENT {string_sql(self.doc)}"
+
+    def commit_text(self) -> str:
+        return f"take away the description of {format_path(self.path)}"
 
     def problems(self, before: Table) -> Iterator[Problem]:
         if not has_no_description(before, self.field_id):

@@ -21,6 +21,7 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.fields import FieldChange, is_reshaped_field
+from icemigrate.changes.statements import of_one_kind
 from icemigrate.model.column_properties import after_drop
 from icemigrate.model.names import format_path
 from icemigrate.model.schema_edits import remove_by_id
@@ -70,7 +71,12 @@ class DropColumn(FieldChange):
         return (Sql(self.alter(catalog, "DROP COLUMN")),)
 
     @classmethod
-    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...] | None:
+    def alike(cls, changes: Iterator[Change]) -> Iterator[Change]:
+        """All neighbours of the kind."""
+        return of_one_kind(cls, changes)
+
+    @classmethod
+    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
         paths = ", ".join(path_sql(c.path) for c in changes if isinstance(c, DropColumn))
         return (Sql(f"ALTER TABLE {table_sql(catalog, changes[0].table)} DROP COLUMNS ({paths})"),)
 

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from icemigrate.changes.base import Pair, Phase, Problem, Reversal, Reversible, Sql, Statement, Subject
-from icemigrate.changes.fields import FieldChange, altered_alike
+from icemigrate.changes.alteration import Alteration
+from icemigrate.changes.base import Pair, Phase, Problem, Reversal, Reversible, Subject
+from icemigrate.changes.fields import altered_alike
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class MakeOptional(FieldChange):
+class MakeOptional(Alteration):
     """Let a field be null."""
 
     kind: ClassVar[str] = "make_optional"
@@ -32,8 +33,8 @@ class MakeOptional(FieldChange):
     def apply(self, table: Table) -> Table:
         return self.edit(table, lambda f: replace(f, required=False))
 
-    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        return (Sql(self.alter(catalog, "ALTER COLUMN", "DROP NOT NULL")),)
+    def action(self) -> str:
+        return "DROP NOT NULL"
 
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from icemigrate.changes.base import Harm, Pair, Phase, Problem, Reversal, Reversible, Sql, Statement, Subject
-from icemigrate.changes.fields import FieldChange
+from icemigrate.changes.alteration import Alteration
+from icemigrate.changes.base import Harm, Pair, Phase, Problem, Reversal, Reversible, Subject
 from icemigrate.changes.positions import all_siblings
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
@@ -18,7 +18,7 @@ from icemigrate.sql.names import quote
 
 
 @dataclass(frozen=True, slots=True)
-class MoveColumn(FieldChange):
+class MoveColumn(Alteration):
     """Put a field behind a sibling, or first (``after=None``)."""
 
     kind: ClassVar[str] = "move_column"
@@ -48,9 +48,8 @@ class MoveColumn(FieldChange):
         )
         return replace(table, schema=schema)
 
-    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        place = "FIRST" if self.after is None else f"AFTER {quote(self.after)}"
-        return (Sql(self.alter(catalog, "ALTER COLUMN", place)),)
+    def action(self) -> str:
+        return "FIRST" if self.after is None else f"AFTER {quote(self.after)}"
 
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)

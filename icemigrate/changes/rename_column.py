@@ -19,6 +19,7 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.fields import FieldChange
+from icemigrate.changes.statements import of_one_kind
 from icemigrate.model.column_properties import after_rename
 from icemigrate.model.names import Path, format_path, passing_name, quote_name
 from icemigrate.model.schema import Entry, Schema, index
@@ -77,8 +78,17 @@ class RenameColumn(FieldChange):
         return _statements((self,), before, catalog)
 
     @classmethod
-    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...] | None:
-        """The statements of all, ordered so that every new name is free when it is taken."""
+    def alike(cls, changes: Iterator[Change]) -> Iterator[Change]:
+        """All neighbours of the kind."""
+        return of_one_kind(cls, changes)
+
+    @classmethod
+    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
+        """The statements of all, ordered so that every new name is free when it is taken.
+
+        Each rename is a statement of its own: ``RENAME COLUMN a TO b`` takes no list, unlike all else that is
+        said of columns (``renameTableColumn`` in ``SqlBaseParser.g4`` of Spark 4.1).
+        """
         return _statements([c for c in changes if isinstance(c, RenameColumn)], before, catalog)
 
     def problems(self, before: Table) -> Iterator[Problem]:

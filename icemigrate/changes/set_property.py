@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
-from icemigrate.changes.statements import reversible, set_properties
+from icemigrate.changes.statements import of_one_kind, reversible, set_properties
 from icemigrate.model.retention import property_text
 from icemigrate.model.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Table
 
@@ -53,7 +53,12 @@ class SetProperty(Change):
         return (set_properties(catalog, self.table, {self.key: self.value}),)
 
     @classmethod
-    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...] | None:
+    def alike(cls, changes: Iterator[Change]) -> Iterator[Change]:
+        """All neighbours of the kind."""
+        return of_one_kind(cls, changes)
+
+    @classmethod
+    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``SET TBLPROPERTIES`` for all."""
         values = {c.key: c.value for c in changes if isinstance(c, SetProperty)}
         return (set_properties(catalog, changes[0].table, values),)

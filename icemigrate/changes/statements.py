@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 
-from icemigrate.changes.base import Reversal, Reversible, Sql
+from icemigrate.changes.base import Change, Reversal, Reversible, Sql
 from icemigrate.model.names import TableName
 from icemigrate.sql.literals import keys_sql, properties_sql
 from icemigrate.sql.names import table_sql
@@ -28,3 +29,8 @@ def unset_properties(catalog: str, table: TableName, keys: Iterable[str]) -> Sql
 def reversible(reason: str) -> Reversal:
     """It can be undone without losing anything."""
     return Reversal(Reversible.YES, reason)
+
+
+def of_one_kind(kind: type[Change], changes: Iterator[Change]) -> Iterator[Change]:
+    """The changes up to the first one of another kind."""
+    return takewhile(lambda change: type(change) is kind, changes)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
 from icemigrate.changes.set_property import OF_OTHER_KINDS
-from icemigrate.changes.statements import reversible, unset_properties
+from icemigrate.changes.statements import of_one_kind, reversible, unset_properties
 from icemigrate.model.retention import property_text
 from icemigrate.model.table import Table
 
@@ -50,7 +50,12 @@ class UnsetProperty(Change):
         return (unset_properties(catalog, self.table, [self.key]),)
 
     @classmethod
-    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...] | None:
+    def alike(cls, changes: Iterator[Change]) -> Iterator[Change]:
+        """All neighbours of the kind."""
+        return of_one_kind(cls, changes)
+
+    @classmethod
+    def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``UNSET TBLPROPERTIES`` for all."""
         keys = [c.key for c in changes if isinstance(c, UnsetProperty)]
         return (unset_properties(catalog, changes[0].table, keys),)

@@ -6,19 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from icemigrate.changes.alteration import Alteration
 from icemigrate.changes.base import (
     Harm,
-    MetadataCommit,
     Pair,
     Phase,
     Problem,
     Reversal,
     Reversible,
-    Sql,
-    Statement,
     Subject,
 )
-from icemigrate.changes.fields import FieldChange, is_reshaped
+from icemigrate.changes.fields import is_reshaped
 from icemigrate.model.names import format_path
 from icemigrate.model.partitioning import PartitionField, reads_as_same
 from icemigrate.model.promotions import is_promotion, is_read_back, promoted_default, promotion_since
@@ -38,7 +36,7 @@ _WIDER = {
 
 
 @dataclass(frozen=True, slots=True)
-class WidenType(FieldChange):
+class WidenType(Alteration):
     """Give a field another type, which must be a promotion.
 
     A change of the kind of nesting is one of these too (never a legal one); its children then
@@ -74,12 +72,13 @@ class WidenType(FieldChange):
         )
         return replace(field, type=self.new, initial_default=initial, write_default=write)
 
-    def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """Spark SQL, but for the promotions of format version 3, which Iceberg's own API refuses as well."""
+    def action(self) -> str | None:
+        """The type, but for the promotions of format version 3, which Iceberg's own API refuses as well."""
         type_ = spark_type(self.new)
-        if self.old in (_DATE, _UNKNOWN) or type_ is None:
-            return (MetadataCommit(f"widen {self.describe()}"),)
-        return (Sql(self.alter(catalog, "ALTER COLUMN", f"TYPE {type_}")),)
+        return None if self.old in (_DATE, _UNKNOWN) or type_ is None else f"TYPE {type_}"
+
+    def commit_text(self) -> str:
+        return f"widen {self.describe()}"
 
     def problems(self, before: Table) -> Iterator[Problem]:
         in_map_key = tuple(self.map_key_problem(before))

@@ -15,9 +15,9 @@ from functools import reduce
 from itertools import count
 from typing import Any
 
-from icemigrate.changes.base import Change, Phase, Sql, Statement
+from icemigrate.changes.base import Change, Phase, Sql
 from icemigrate.data.base import BEFORE_MARK, Stage
-from icemigrate.engine.publish import fold, statement_text
+from icemigrate.engine.publish import fold, statement_text, texts
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Telling
 from icemigrate.errors import EngineError, NotUnderstood
@@ -26,6 +26,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.plan import PlannedWork, Step
 from icemigrate.sql.names import table_sql
+from icemigrate.steps import rendered
 
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _IN_MEMORY = "org.apache.iceberg.inmemory.InMemoryCatalog"
@@ -135,7 +136,8 @@ class Copies:
         for real, copied in zip(shown, here, strict=True):
             assert isinstance(copied, Sql), "a step is said in SQL as a whole, or is one commit"
             with tell.statement(current.name, statement_text(real), on_copy=True):
-                self._sql(copied.text)
+                for text in texts(self.engine, copied, changes, current):
+                    self._sql(text)
 
     def _sql(self, text: str) -> None:
         try:
@@ -166,18 +168,6 @@ def structure(metadata: Mapping[str, Any], location: str) -> dict[str, Any]:
         # A hundred versions of a wide schema would be written anew with each statement.
         copied["schemas"] = [s for s in metadata["schemas"] if s["schema-id"] == current]
     return copied
-
-
-def rendered(changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
-    """A step's changes as statements for the same table in another catalog.
-
-    :param before: the table as it is when they run.
-    """
-    if len(changes) > 1:
-        combined = type(changes[0]).combine(changes, before, catalog)
-        assert combined is not None, "only what can be said together stands in one step"
-        return combined
-    return changes[0].statements(before, catalog)
 
 
 def otherwise(wanted: Table, before: Table, copy: Table) -> tuple[str, ...]:

@@ -76,6 +76,11 @@ class Engine(Protocol):
         """The catalog's name in Spark SQL."""
         ...
 
+    @property
+    def takes_many_columns(self) -> bool:
+        """Whether one ``ALTER COLUMN`` may be about several columns."""
+        ...
+
     def sql(self, text: str) -> None:
         """Run one statement."""
         ...

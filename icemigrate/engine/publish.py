@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Protocol
 
-from icemigrate.changes.base import Deferred, Sql, Statement
+from icemigrate.changes.alteration import Alteration, one_by_one
+from icemigrate.changes.base import Change, Deferred, Sql, Statement
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.refill import deferred_text, is_refill, refill
 from icemigrate.engine.telling import Listener, Telling
@@ -47,6 +49,20 @@ def statement_text(statement: Statement) -> str:
     return f"metadata commit: {statement.summary}"
 
 
+def texts(engine: Engine, statement: Sql, changes: Sequence[Change], before: Table | None) -> Iterator[str]:
+    """A statement of a step as this engine takes it: one of many columns as one of each, where it must be.
+
+    :param changes: those of the step.
+    :param before: the table as it is when they run; ``None`` where the step makes it.
+    """
+    if before is None or engine.takes_many_columns or not isinstance(changes[0], Alteration):
+        yield statement.text
+        return
+    for alone in one_by_one(changes, before, engine.catalog_name):
+        assert isinstance(alone, Sql), "only what SQL says is said together"
+        yield alone.text
+
+
 def fold(step: Step, table: Table) -> Table:
     """The table after a step, as it is foreseen."""
     return reduce(lambda t, c: c.change.apply(t), step.changes, table)
@@ -72,7 +88,8 @@ def run_step(engine: Engine, plan: TablePlan, step: Step, current: Table | None,
     for statement in step.statements:
         with tell.statement(name, statement_text(statement)):
             if isinstance(statement, Sql):
-                engine.sql(statement.text)
+                for text in texts(engine, statement, [c.change for c in step.changes], current):
+                    engine.sql(text)
             elif current is None:
                 engine.create(foreseen)
             elif foreseen.name != current.name:

@@ -34,6 +34,7 @@ class RecordingEngine(Engine):
     :param log: all that was asked for, in order.
     :param rows: what was appended, by table.
     :param answers: what queries give, by a part of their text; others give no rows.
+    :param takes_many_columns: as a Spark of 4.0 or later.
     :param known: what is known of tables' files; of others nothing.
     """
 
@@ -47,6 +48,7 @@ class RecordingEngine(Engine):
     rows: dict[TableName, list[Mapping[str, Any]]] = field(default_factory=dict)
     answers: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
     catalog_name: str = "lake"
+    takes_many_columns: bool = True
     known: dict[TableName, Evidence] = field(default_factory=dict)
     _mutex: Lock = field(default_factory=Lock, repr=False)
 

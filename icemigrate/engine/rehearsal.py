@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Phase, Sql
-from icemigrate.engine.copies import Copies, otherwise, rendered
+from icemigrate.engine.copies import Copies, otherwise
 from icemigrate.engine.publish import blank, run_step
 from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.engine.telling import Listener, Telling, telling
@@ -17,6 +17,7 @@ from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.plan import Plan, Step, TablePlan
+from icemigrate.steps import rendered
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,11 @@ class SparkEngine:
         """The catalog's name in Spark SQL."""
         return self._catalog_name
 
+    @property
+    def takes_many_columns(self) -> bool:
+        """Spark 4.0 and later."""
+        return int(self._session.version.partition(".")[0]) >= 4
+
     def sql(self, text: str) -> None:
         """Run one statement; again, where another writer's commit came between its reading and its own."""
         with explained():

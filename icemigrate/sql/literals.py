@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 _SPECIAL = re.compile(r"[\\'\x00-\x1f\x7f]|\$(?=\{)")
 _LONGEST = 80
@@ -31,10 +31,17 @@ def properties_sql(properties: Mapping[str, str]) -> str:
     Where that is long, each stands on a line of its own.
     """
     pairs = [f"{string_sql(k)} = {string_sql(v)}" for k, v in properties.items()]
-    line = f"({', '.join(pairs)})"
-    if len(line) <= _LONGEST or len(pairs) == 1:
-        return line
-    return "(\n  " + ",\n  ".join(pairs) + "\n)"
+    return f"({', '.join(pairs)})" if _fit(pairs) else "(\n  " + ",\n  ".join(pairs) + "\n)"
+
+
+def listed_sql(items: Sequence[str]) -> str:
+    """Items behind a word: `` a, b``; where that is long, each on a line of its own."""
+    return f" {', '.join(items)}" if _fit(items) else "\n  " + ",\n  ".join(items)
+
+
+def _fit(items: Sequence[str]) -> bool:
+    """Whether items stand on one line; one alone does not become shorter on another."""
+    return len(items) == 1 or sum(len(item) + 2 for item in items) <= _LONGEST
 
 
 def keys_sql(keys: Iterable[str]) -> str:

@@ -179,7 +179,8 @@ def test_moves_are_as_few_as_can_be(drawn: tuple[str, list[int], list[int]]) -> 
     assert judged.ready, (judged.said, judged.rules)
     said = statements(judged)
     kept = [i for i in there if i in goal]
-    moved = [s for s in said if re.search(r" ALTER COLUMN \S+ (FIRST|AFTER )", s)]
+    altering = (s for s in said if " ALTER COLUMN" in s)
+    moved = [place for s in altering for place in re.findall(r"\S+ (?:FIRST|AFTER )", s)]
     assert len(moved) == fewest_moves(tuple(kept), tuple(i for i in goal if i > 0))
     names = [p[-1] for p, _ in judged.after.schema.walk() if p[:-1] == above and p[-1][0] in "cn"]
     assert names == [parse_path(path(i))[-1] for i in goal]
@@ -191,7 +192,8 @@ def test_a_reversed_order_is_one_move_less_than_there_are_fields(place: str) -> 
     above = f"{place}." if place else ""
     columns = [{"name": f"{above}c100", "first": True}]
     columns += [{"name": f"{above}c{i}", "after": f"{above}c{i + 1}"} for i in range(99, 0, -1)]
-    assert len(statements(planned(before, {"columns": columns}, before))) == 99
+    (statement,) = statements(planned(before, {"columns": columns}, before))
+    assert statement.count(" AFTER ") == 99
 
 
 def test_identifiers_in_structs_make_way_for_renames_and_come_back_after_any_statement() -> None:

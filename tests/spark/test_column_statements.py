@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from icemigrate.changes.alteration import one_by_one
 from icemigrate.changes.base import MetadataCommit, Sql
 from icemigrate.diff import difference, unproved
+from icemigrate.engine.publish import fold
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import EngineError
 from icemigrate.model.names import TableName
@@ -280,8 +282,10 @@ def test_types_widen(lake: Lake, version: int) -> None:
         " decimal(6,0)>",
     )
     _, said = lake.go(before, target)
-    assert len(said) == 6
-    assert not any(s.startswith("[") for s in said)
+    paths = ("i", "f", "d", "s.x", "l.element", "m.value")
+    types = ("BIGINT", "DOUBLE", "DECIMAL(38, 2)", "DOUBLE", "BIGINT", "DECIMAL(6, 0)")
+    each = ",\n  ".join(f"{path} TYPE {type_}" for path, type_ in zip(paths, types, strict=True))
+    assert said == [f"ALTER COLUMN\n  {each}"]
 
 
 @VERSIONS
@@ -295,10 +299,43 @@ def test_nulls_are_let_in(lake: Lake, version: int) -> None:
     )
     target = with_columns(before, "a: int, s: struct<x: int>, l: list<struct<x: int>>, m: map<string, int>")
     _, said = lake.go(before, target)
+    # No field stands beside one that it holds.
     assert said == [
-        f"ALTER COLUMN {path} DROP NOT NULL"
-        for path in ("a", "s", "s.x", "l.element", "l.element.x", "m.value")
+        "ALTER COLUMN a DROP NOT NULL, s DROP NOT NULL",
+        "ALTER COLUMN s.x DROP NOT NULL, l.element DROP NOT NULL",
+        "ALTER COLUMN l.element.x DROP NOT NULL, m.value DROP NOT NULL",
     ]
+
+
+def test_alterations_of_every_kind_are_one_statement_and_one_commit(lake: Lake, warehouse: Warehouse) -> None:
+    before = lake.make(table("a: required int, b: int, c: int, s: struct<x: int, y: int>, d: int"))
+    target = with_columns(before, "c: int, a: int, b: long, s: struct<y: int, x: int>, d: int")
+    target = described(target, {("d",): "Said, with a comma"})
+    folder = warehouse.path / "columns" / before.name.name / "metadata"
+    made = len(list(folder.glob("*.metadata.json")))
+    _, said = lake.go(before, target)
+    assert said == [
+        "ALTER COLUMN\n  b TYPE BIGINT,\n  a DROP NOT NULL,\n  d COMMENT 'Said, with a comma',\n"
+        "  c FIRST,\n  s.x AFTER y"
+    ]
+    assert len(list(folder.glob("*.metadata.json"))) == made + 1
+
+
+def test_a_spark_that_takes_one_column_is_told_one_after_another(lake: Lake) -> None:
+    before = lake.make(table("a: required int, b: int, c: int"))
+    target = with_columns(before, "c: int, a: long, b: long")
+    (first, second) = as_steps(difference(before, target, COLUMN_KINDS).found, lake.catalog)
+    now = before
+    for step in (first, second):
+        changes = [planned.change for planned in step.changes]
+        for statement in one_by_one(changes, now, lake.catalog):
+            assert isinstance(statement, Sql)
+            assert "," not in statement.text
+            lake.engine.sql(statement.text)
+        now = fold(step, now)
+    there = lake.engine.table(before.name)
+    assert there is not None
+    assert there.schema.fields == now.schema.fields == target.schema.fields
 
 
 @pytest.mark.parametrize(

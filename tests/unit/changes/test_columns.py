@@ -99,10 +99,12 @@ def test_add_below_structs_lists_and_maps() -> None:
 
 def test_add_what_spark_cannot_say_is_a_metadata_commit() -> None:
     base = table("id: int", format_version=3)
-    wanted = with_columns(base, "id: int, t: timestamp_ns, n: int")
+    wanted = with_columns(base, "id: int, t: timestamp_ns, n: int, m: int, u: uuid")
     changes = detected(AddColumn, base, wanted)
     assert texts(changes[0].statements(base, "lake")) == ["[add t timestamp_ns]"]
-    assert AddColumn.combine(changes, base, "lake") is None
+    # Nothing is said together with it, and what stands on either side of it is.
+    assert list(AddColumn.alike(iter(changes))) == []
+    assert list(AddColumn.alike(iter(changes[1:]))) == changes[1:3]
 
 
 def test_add_required_without_default_is_incompatible() -> None:

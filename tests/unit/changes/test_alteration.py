@@ -1,0 +1,92 @@
+"""What one ``ALTER COLUMN`` says together."""
+
+from __future__ import annotations
+
+import pytest
+
+from icemigrate.changes import KINDS
+from icemigrate.changes.base import Change, Sql
+from icemigrate.diff import Found, difference
+from icemigrate.engine.publish import run_step, texts
+from icemigrate.engine.recording import RecordingEngine
+from icemigrate.engine.telling import telling
+from icemigrate.model.table import Table
+from icemigrate.plan import TablePlan
+from icemigrate.steps import as_steps
+from tests.build import table, with_columns
+from tests.columns import edited
+
+
+def found(before: Table, after: Table) -> list[Found]:
+    return list(difference(before, after, KINDS).found)
+
+
+def said(before: Table, after: Table) -> list[str]:
+    start = "ALTER TABLE lake.db.t ALTER COLUMN"
+    statements = [s for step in as_steps(found(before, after), "lake") for s in step.statements]
+    return [" ".join(str(getattr(s, "text", "[commit]")).removeprefix(start).split()) for s in statements]
+
+
+def test_columns_of_every_kind_of_alteration_stand_together() -> None:
+    before = table("a: required int, b: int, c: int, s: struct<x: int>")
+    after = edited(with_columns(before, "c: int, a: int, b: long, s: struct<x: long>"), "a", doc="A")
+    # What was said of `a` before it got its description stands in a statement before that.
+    assert said(before, after) == [
+        "a DROP NOT NULL, b TYPE BIGINT, s.x TYPE BIGINT",
+        "a COMMENT 'A', c FIRST",
+    ]
+
+
+def test_a_field_does_not_stand_beside_one_that_it_holds() -> None:
+    before = table("s: required struct<x: int, t: struct<y: int>>, l: list<struct<e: int>>, z: int")
+    after = with_columns(before, "s: struct<x: long, t: struct<y: long>>, l: list<struct<e: long>>, z: long")
+    assert said(before, after) == [
+        "s DROP NOT NULL",
+        "s.x TYPE BIGINT, s.t.y TYPE BIGINT, l.element.e TYPE BIGINT, z TYPE BIGINT",
+    ]
+    described = edited(edited(before, "s.t.y", doc="inner"), "s", doc="outer")
+    assert said(before, described) == ["s COMMENT 'outer'", "s.t.y COMMENT 'inner'"]
+
+
+def test_names_that_differ_only_in_case_stand_apart() -> None:
+    before = table("x: int, X: int, y: int")
+    assert said(before, with_columns(before, "x: long, X: long, y: long")) == [
+        "x TYPE BIGINT",
+        "X TYPE BIGINT, y TYPE BIGINT",
+    ]
+
+
+def test_a_metadata_commit_in_between_parts_them() -> None:
+    before = table("a: int, b: required int, c: date, d: int", format_version=3)
+    after = with_columns(before, "a: long, b: int, c: timestamp, d: long")
+    assert said(before, after) == ["b DROP NOT NULL, a TYPE BIGINT", "[commit]", "d TYPE BIGINT"]
+
+
+def test_hundreds_are_one() -> None:
+    columns = ", ".join(f"c{i}: int" for i in range(500))
+    before = table(columns)
+    (statement,) = said(before, with_columns(before, columns.replace("int", "long")))
+    assert statement.count(" TYPE BIGINT") == 500
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_an_engine_that_takes_one_column_is_told_one_after_another(many: bool) -> None:
+    before = table("a: int, b: int, s: struct<x: int>")
+    after = with_columns(before, "a: long, b: long, s: struct<x: long>")
+    (step,) = as_steps(found(before, after), "lake")
+    engine = RecordingEngine({before.name: before}, takes_many_columns=many)
+    plan = TablePlan(before.name, before.name, after, before.name, (step,))
+    run_step(engine, plan, step, before, telling(plan, "0001", lambda event: None))
+    alone = [f"ALTER TABLE lake.db.t ALTER COLUMN {p} TYPE BIGINT" for p in ("a", "b", "s.x")]
+    assert engine.log == ([step.statements[0].text] if many else alone)
+
+
+def test_other_statements_are_the_same_for_every_engine() -> None:
+    before = table("a: int, b: int")
+    (step,) = as_steps(found(before, with_columns(before, "x: int, y: int", {"x": "a", "y": "b"})), "lake")
+    changes: list[Change] = [planned.change for planned in step.changes]
+    engine = RecordingEngine({before.name: before}, takes_many_columns=False)
+    assert len(step.statements) == 2
+    for statement in step.statements:
+        assert isinstance(statement, Sql)
+        assert list(texts(engine, statement, changes, before)) == [statement.text]
