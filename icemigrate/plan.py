@@ -125,6 +125,7 @@ class TablePlan:
     :param finish: what is left to be done once rows are written.
     :param old_files: the files of now that lie otherwise than the table is partitioned after it; ``None``
         where none does, where the partitioning stays, or where nobody could tell.
+    :param stays: what an undo leaves of what the migration did, each in a few words.
     """
 
     name: TableName
@@ -138,6 +139,7 @@ class TablePlan:
     rows: tuple[PlannedWork, ...] = ()
     finish: tuple[Step, ...] = ()
     old_files: OldShare | None = None
+    stays: tuple[str, ...] = ()
 
     @property
     def all_steps(self) -> tuple[Step, ...]:

@@ -21,12 +21,14 @@ class MigrationStatus:
         applied, though a higher one is, with which it shares a fact), ``unrecorded`` (a squash of files that
         are all applied) or ``partial`` (a squash of files of which only some are).
     :param applied_at: in UTC; ``None`` where it is not applied.
+    :param stays: of a held one, what the rollback left of what it did, each in words.
     """
 
     version: str
     description: str
     state: str
     applied_at: datetime | None = None
+    stays: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class TableStatus:
         to do; ``None`` elsewhere.
     :param old_files: the files that lie otherwise than it is partitioned now; ``None`` where none does, or
         nobody could tell.
+    :param differs: whether others changed what a migration declared of it; ``drift`` tells what.
     """
 
     table: str
@@ -53,6 +56,7 @@ class TableStatus:
     ours: bool = False
     note: str | None = None
     old_files: OldShare | None = None
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

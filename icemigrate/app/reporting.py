@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from icemigrate.app.checking import rehearse
 from icemigrate.app.lateness import Latecomers
@@ -12,6 +12,9 @@ from icemigrate.app.locking import lock_status
 from icemigrate.app.opening import sound_files
 from icemigrate.app.standing import Standing, standing
 from icemigrate.app.world import Opened, opened
+from icemigrate.catalog.capabilities import is_set_by_machines
+from icemigrate.drift.facts import compare, is_expired
+from icemigrate.drift.values import Machines
 from icemigrate.history.intent import Intent
 from icemigrate.history.log import Entry, Log, broken_off, unpack
 from icemigrate.history.properties import History
@@ -166,6 +169,8 @@ def _tables(world: Opened, trails: Mapping[TableName, _Trail], known: History) -
     state = known.state
     names = sorted({*trails, *state.tables, *state.former})
     there = world.catalog.load([world.names.table(n) for n in names])
+    machines = is_set_by_machines(world.catalog.capabilities)
+    unsettled = {table for intent in known.intents for table in intent.tables}
     rows = []
     for name in names:
         physical = world.names.table(name)
@@ -190,6 +195,9 @@ def _tables(world: Opened, trails: Mapping[TableName, _Trail], known: History) -
                 ours=trail.applied is not None or made_here,
                 note=note,
                 old_files=old_files_of(found, world.catalog) if found is not None and is_known else None,
+                differs=note is None
+                and str(name) not in unsettled
+                and _differs(state.tables.get(name), found, machines),
             )
         )
     return tuple(rows)
@@ -211,6 +219,14 @@ _LOST = (
 def _is_begun(made: Table, known: History) -> bool:
     """Whether a table is of a run that was cut short or goes on just now."""
     return any(maker_of(made) == made_by(known.project, i.version.text) for i in known.intents)
+
+
+def _differs(recorded: Table | None, found: Table | None, machines: Machines) -> bool:
+    """Whether others changed what a migration declared; of the columns and properties of others, nothing."""
+    if recorded is None or found is None:
+        return False
+    facts = compare(replace(recorded, name=found.name), found, machines)
+    return any(fact.managed and not is_expired(fact, recorded) for fact in facts)
 
 
 def _stranger(declared: Table | None, found: Table | None) -> str | None:

@@ -153,7 +153,8 @@ class _Work:
 
     def _row(self, version: Version, words: str, state: str, record: Applied | None) -> None:
         at = record.applied_at if record else None
-        self.rows[version.number] = MigrationStatus(version.text, words, state, at)
+        stays = record.stays if record is not None and state == "held" else ()
+        self.rows[version.number] = MigrationStatus(version.text, words, state, at, stays)
 
 
 def _state(file: AnyFile, record: Applied | None, last: int) -> str:

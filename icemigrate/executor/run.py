@@ -201,6 +201,9 @@ class _Run:
             record = self._record(
                 migration, "applied" if is_apply else "rolled_back", started_at, statements=work.done
             )
+            stays = _left_by(migration)
+            if stays:
+                record = replace(record, stays=stays, message=f"in part: {'; '.join(stays)} left as it was")
             after = finished(undo, migration, work.after, state, work.published) if is_apply else None
             self.held.end(record, state, after)
         except KeyboardInterrupt as error:
@@ -351,6 +354,11 @@ class _Run:
 
 
 _WIDEST_STEP = 160
+
+
+def _left_by(migration: MigrationPlan) -> tuple[str, ...]:
+    """What an undo leaves of what the migration did; nothing on the way there."""
+    return tuple(f"{t.declared}: {what}" for t in migration.tables for what in t.stays)
 
 
 def _version(migration: MigrationPlan) -> Version | None:

@@ -21,6 +21,7 @@ class Applied:
         neither done nor undone.
     :param fingerprint: of the file's bytes, so that it need not be read again; empty in older histories.
     :param since: of a squash, the first version that it stands for; empty for every other.
+    :param stays: of a held version, what the rollback left of what it did, in words.
     """
 
     version: Version
@@ -32,6 +33,7 @@ class Applied:
     standing: Standing = "applied"
     fingerprint: str = ""
     since: str = ""
+    stays: tuple[str, ...] = ()
 
 
 def applied_to_json(applied: Applied) -> dict[str, Any]:
@@ -46,6 +48,7 @@ def applied_to_json(applied: Applied) -> dict[str, Any]:
         "standing": applied.standing,
         "fingerprint": applied.fingerprint,
         "since": applied.since,
+        **({"stays": list(applied.stays)} if applied.stays else {}),
     }
 
 
@@ -64,4 +67,5 @@ def applied_from_json(json_: Mapping[str, Any]) -> Applied:
         standing=json_["standing"],
         fingerprint=json_.get("fingerprint", ""),
         since=json_.get("since", ""),
+        stays=tuple(json_.get("stays", ())),
     )

@@ -228,7 +228,7 @@ class Held:
         if record.outcome == "applied":
             now = _standing(record, version, "applied")
         else:
-            now = replace(was or _standing(record, version, "held"), standing="held")
+            now = replace(was or _standing(record, version, "held"), standing="held", stays=record.stays)
         return replace(history, applied=_with(history, version, now), intents=_others(history, version))
 
     def _as_before(self, history: History, version: Version, was: Applied | None) -> History:

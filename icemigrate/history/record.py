@@ -40,6 +40,7 @@ class Record:
     :param checksum: of the file's parsed content, see :mod:`icemigrate.declare`.
     :param fingerprint: of the file's bytes; kept beside the checksum, and no column of the table.
     :param since: of a squash, the first version that it stands for; no column of the table either.
+    :param stays: what a rollback left of what the version did, in words; no column of the table either.
     :param started_at: with time zone, as every time here.
     :param user: who ran it, by the operating system.
     :param tables: names of the tables that it touched, sorted.
@@ -65,6 +66,7 @@ class Record:
     run: str = ""
     fingerprint: str = ""
     since: str = ""
+    stays: tuple[str, ...] = ()
 
     @property
     def duration_ms(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from icemigrate.changes.base import Reversible
 from icemigrate.merge import Conflict
-from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.plan_rows import RowsPart, table_parts
 from icemigrate.render import words
 from icemigrate.render.created import created_lines
@@ -28,6 +28,8 @@ def plan_text(result: PlanResult, style: Style) -> str:
     if found:
         lines += [*found, ""]
     lines.append(style.bold(words.summary_line(plan)))
+    if plan.is_empty and plan.direction is Direction.APPLY and plan.base.tables:
+        lines.append(style.dim(words.DRIFT_LINE))
     obstacles = words.obstacles_line(plan)
     if obstacles:
         lines.append(style.bad(obstacles))

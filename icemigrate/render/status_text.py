@@ -22,6 +22,8 @@ from icemigrate.status_results import HistoryResult, Status, TableStatus, Unlock
 
 _GAP = "  "
 _WIDEST = 80
+_NAMED = 3
+"""How many tables are named in one line."""
 _REASON = 120
 """Characters of a text in a line of the history."""
 
@@ -37,6 +39,11 @@ def status_text(status: Status, style: Style) -> str:
         ("version", "state", "applied at", "description"),
         style,
     )
+    lines += [
+        style.changed(f"{m.version} was rolled back in part; left is {words.one_line('; '.join(m.stays))}.")
+        for m in status.migrations
+        if m.stays
+    ]
     if status.tables:
         lines.append("")
     lines += _columns(
@@ -58,6 +65,9 @@ def status_text(status: Status, style: Style) -> str:
         for t in status.tables
         if t.old_files is not None
     ]
+    differing = [words.one_line(t.name) for t in status.tables if t.differs]
+    if differing:
+        lines += ["", style.changed(_differing(differing))]
     if status.lock is not None:
         lines += ["", style.changed(f"The lock is held by {words.one_line(status.lock.words)}.")]
     lines += ["", style.bold(_status_line(status))]
@@ -81,8 +91,20 @@ def _presence(table: TableStatus, style: Style) -> str:
     return style.changed("there, half made" if table.ours else "there, not ours")
 
 
+def _differing(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    named = [*names[:_NAMED], *([f"{more} more"] if more > 0 else [])]
+    verb = "differs" if len(names) == 1 else "differ"
+    return f"{words.listed(named)} {verb} from what is recorded: `icemigrate drift` tells how."
+
+
 def _status_line(status: Status) -> str:
-    at = f"at {status.version}" if status.version else "nothing is applied yet"
+    at = f"at {status.version}" if status.version else "nothing is applied"
+    parts_of = [m.version for m in status.migrations if m.stays]
+    if parts_of:
+        at += f", with parts of {words.listed(parts_of)}"
+    elif not status.version:
+        at += " yet"
     pending = status.count("pending")
     parts = [at, f"{pending} pending" if pending else "nothing pending"]
     parts += [f"{n} {state}" for state in ("held", "running", "interrupted") if (n := status.count(state))]

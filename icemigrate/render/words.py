@@ -89,6 +89,8 @@ def summary_line(plan: Plan) -> str:
 _TITLES = {Direction.APPLY: "Plan", Direction.ROLLBACK: "Rollback", Direction.RECONCILE: "Reconcile"}
 LED_BACK = "Nothing to lead back: the tables are as they were recorded."
 
+DRIFT_LINE = "Whether the tables are still as they were recorded, `icemigrate drift` tells."
+
 
 def nothing_line(found: Plan | ApplyResult) -> str:
     """That there is nothing to apply, and what is not applied all the same."""

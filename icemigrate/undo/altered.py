@@ -42,6 +42,7 @@ class Altered:
     :param name: the table in the catalog when it begins.
     :param after: the table that comes out.
     :param sides: the difference of what is declared, without what stays.
+    :param stays: what stays of what the migration did, each in a few words.
     """
 
     name: TableName
@@ -52,6 +53,7 @@ class Altered:
     problems: tuple[Problem, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    stays: tuple[str, ...] = ()
 
 
 def undo_altered(
@@ -117,9 +119,15 @@ def undo_altered(
         steps.append(_one_commit(version, inner))
     steps += refill.steps
     problems, conflicts = [*rows.problems, *refill.problems, *taken], merged.conflicts
+    stays = [format_path(index(there.schema)[i].path) for i in needed]
+    stays += [f"{format_path(index(before.schema)[i].path)} being optional" for i in optional]
+    if options.metadata_only and undo.rows_changed:
+        stays.append("the rows that it wrote")
     if options.partial:
         notes += [f"stays: {r.stays}; {r.message}" for r in refused]
         notes += [f"stays: {c.fact} is {c.actual}, neither {c.wanted} nor {c.base}" for c in conflicts]
+        stays += [r.stays for r in refused]
+        stays += [f"{c.fact.removeprefix(f'{there.name}:')} being {c.actual}" for c in conflicts]
         conflicts = ()
     else:
         problems += [_problem(r, undo.declared) for r in refused]
@@ -127,7 +135,15 @@ def undo_altered(
     problems += _objections(undo, inner, outcome, current, warnings)
     declared = _declared(recorded, kept)
     return Altered(
-        there.name, final, declared, tuple(steps), tuple(notes), tuple(problems), conflicts, tuple(warnings)
+        there.name,
+        final,
+        declared,
+        tuple(steps),
+        tuple(notes),
+        tuple(problems),
+        conflicts,
+        tuple(warnings),
+        tuple(stays),
     )
 
 

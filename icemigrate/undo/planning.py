@@ -161,9 +161,7 @@ class _World:
             )
             if self.options.partial:
                 current = self.state.tables.get(declared)
-                return _Done(
-                    replace(plan, wanted=current, notes=(_stays(declared, problem),)), there, current
-                )
+                return _Done(_left(replace(plan, wanted=current), str(declared), problem), there, current)
             return _Done(plan, there, None, (problem,))
         steps = tuple(as_steps(found, self.place.catalog_name))
         return _Done(replace(plan, steps=steps), change.apply(there), None)
@@ -203,8 +201,8 @@ class _World:
     def _stays_dropped(self, plan: TablePlan, there: Table | None, before: Table, problem: Problem) -> _Done:
         if not self.options.partial:
             return _Done(plan, there, before, (problem,))
-        note = _stays(f"{plan.declared} being dropped", problem)
-        return _Done(replace(plan, wanted=None, notes=(note,)), there, None)
+        what = f"{plan.declared} being dropped"
+        return _Done(_left(replace(plan, wanted=None), what, problem), there, None)
 
     def _altered(self, table: TableUndo, undo: Undo, there: Table | None) -> _Done:
         _, after = both_sides(table)
@@ -228,9 +226,8 @@ class _World:
             taken = self._taken(declared, target)
             if not self.options.partial:
                 return _Done(plan, there, self.state.tables.get(now), (taken,))
-            notes = [*notes, _stays(f"the name {there.name}", taken)]
+            plan = _left(replace(plan, declared=now), f"the name {there.name}", taken)
             declared, target = now, there.name
-            plan = replace(plan, declared=now)
         done = undo_altered(
             table,
             there,
@@ -247,7 +244,8 @@ class _World:
             name=there.name,
             wanted=wanted,
             steps=done.steps,
-            notes=(*notes, *done.notes),
+            notes=(*notes, *plan.notes, *done.notes),
+            stays=(*plan.stays, *done.stays),
             conflicts=(*conflicts, *done.conflicts),
         )
         return _Done(plan, done.after, wanted, done.problems, done.warnings)
@@ -307,5 +305,7 @@ class _Done:
     warnings: tuple[Problem, ...] = ()
 
 
-def _stays(what: object, problem: Problem) -> str:
-    return f"stays: {what}; {problem.message}"
+def _left(plan: TablePlan, what: str, problem: Problem) -> TablePlan:
+    """The plan, which leaves something as the migration made it, and says why."""
+    note = f"stays: {what}; {problem.message}"
+    return replace(plan, notes=(*plan.notes, note), stays=(*plan.stays, what))

@@ -10,10 +10,13 @@ import jsonschema
 import pytest
 
 from icemigrate.app.opening import open_project
+from icemigrate.app.planning import plan
 from icemigrate.app.reporting import status
+from icemigrate.executor import Interrupted
 from icemigrate.model.names import TableName
+from icemigrate.model.types import Primitive
 from icemigrate.render.formats import render
-from icemigrate.status_results import TableStatus
+from icemigrate.status_results import Status, TableStatus
 from tests.embedded import Embedded
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "status.schema.json").read_text("utf-8"))
@@ -36,6 +39,49 @@ def tables(shop: Embedded) -> dict[str, TableStatus]:
     found = status(open_project(shop.folder))
     jsonschema.validate(json.loads(render(found, "json")), SCHEMA, format_checker=jsonschema.FormatChecker())
     return {t.table: t for t in found.tables}
+
+
+def test_what_others_changed_is_pointed_to(shop: Embedded) -> None:
+    assert "drift" not in render(status(open_project(shop.folder)))
+    shop.edit("db.u", {"owner.team": "research"})
+    assert not tables(shop)["db.u"].differs, "no file declared it"
+    made = shop.engine.tables[U]
+    column = replace(made.schema.fields[0], type=Primitive("long"))
+    shop.engine.tables[U] = replace(made, schema=replace(made.schema, fields=(column,)))
+    shop.save()
+    assert tables(shop)["db.u"].differs
+    text = render(status(open_project(shop.folder)))
+    assert "db.u differs from what is recorded: `icemigrate drift` tells how." in text
+
+
+def test_a_table_of_which_something_goes_on_is_not_told_to_differ(shop: Embedded) -> None:
+    shop.write(
+        "0003_more.yaml",
+        "tables:\n"
+        "  - {name: db.u, columns: [{name: a, type: long}]}\n"
+        "  - {name: db.v, columns: [{name: a, type: int}]}\n",
+    )
+    # Neither can the second table be made nor the first one be led back.
+    shop.engine.fails |= {"db.v", "commit"}
+    with pytest.raises(Interrupted):
+        shop.apply()
+    shop.save()
+    found = tables(shop)["db.u"]
+    assert shop.engine.tables[U].schema.fields[0].type == Primitive("long")
+    assert not found.differs
+
+
+def test_many_tables_that_differ_are_told_in_a_line() -> None:
+    rows = tuple(TableStatus(f"db.t{n}", f"db.t{n}", "0001", True, differs=True) for n in range(5))
+    text = render(Status("market", "local", "sqlite:x", "0001", (), rows))
+    assert "db.t0, db.t1, db.t2 and 2 more differ from what is recorded" in text
+
+
+def test_a_plan_of_nothing_points_to_drift_where_anything_is_recorded(shop: Embedded, tmp_path: Path) -> None:
+    assert "`icemigrate drift` tells" in render(plan(open_project(shop.folder)))
+    empty = tmp_path / "empty"
+    (empty / "migrations").mkdir(parents=True)
+    assert "drift" not in render(plan(open_project(empty)))
 
 
 def test_a_name_that_is_free_is_not_shown(shop: Embedded) -> None:

@@ -11,6 +11,7 @@ from icemigrate.app.rolling_back import plan_rollback
 from icemigrate.cli import main
 from icemigrate.history.journal import Journal
 from icemigrate.history.write import HistoryWriter
+from icemigrate.undo import Options
 from tests.embedded import HISTORY, Embedded
 
 CREATE = "{tables: [{name: db.t, columns: [{name: a, type: int}], properties: {k: v}}]}\n"
@@ -55,6 +56,24 @@ def test_a_fact_that_somebody_changed_since_is_a_conflict_with_its_own_ways_out(
     out, _ = capsys.readouterr()
     assert "It cannot be rolled back as it is: 1 conflict." in out
     assert "rollback --partial" in out
+
+
+def test_what_a_rollback_in_part_has_left_is_told_from_then_on(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.edit("db.t", {"k": "theirs"})
+    world = open_project(project.folder)
+    options = Options(partial=True)
+    plan = plan_rollback(world, options=options).plan
+    executor.apply(plan, project.engine, Journal(HistoryWriter(project.engine, HISTORY, "market")))
+    project.save()
+    assert run(project, "status") == 0
+    out, _ = capsys.readouterr()
+    assert "0002 was rolled back in part; left is db.t: properties.k being theirs.\n" in out
+    assert "market in local: at 0001, with parts of 0002, nothing pending, 1 held." in out
+    assert run(project, "history") == 0
+    out, _ = capsys.readouterr()
+    assert "Set k – in part: db.t: properties.k being theirs left as it was" in out
 
 
 def test_what_was_rolled_back_is_held_and_pending_nowhere(

@@ -169,6 +169,15 @@ def test_what_others_changed_of_the_same_fact_is_a_conflict_that_partial_leaves(
     assert lake.table().properties["k"] == "theirs"
     assert "new" not in lake.table().properties
     assert any(note.startswith("stays: db.t:properties.k") for note in notes(planned))
+    assert left(lake, "0002") == ("db.t: properties.k being theirs",)
+
+
+def test_what_is_left_is_left_no_more_once_the_version_is_applied_again(lake: Lake) -> None:
+    lake.apply("0002", EVOLVE)
+    lake.by_hand(lambda t: replace(t, properties={**t.properties, "k": "theirs"}))
+    lake.rollback("0002", options=Options(partial=True))
+    lake.apply("0002", EVOLVE, "db.t:properties.k")
+    assert left(lake, "0002") == ()
 
 
 def test_an_expired_schema_does_not_matter(lake: Lake) -> None:
@@ -290,6 +299,11 @@ def test_of_a_file_that_was_cut_short_before_it_made_anything_the_old_table_stay
     assert set(planned.state.tables) == set(state.tables)
 
 
+def left(lake: Lake, version: str) -> tuple[str, ...]:
+    """What the history knows to be left of a version that was rolled back."""
+    return next(a.stays for a in lake.history.applied if a.version.text == version)
+
+
 REST = "- {name: db.r, columns: [{name: y, type: int}]}"
 
 
@@ -298,8 +312,11 @@ def _partial(lake: Lake, rule: str) -> list[str]:
     assert problems(lake.undo("0002")) == [rule]
     planned = lake.rollback("0002", options=Options(partial=True))
     assert "db.r" not in lake.names()
-    assert {a.version.text: a.standing for a in lake.history.applied}["0002"] == "held"
-    return [note for note in notes(planned) if note.startswith("stays: ")]
+    (held,) = (a for a in lake.history.applied if a.version.text == "0002")
+    assert held.standing == "held"
+    stays = [note for note in notes(planned) if note.startswith("stays: ")]
+    assert [left.split(": ", 1)[1] for left in held.stays] == [note[7:].split("; ")[0] for note in stays]
+    return stays
 
 
 def test_partial_leaves_a_table_dropped_whose_trash_was_emptied(lake: Lake) -> None:
@@ -413,6 +430,7 @@ def test_a_format_version_stays_and_partial_undoes_the_rest(lake: Lake) -> None:
     )
     assert problems(lake.undo("0002")) == ["format-downgrade"]
     lake.rollback("0002", options=Options(partial=True))
+    assert left(lake, "0002") == ("db.t: format version 3",)
     assert lake.table().format_version == 3
     assert columns(lake.table()) == ["a#1", "b#2", "c#3", "at#4", "s#5"]
 
