@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from icemigrate.changes.base import Change, Pair, Problem, Subject
 from icemigrate.model.names import Path, TableName, format_path
-from icemigrate.model.schema import Entry, index
+from icemigrate.model.schema import Entry
 from icemigrate.model.schema_edits import edit_by_id
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field, JsonValue, List, Map, Type, is_nested
@@ -81,27 +82,21 @@ def map_key_problem(
     Iceberg's ``SchemaUpdate`` changes nothing there ("Cannot alter map keys"), not even a description:
     two keys that were different could become equal.
     """
-    entries = index(before.schema)
-    while field_id is not None and field_id in entries:
-        parent = entries[field_id].parent
-        above = entries[parent].field.type if parent is not None else None
-        if isinstance(above, Map) and above.key.id == field_id:
-            yield Problem(
-                "map-key",
-                table,
-                subject,
-                f"`{format_path(path)}` belongs to the key of a map, and keys cannot change",
-                "make a new column with the map that you need",
-            )
-            return
-        field_id = parent
+    line = () if field_id is None else before.schema.line_to(field_id)
+    if any(isinstance(above.type, Map) and above.type.key is below for above, below in pairwise(line)):
+        yield Problem(
+            "map-key",
+            table,
+            subject,
+            f"`{format_path(path)}` belongs to the key of a map, and keys cannot change",
+            "make a new column with the map that you need",
+        )
 
 
 def has_no_description(before: Table, field_id: int) -> bool:
     """Whether it is a list's element or a map's key or value: the format keeps no text for these."""
-    parent = index(before.schema)[field_id].parent
-    above = before.schema.by_id(parent) if parent is not None else None
-    return above is not None and isinstance(above.type, (List, Map))
+    line = before.schema.line_to(field_id)
+    return len(line) > 1 and isinstance(line[-2].type, (List, Map))
 
 
 def default_text(value: JsonValue) -> str:

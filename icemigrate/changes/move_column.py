@@ -10,7 +10,6 @@ from icemigrate.changes.alteration import Alteration
 from icemigrate.changes.base import Harm, Pair, Phase, Problem, Reversal, Reversible, Subject
 from icemigrate.changes.positions import all_siblings
 from icemigrate.model.names import format_path
-from icemigrate.model.schema import index
 from icemigrate.model.schema_edits import edit_fields_of, place_field
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Whom
@@ -42,9 +41,10 @@ class MoveColumn(Alteration):
         return self.of_column("first" if self.after is None else "after")
 
     def apply(self, table: Table) -> Table:
-        parent = index(table.schema)[self.field_id].parent
         schema = edit_fields_of(
-            table.schema, parent, lambda fields: place_field(fields, self.path[-1], self.after)
+            table.schema,
+            table.schema.parent_of(self.field_id),
+            lambda fields: place_field(fields, self.path[-1], self.after),
         )
         return replace(table, schema=schema)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -22,7 +23,7 @@ from icemigrate.changes.fields import FieldChange
 from icemigrate.changes.statements import of_one_kind
 from icemigrate.model.column_properties import after_rename
 from icemigrate.model.names import Path, format_path, passing_name, quote_name
-from icemigrate.model.schema import Entry, Schema, index
+from icemigrate.model.schema import Entry, index
 from icemigrate.model.schema_edits import fields_of
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Whom
@@ -62,15 +63,16 @@ class RenameColumn(FieldChange):
         The properties of the one whose name is taken wait under its passing name until its own
         rename runs, as they do when the statements run.
         """
-        siblings = _siblings(table.schema, self.field_id)
-        parent, name = self.path[:-1], siblings[self.field_id]
-        twins = [i for i, other in siblings.items() if i != self.field_id and other == name]
-        source = passing_name(self.field_id) if twins else name
+        schema = table.schema
+        siblings = fields_of(schema, schema.parent_of(self.field_id))
+        parent, name = self.path[:-1], next(f.name for f in siblings if f.id == self.field_id)
+        others = [f for f in siblings if f.name in (name, self.to) and f.id != self.field_id]
+        source = passing_name(self.field_id) if any(f.name == name for f in others) else name
         moves: dict[Path, Path] = {(*parent, source): (*parent, self.to)}
-        for other_id, other in siblings.items():
-            if other == self.to and other_id != self.field_id:
-                taken: Path = (*parent, other)
-                moves[taken] = (*parent, passing_name(other_id))
+        for other in others:
+            if other.name == self.to:
+                taken: Path = (*parent, other.name)
+                moves[taken] = (*parent, passing_name(other.id))
         renamed = self.edit(table, lambda f: replace(f, name=self.to))
         return replace(renamed, properties=after_rename(table.properties, moves))
 
@@ -103,12 +105,6 @@ class RenameColumn(FieldChange):
 
     def describe(self) -> str:
         return f"{format_path(self.path)} → {quote_name(self.to)}"
-
-
-def _siblings(schema: Schema, field_id: int) -> dict[int, str]:
-    """Names by id of the field and its siblings."""
-    parent = index(schema)[field_id].parent
-    return {f.id: f.name for f in fields_of(schema, parent)}
 
 
 def _statements(renames: Sequence[RenameColumn], before: Table, catalog: str) -> tuple[Statement, ...]:
@@ -168,18 +164,27 @@ def _in_order(renames: Sequence[RenameColumn], entries: Mapping[int, Entry]) -> 
         groups.setdefault(entries[rename.field_id].parent, []).append(rename)
     for parent, waiting in groups.items():
         names = {i: e.field.name for i, e in entries.items() if e.parent == parent}
+        taken = Counter(name.lower() for name in names.values())
         while waiting:
-            rename, to = _next(waiting, names)
-            yield (*rename.path[:-1], names[rename.field_id]), to
+            rename, to = _next(waiting, names, taken)
+            name = names[rename.field_id]
+            yield (*rename.path[:-1], name), to
             names[rename.field_id] = to
+            taken[name.lower()] -= 1
+            taken[to.lower()] += 1
             if to == rename.to:
                 waiting.remove(rename)
 
 
-def _next(waiting: Sequence[RenameColumn], names: dict[int, str]) -> tuple[RenameColumn, str]:
-    """The rename that runs next, and the name it goes to."""
+def _next(
+    waiting: Sequence[RenameColumn], names: Mapping[int, str], taken: Mapping[str, int]
+) -> tuple[RenameColumn, str]:
+    """The rename that runs next, and the name it goes to.
+
+    :param taken: how many siblings have each name, in lower case.
+    """
     for rename in waiting:
-        if rename.to.lower() not in {name.lower() for name in names.values()}:
+        if not taken[rename.to.lower()]:
             return rename, rename.to
     for rename in waiting:
         if names[rename.field_id] != passing_name(rename.field_id):

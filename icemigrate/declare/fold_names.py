@@ -213,11 +213,12 @@ class _NameFold:
         return node
 
     def _by_new_name(self, parent: Node, name: str, is_leaf: bool) -> Node | None:
-        renamed = next((n for n in parent.children.values() if self.targets.get(n) == name), None)
         there = parent.children.get(name)
         if there in self.targets:
             there = None
-        return (there or renamed) if is_leaf else (renamed or there)
+        if is_leaf and there is not None:
+            return there
+        return next((n for n in parent.children.values() if self.targets.get(n) == name), there)
 
     def _unknown_drop(self, path: Path, subject: Subject) -> None:
         node = self.draft.find(path)

@@ -97,8 +97,10 @@ def _drop_fields(
 
 def _add_field(verdicts: Verdicts, entry: Entry, want: Mapping[int, Entry], schema: Schema) -> Schema:
     verdicts.take(("columns", format_path(entry.path)), ABSENT, _shown(entry.field), ABSENT)
-    siblings = [i for i, other in want.items() if other.parent == entry.parent]
-    preceding = siblings[: siblings.index(entry.field.id)] if entry.field.id > 0 else None
+    preceding: list[int] | None = None
+    if entry.field.id > 0:
+        siblings = [i for i, other in want.items() if other.parent == entry.parent]
+        preceding = siblings[: siblings.index(entry.field.id)]
     return edit_fields_of(schema, entry.parent, lambda fields: _insert(fields, entry.field, preceding))
 
 
@@ -176,14 +178,14 @@ def with_aspects(f: Field, want: Field, taken: Collection[str]) -> Field:
 
 
 def assert_position(schema: Schema, field_id: int, after: int | None, ids: Mapping[int, int]) -> Schema:
-    there = index(schema)
+    line = schema.line_to(field_id)
     behind = None if after is None else ids.get(after, after)
-    if field_id not in there or (behind is not None and behind not in there):
+    if not line or (behind is not None and not schema.line_to(behind)):
         return schema  # the field, or the one it shall follow, is a conflict of its own already
 
     def place(fields: tuple[Field, ...]) -> tuple[Field, ...]:
         rest = [f for f in fields if f.id != field_id]
         at = 0 if behind is None else 1 + [f.id for f in rest].index(behind)
-        return (*rest[:at], there[field_id].field, *rest[at:])
+        return (*rest[:at], line[-1], *rest[at:])
 
-    return edit_fields_of(schema, there[field_id].parent, place)
+    return edit_fields_of(schema, schema.parent_of(field_id), place)

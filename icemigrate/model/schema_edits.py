@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from icemigrate.model.schema import Schema
-from icemigrate.model.types import Field, Struct, Type, children, is_nested, with_children
+from icemigrate.model.types import Field, children, with_children
 
 
 def edit_by_id(schema: Schema, field_id: int, change: Callable[[Field], Field]) -> Schema:
@@ -21,21 +21,19 @@ def remove_by_id(schema: Schema, field_id: int) -> Schema:
 
 def _edit_siblings_of(schema: Schema, field_id: int, change: Callable[[Field], tuple[Field, ...]]) -> Schema:
     """The schema with one field replaced by others; what it does not stand in stays the same object."""
+    line = schema.line_to(field_id)
+    assert line, f"no field with id {field_id}"
+    instead = change(line[-1])
+    for above, field in zip(line[-2::-1], line[:0:-1], strict=True):
+        fields = _put(children(above.type), field, instead)
+        instead = (replace(above, type=with_children(above.type, fields)),)
+    return replace(schema, fields=_put(schema.fields, line[0], instead))
 
-    def visit(type_: Type) -> Type | None:
-        """The type with the field replaced; ``None`` where it is not below."""
-        fields = children(type_)
-        for at, f in enumerate(fields):
-            if f.id == field_id:
-                return with_children(type_, (*fields[:at], *change(f), *fields[at + 1 :]))
-            below = visit(f.type) if is_nested(f.type) else None
-            if below is not None:
-                return with_children(type_, (*fields[:at], replace(f, type=below), *fields[at + 1 :]))
-        return None
 
-    root = visit(schema.root)
-    assert isinstance(root, Struct), f"no field with id {field_id}"
-    return replace(schema, fields=root.fields)
+def _put(fields: tuple[Field, ...], field: Field, instead: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields with others in the place of one of them."""
+    at = next(i for i, f in enumerate(fields) if f is field)
+    return (*fields[:at], *instead, *fields[at + 1 :])
 
 
 def fields_of(schema: Schema, parent_id: int | None) -> tuple[Field, ...]:
