@@ -6,7 +6,6 @@ import gzip
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from bench import lake
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.declare.author import document, dump
 from icemigrate.declare.files import load_migrations
+from icemigrate.frozen import replace
 from icemigrate.history.head import summary
 from icemigrate.history.properties import Applied, History, encode
 from icemigrate.history.record import SCHEMA

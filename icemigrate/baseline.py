@@ -7,11 +7,12 @@ field that a later version took away again has none any more, and keeps the nega
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Problem
 from icemigrate.diff import Found
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import UNKNOWN_BASE, Conflict, adopted, align, merge, rebind
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index, siblings
@@ -173,8 +174,7 @@ def _misplaced(goal: Table, there: Table) -> Iterator[Conflict]:
             yield Conflict(f"{there.name}:{what}.order", "(not known)", *texts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Passed:
+class _Passed(Frozen):
     """A migration and the tables that it speaks of."""
 
     pending: Pending

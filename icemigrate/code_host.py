@@ -12,6 +12,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from icemigrate.errors import CodeHostError
+from icemigrate.frozen import Frozen
 
 REFUSED = (401, 403, 404)
 """What is answered to a token that may not do something; 404 where it may not even know."""
@@ -20,8 +21,7 @@ _TIMEOUT_S = 30
 _NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Frozen):
     """A comment.
 
     :param author: login of who wrote it; empty where the account is gone.

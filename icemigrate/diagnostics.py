@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
+
+from icemigrate.frozen import Frozen
 
 
 class Severity(str, Enum):
@@ -19,8 +20,7 @@ class Severity(str, Enum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(Frozen, order=True):
     """A position in a file.
 
     :param file: path as the user would type it, relative to the working directory where possible.
@@ -36,8 +36,7 @@ class Place:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Frozen):
     """One mistake.
 
     :param code: permanent kebab-case identifier, e.g. ``unknown-key``; tests and ignores rely on it.

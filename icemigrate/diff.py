@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from icemigrate.changes.base import Change, Pair, Phase
+from icemigrate.frozen import Frozen
 from icemigrate.merge import rebind_by_path, spec_key
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Frozen):
     """A change and the table as it is when the change runs."""
 
     change: Change
     before: Table
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Frozen):
     """The changes that lead from one state to another.
 
     :param after: the table when all have run, ids as Iceberg gives them.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import TableName
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationStarted:
+class MigrationStarted(Frozen):
     """A migration begins.
 
     :param number: which one of this run, from 1.
@@ -22,8 +21,7 @@ class MigrationStarted:
     of: int
 
 
-@dataclass(frozen=True, slots=True)
-class StatementStarted:
+class StatementStarted(Frozen):
     """A statement, or a metadata commit, begins.
 
     :param table: the table's name in the catalog; ``None`` for a namespace.
@@ -41,8 +39,7 @@ class StatementStarted:
     on_copy: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StatementFinished:
+class StatementFinished(Frozen):
     """It has ended well; ``elapsed`` in seconds."""
 
     version: str
@@ -52,8 +49,7 @@ class StatementFinished:
     on_copy: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TablePublishing:
+class TablePublishing(Frozen):
     """The one commit of a table is about to be tried; whoever must not commit any more stops here.
 
     :param number: which try it is, from 1.
@@ -64,8 +60,7 @@ class TablePublishing:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class TablePublished:
+class TablePublished(Frozen):
     """All that was done on a table's copy is on the table, in one commit; ``elapsed`` in seconds.
 
     :param tries: how many commits it took; every one but the last met another writer's.
@@ -77,8 +72,7 @@ class TablePublished:
     elapsed: float
 
 
-@dataclass(frozen=True, slots=True)
-class FilesRewritten:
+class FilesRewritten(Frozen):
     """Files of a table lie the new way, and are committed; told before the first of them too.
 
     :param left: how many lie the old way still.
@@ -91,16 +85,14 @@ class FilesRewritten:
     of: int
 
 
-@dataclass(frozen=True, slots=True)
-class TableVerified:
+class TableVerified(Frozen):
     """The table was read back and is as the plan said."""
 
     version: str
     table: TableName
 
 
-@dataclass(frozen=True, slots=True)
-class TableMarked:
+class TableMarked(Frozen):
     """The table has the migration's marker under ``tag``."""
 
     version: str
@@ -108,16 +100,14 @@ class TableMarked:
     tag: str
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationRecorded:
+class MigrationRecorded(Frozen):
     """The migration is in the history; ``elapsed`` in seconds since it began."""
 
     version: str
     elapsed: float
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(Frozen):
     """Something worth saying that is no failure, such as a change that somebody else made meanwhile."""
 
     version: str
@@ -125,30 +115,26 @@ class Noted:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class LockAwaited:
+class LockAwaited(Frozen):
     """Somebody else holds the project's lock; ``holder`` in words: who, where, since when, at which step."""
 
     holder: str
 
 
-@dataclass(frozen=True, slots=True)
-class LockTakenOver:
+class LockTakenOver(Frozen):
     """The lock was taken over from somebody who was not heard of for longer than his lease."""
 
     holder: str
 
 
-@dataclass(frozen=True, slots=True)
-class UndoStarted:
+class UndoStarted(Frozen):
     """A migration failed, and what was done of it is undone; ``reason`` is why it failed."""
 
     version: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class UndoFinished:
+class UndoFinished(Frozen):
     """All tables of the migration are as they were before it."""
 
     version: str

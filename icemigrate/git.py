@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from icemigrate.errors import GitError, why
+from icemigrate.frozen import Frozen
 
 _OF_A_HOOK = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
 """What Git sets for its hooks: paths that hold for the hook's own folder, not for the one we ask about."""
@@ -22,8 +22,7 @@ _TIMEOUT = 120
 """Seconds; a partial clone may have to fetch what is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Frozen):
     """The repository that a folder belongs to; a worktree or a submodule is one of its own.
 
     :param prefix: the folder's path inside it, with ``/`` at its end; empty for the top.

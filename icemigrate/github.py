@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from icemigrate.code_host import REFUSED, Api, Comment, api_address
 from icemigrate.errors import CodeHostError, why
+from icemigrate.frozen import Frozen
 
 _VERSION = "2022-11-28"
 _HINT = "the job needs `permissions: {pull-requests: write}`; pull requests from forks have no such token"
 
 
-@dataclass(frozen=True, slots=True)
-class PullRequest:
+class PullRequest(Frozen):
     """A pull request, and the right to speak there.
 
     :param repository: ``owner/name``.

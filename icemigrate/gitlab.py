@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from icemigrate.code_host import Api, Comment, api_address
 from icemigrate.errors import CodeHostError
+from icemigrate.frozen import Frozen
 
 _HINT = "the token needs the scope `api` and a role that may comment; `CI_JOB_TOKEN` may not"
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
+class MergeRequest(Frozen):
     """A merge request, and the right to speak there.
 
     :param project: number of the project that it is to be merged into.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from icemigrate.changes.base import Change, Harm
 from icemigrate.changes.drop_column import DropColumn
@@ -13,6 +12,7 @@ from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import PAUSE, TRIES, RowWork, Stage
 from icemigrate.data.retype import Retype
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Writer

@@ -7,11 +7,11 @@ independently of each other; none of them plans.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from icemigrate.changes.base import Change, Hazard, Problem, Reversal, Reversible, Statement
 from icemigrate.data.base import DataStatement, RowWork
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.merge import Conflict
 from icemigrate.model.layout import OldShare
 from icemigrate.model.names import TableName
@@ -32,8 +32,7 @@ class Direction(str, Enum):
     """Tables are led back to what the history recorded; no version is applied or taken back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Consent:
+class Consent(Frozen):
     """One ``allow`` of a migration file: a kind of hazard, for everything or for one scope."""
 
     kind: str
@@ -46,8 +45,7 @@ class Consent:
         return self.scope is None or hazard.scope == self.scope or hazard.scope.startswith(f"{self.scope}.")
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedChange:
+class PlannedChange(Frozen):
     """A change with everything a reader wants to know of it before it runs."""
 
     change: Change
@@ -56,8 +54,7 @@ class PlannedChange:
     reversal: Reversal
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Frozen):
     """Changes of one table that are done by the same statements."""
 
     changes: tuple[PlannedChange, ...]
@@ -76,8 +73,7 @@ def _scoped(planned: PlannedChange, declared: TableName) -> PlannedChange:
     return replace(planned, hazards=hazards)
 
 
-@dataclass(frozen=True, slots=True)
-class LiveWriter:
+class LiveWriter(Frozen):
     """Somebody who writes a table, and what its migration does to them.
 
     :param breaks: why they fail or write wrongly once it is applied; nothing: they may go on as they are.
@@ -92,8 +88,7 @@ class LiveWriter:
         return self.writer.stream and bool(self.breaks)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedWork:
+class PlannedWork(Frozen):
     """A data step with everything a reader wants to know of it before it runs.
 
     :param statements: addressed to the table or to the branch on which it runs.
@@ -108,8 +103,7 @@ class PlannedWork:
     overwrites: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TablePlan:
+class TablePlan(Frozen):
     """What one migration does to one table.
 
     :param name: the table's name in the catalog when the migration begins.
@@ -164,8 +158,7 @@ class TablePlan:
         yield from (work.reversal for work in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Squash:
+class Squash(Frozen):
     """What a squashed file stands for.
 
     :param first: the first version of its range.
@@ -177,8 +170,7 @@ class Squash:
     versions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationPlan:
+class MigrationPlan(Frozen):
     """What one migration does.
 
     :param checksum: of the file's parsed content.
@@ -235,8 +227,7 @@ RECONCILED = "reconcile"
 """Stands for a version where tables are led back, which is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reconcile:
+class Reconcile(Frozen):
     """What a plan that leads tables back was asked for.
 
     :param tables: declared names; all of them where there is none.
@@ -247,8 +238,7 @@ class Reconcile:
     allow: tuple[Consent, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Frozen):
     """All pending migrations of a project against one environment, or those that are taken back.
 
     :param catalog: what the catalog is, without secrets; a saved plan is bound to it.

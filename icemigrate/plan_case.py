@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Problem
 from icemigrate.data.base import RowWork
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Found
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import Merged, done_notes
 from icemigrate.model import legality
 from icemigrate.model.names import TableName
@@ -20,8 +20,7 @@ from icemigrate.staging import left_to_retype, staged
 from icemigrate.steps import as_steps, as_unwritten_steps
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Frozen):
     """What planning has to know of where the tables live.
 
     :param catalog_name: the catalog's name in Spark SQL.
@@ -54,8 +53,7 @@ class Surroundings:
     are_statements_read: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Frozen):
     """A table's plan, what forbids it, and the table it leaves (``None`` where it is gone).
 
     :param between: the table as it is when its rows are written, where that is another one.
@@ -75,8 +73,7 @@ class Outcome:
             yield self.after.name
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Frozen):
     """Everything one table's planning looks at."""
 
     wanted: Wanted

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from icemigrate.changes import kind_named
@@ -12,6 +11,7 @@ from icemigrate.changes.base import Change, Deferred, MetadataCommit, Sql, State
 from icemigrate.data import kind_named as work_named
 from icemigrate.data.base import Ask, DataStatement, Rewriting, RowWork
 from icemigrate.errors import IcemigrateError, StalePlan
+from icemigrate.frozen import replace
 from icemigrate.model.codec import BadJson, Codec, Form
 from icemigrate.model.table import Table
 from icemigrate.model.table_json import table_to_json

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Problem
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Found
+from icemigrate.frozen import replace
 from icemigrate.merge import UNKNOWN_BASE, adopted, merge
 from icemigrate.model.makers import CREATED_BY_PROPERTY, made_by, maker_of, project_of
 from icemigrate.model.schema import Schema

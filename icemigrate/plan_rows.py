@@ -8,19 +8,18 @@ the migration, so that a later one that fails finds files of which nothing was w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from icemigrate.changes.base import Sql
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import DataStatement, Stage
+from icemigrate.frozen import Frozen
 from icemigrate.model.marks import branch_name
 from icemigrate.model.names import TableName
 from icemigrate.plan import MigrationPlan, PlannedWork, Step, TablePlan
 from icemigrate.sql.branches import create_branch_sql, publish_branch_sql
 
 
-@dataclass(frozen=True, slots=True)
-class RowsPart:
+class RowsPart(Frozen):
     """Data steps of one table that run together.
 
     :param statements: in running order, the branch's own among them.

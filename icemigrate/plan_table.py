@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from icemigrate.changes.base import Problem
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import Ground, old_fields
 from icemigrate.diff import Found
+from icemigrate.frozen import replace
 from icemigrate.merge import Conflict, merge
 from icemigrate.model.makers import trash_name
 from icemigrate.model.names import TableName

@@ -8,10 +8,11 @@ from one piece of code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from icemigrate.changes.base import Hazard
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import ordered_like, rebind_by_path
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State, Wanted
@@ -33,8 +34,7 @@ class FoldedMigration(Protocol):
         """All namespaces declared after it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Frozen):
     """A migration that waits to be applied.
 
     :param fold: folds it over the state that the migration before it leaves.
@@ -58,8 +58,7 @@ class _World:
     blocked: set[TableName] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Frozen):
     """The plans of all pending migrations, and the declared state they lead to."""
 
     migrations: tuple[MigrationPlan, ...]

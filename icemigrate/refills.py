@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from icemigrate.changes.end_refill import EndRefill, begun, is_refilling
 from icemigrate.changes.refill_columns import RefillColumns, Refilled
 from icemigrate.changes.set_property import SetProperty
 from icemigrate.diff import Found
+from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Kept
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
@@ -23,8 +23,7 @@ ROW_LINEAGE_VERSION = 3
 _VARIANT = Primitive("variant")
 
 
-@dataclass(frozen=True, slots=True)
-class Refill:
+class Refill(Frozen):
     """A refill of one table.
 
     :param before: belongs to the commit that brings the columns back.

@@ -6,16 +6,15 @@ They stand below the renderers, so that every output format reads the same value
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors
 from icemigrate.errors import ExitCode
+from icemigrate.frozen import Frozen
 from icemigrate.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Frozen):
     """What ``check`` found.
 
     :param migrations: number of migration files.
@@ -36,8 +35,7 @@ class CheckResult:
         return not has_errors(self.diagnostics)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanResult:
+class PlanResult(Frozen):
     """A plan, and what is to be said of it with a place in a file.
 
     :param diagnostics: problems, missing consents and warnings; conflicts stand in the plan.
@@ -64,8 +62,7 @@ class PlanResult:
         return ExitCode.OK if self.plan.ready else ExitCode.CONFLICT
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyResult:
+class ApplyResult(Frozen):
     """What ``apply`` did.
 
     :param applied: versions in the order in which they were applied; none where there was nothing to do.
@@ -87,8 +84,7 @@ class ApplyResult:
     held_edited: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Checkup:
+class Checkup(Frozen):
     """One thing that ``doctor`` tried.
 
     :param name: what was tried, e.g. ``catalog``; permanent.
@@ -103,8 +99,7 @@ class Checkup:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ability:
+class Ability(Frozen):
     """Something that a kind of catalog can do, or cannot.
 
     :param name: as in :class:`icemigrate.catalog.capabilities.Capabilities`; permanent.
@@ -116,8 +111,7 @@ class Ability:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorResult:
+class DoctorResult(Frozen):
     """What works with an environment.
 
     :param checkups: in the order in which they were made.
@@ -137,8 +131,7 @@ class DoctorResult:
         return all(c.state != "failed" for c in self.checkups)
 
 
-@dataclass(frozen=True, slots=True)
-class RollbackResult:
+class RollbackResult(Frozen):
     """What ``rollback`` did.
 
     :param rolled_back: versions in the order in which they were taken back; none where nothing was to do.
@@ -154,8 +147,7 @@ class RollbackResult:
     by_others: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RevertResult:
+class RevertResult(Frozen):
     """What ``revert`` wrote.
 
     :param path: of the new file, as the user would type it.
@@ -167,8 +159,7 @@ class RevertResult:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(Frozen):
     """An edited file that counts as what was applied.
 
     :param was: the checksum before.
@@ -180,8 +171,7 @@ class Repaired:
     now: str
 
 
-@dataclass(frozen=True, slots=True)
-class RepairResult:
+class RepairResult(Frozen):
     """What ``repair`` recorded; nothing where no applied file was edited."""
 
     project: str
@@ -189,16 +179,14 @@ class RepairResult:
     repaired: tuple[Repaired, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Renamed:
+class Renamed(Frozen):
     """A file under its old and its new name, as the user would type them."""
 
     old: str
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class RebaseResult:
+class RebaseResult(Frozen):
     """What ``rebase`` renamed; nothing where no file has to be."""
 
     project: str
@@ -206,8 +194,7 @@ class RebaseResult:
     renamed: tuple[Renamed, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SquashResult:
+class SquashResult(Frozen):
     """What ``squash`` wrote.
 
     :param path: of the new file, as the user would type it.
@@ -219,8 +206,7 @@ class SquashResult:
     removed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Frozen):
     """A fault or mistakes, as an output shows it.
 
     :param error: name of the kind of fault, e.g. ``CatalogError``; permanent.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from icemigrate.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class RuleStatus:
+class RuleStatus(Frozen):
     """A rule of ``check``.
 
     :param level: ``off``, ``note``, ``warning`` or ``error``, as the project has it.
@@ -23,8 +22,7 @@ class RuleStatus:
     options: tuple[RuleOption, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RuleOption:
+class RuleOption(Frozen):
     """What a rule goes by beside its level; ``None`` where nobody said it and it finds nothing without."""
 
     key: str
@@ -32,8 +30,7 @@ class RuleOption:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
-class RulesResult:
+class RulesResult(Frozen):
     """All rules, in the order of their ids."""
 
     project: str

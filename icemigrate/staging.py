@@ -6,13 +6,13 @@ A column that the migration drops can still be read while rows are written, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Problem
 from icemigrate.data.base import Ground, RowWork, Stage
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Difference, difference, unproved
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import rebind_by_path
 from icemigrate.model.marks import branch_name
 from icemigrate.model.schema import index
@@ -23,8 +23,7 @@ from icemigrate.sql.branches import branch_sql
 from icemigrate.sql.names import table_sql
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(Frozen):
     """A table's difference in two parts.
 
     :param first: what comes before the rows.

@@ -5,14 +5,13 @@ As :mod:`~icemigrate.results`, of which it is the other half.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.layout import OldShare
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationStatus:
+class MigrationStatus(Frozen):
     """Where one migration stands.
 
     :param state: ``applied``, ``pending``, ``held`` (rolled back), ``running`` (somebody is at it just now),
@@ -31,8 +30,7 @@ class MigrationStatus:
     stays: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TableStatus:
+class TableStatus(Frozen):
     """Where one table stands.
 
     :param table: its declared name (that of the files where nothing of it was applied yet).
@@ -59,8 +57,7 @@ class TableStatus:
     differs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LockStatus:
+class LockStatus(Frozen):
     """Who holds a project's lock.
 
     :param since: when it was taken, by the holder's clock.
@@ -80,8 +77,7 @@ class LockStatus:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnlockResult:
+class UnlockResult(Frozen):
     """What ``unlock`` did.
 
     :param lock: who held the lock; ``None`` where nobody did.
@@ -94,8 +90,7 @@ class UnlockResult:
     taken: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Frozen):
     """Where a project stands in one environment.
 
     :param version: the last applied migration; ``None`` where none was.
@@ -115,8 +110,7 @@ class Status:
         return sum(m.state in states for m in self.migrations)
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
+class HistoryEntry(Frozen):
     """What the history says of one version.
 
     :param standing: ``applied``, ``held`` (rolled back, waits for a redo) or ``interrupted``.
@@ -133,8 +127,7 @@ class HistoryEntry:
     checksum: str
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryEvent:
+class HistoryEvent(Frozen):
     """One thing that happened.
 
     :param event: ``applied``; ``redone`` (applied again after it was rolled back); ``rolled_back``;
@@ -159,8 +152,7 @@ class HistoryEvent:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryResult:
+class HistoryResult(Frozen):
     """Who did what, when, and how long it took.
 
     :param entries: where each version stands; by version.

@@ -5,9 +5,8 @@ Python packages are pinned in ``setup.cfg``; here stands what Spark needs beside
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from icemigrate.errors import EngineError
+from icemigrate.frozen import Frozen
 
 ICEMIGRATE = "0.1.0"
 """This program's own version; ``setup.cfg`` reads it from here."""
@@ -15,8 +14,7 @@ SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.54.1.0"
 POSTGRES_JDBC = "org.postgresql:postgresql:42.7.8"
 
 
-@dataclass(frozen=True, slots=True)
-class SparkRelease:
+class SparkRelease(Frozen):
     """A minor release of Spark and what goes with it.
 
     :param spark: ``major.minor`` of PySpark.

@@ -7,17 +7,16 @@ told in that document.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from icemigrate.checks import rule_of
+from icemigrate.frozen import Frozen
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests"
 
 
-@dataclass(frozen=True, slots=True)
-class Trap:
+class Trap(Frozen):
     """One trap.
 
     :param rule: the identifier of what icemigrate tells: a rule of ``check``, or one of what may be; ``None``

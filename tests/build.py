@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import count
 
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName, parse_path
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform, default_name
 from icemigrate.model.schema import Schema

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path as File
 from typing import Any
@@ -16,6 +15,7 @@ from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.declare.yaml_text import to_yaml
 from icemigrate.diagnostics import Diagnostic, has_errors
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import EMPTY_STATE, State
@@ -36,8 +36,7 @@ FIRST_SNAPSHOT = 7
 Entry = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Frozen):
     """One document.
 
     :param before: table entries, each a migration of its own.
@@ -103,8 +102,7 @@ def all_cases() -> tuple[Case, ...]:
 # the world
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Frozen):
     """What a migration is planned on.
 
     :param base: what the history says.
@@ -116,8 +114,7 @@ class World:
     namespaces: frozenset[tuple[str, ...]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Frozen):
     """A migration as it is planned on a world; ``plan`` is ``None`` where the file cannot be read."""
 
     diagnostics: tuple[Diagnostic, ...]
@@ -125,8 +122,7 @@ class Planned:
     base: State = EMPTY_STATE
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Frozen):
     """Where declared tables live in a catalog.
 
     :param namespace: in which namespace of the catalog ``db`` is; others begin with its name.

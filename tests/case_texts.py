@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby, zip_longest
 from typing import Any
 
@@ -14,6 +13,7 @@ from icemigrate.declare.author import document
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.diff import difference
 from icemigrate.executor.work import statements
+from icemigrate.frozen import replace
 from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.marks import is_own_tag
 from icemigrate.model.names import format_path

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
 
 from icemigrate.declare.yaml_text import to_yaml
 from icemigrate.diagnostics import has_errors
+from icemigrate.frozen import replace
 from icemigrate.model.table import Table
 from tests import case_documents as documents
 from tests import case_texts as texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.changes.set_default import SetDefault
 from icemigrate.changes.widen_type import WidenType
+from icemigrate.frozen import replace
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.model.types import Decimal, Field, List, Map, Primitive, Struct, Type, map_fields, renumber

@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,6 +17,7 @@ from icemigrate import executor
 from icemigrate.app.opening import open_project
 from icemigrate.app.planning import plan
 from icemigrate.engine.recording import RecordingEngine
+from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
 from icemigrate.history.write import HistoryWriter
 from icemigrate.model.metadata import TableMetadata, dump

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from textwrap import dedent
 
 from icemigrate.declare.fold import Folded, fold
@@ -11,6 +10,7 @@ from icemigrate.declare.reading import read_migration
 from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName, parse_path
 from icemigrate.model.sides import EMPTY_STATE, State, Wanted
 from icemigrate.model.table import Table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from icemigrate.declare.author_catalog import without_others
 from icemigrate.engine.port import Marker
 from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.engine.spark import SparkEngine
+from icemigrate.frozen import replace
 from icemigrate.model.json_form import order_to_json, schema_to_json, spec_to_json
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema

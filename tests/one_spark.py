@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icemigrate.engine import jars
 from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
+from icemigrate.frozen import replace
 from icemigrate.versions import CURRENT, POSTGRES_JDBC
 
 if TYPE_CHECKING:

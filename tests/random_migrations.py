@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
 from itertools import count
 from typing import TypeAlias
 
 from hypothesis import strategies as st
 
+from icemigrate.frozen import replace
 from icemigrate.model.partitioning import PartitionField, PartitionSpec
 from icemigrate.model.schema import Entry, Schema, index, siblings
 from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, fields_of, remove_by_id

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import count
 
 from hypothesis import strategies as st
 
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform, accepts
 from icemigrate.model.schema import Entry, Schema, index

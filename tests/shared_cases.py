@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path as File
 from typing import Any
 
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.names import Path, TableName, parse_path
 from icemigrate.model.partitioning import FIRST_FIELD_ID, PartitionField, PartitionSpec, Transform
 from icemigrate.model.schema import Schema
@@ -31,8 +31,7 @@ MISSING = -999
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Frozen):
     """One evolution.
 
     :param before: ids as Iceberg gives them, older specs and orders and the highest ids included.
@@ -106,8 +105,7 @@ def _case(raw: Json, case_id: str, before: Table) -> Case:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Frozen):
     """What a table is led to; see :class:`Case` for the other two."""
 
     state: Json
@@ -119,8 +117,7 @@ class Step:
         return evolved(before, self.state, self.renames, self.recreate)
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Frozen):
     """How a table of a case or a real schema comes to be what it is.
 
     :param made: as it is made.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -13,6 +13,7 @@ from icemigrate.declare.reading import read_migration
 from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Severity
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import State, Wanted

@@ -5,11 +5,11 @@ Made of the tables of ``tests/tables.py`` and the column edits of ``tests/column
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import count
 
 from hypothesis import strategies as st
 
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, accepts
 from icemigrate.model.schema import Schema, index
@@ -29,8 +29,7 @@ _TAGS = st.dictionaries(
 _NO_KEYS = ("double", "float")
 
 
-@dataclass(frozen=True, slots=True)
-class Evolution:
+class Evolution(Frozen):
     """One migration of one table.
 
     :param before: the table as the history has it.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 
 from hypothesis import strategies as st
 
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform, accepts, default_name
 from icemigrate.model.schema import Schema, index

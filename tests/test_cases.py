@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, Reversible
 from icemigrate.diagnostics import has_errors
+from icemigrate.frozen import replace
 from icemigrate.model.marks import tag_name
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Ref, Table

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from icemigrate.frozen import replace
 from scripts.docs import generated
 from scripts.docs_traps import TRAPS, untrue
 from tests.documents import PAGES, PLAYED, ROOT, SETTINGS, anchors, blocks, links, needs_spark, play

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from uuid import uuid4
 
 from icemigrate import executor
 from icemigrate.engine.recording import RecordingEngine
+from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
 from icemigrate.history.properties import History
 from icemigrate.history.read import history_of

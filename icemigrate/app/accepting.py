@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from icemigrate.app.drifting import Met, meet
 from icemigrate.app.lateness import Latecomers
@@ -18,6 +17,7 @@ from icemigrate.diagnostics import Diagnostic
 from icemigrate.drift.accepting import Accepted, accept
 from icemigrate.drift.results import AcceptResult
 from icemigrate.errors import Mistakes
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.project import Project
@@ -26,8 +26,7 @@ _WORDS = "accept drift"
 _REFUSAL = "no migration can declare it"
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Frozen):
     """What is to be declared of one table."""
 
     name: TableName

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from icemigrate.app.locking import journal
@@ -17,6 +16,7 @@ from icemigrate.app.undoing import inverse
 from icemigrate.app.world import Opened, opened
 from icemigrate.errors import ConflictError, Mistakes
 from icemigrate.events import Event
+from icemigrate.frozen import replace
 from icemigrate.history.record import Record
 from icemigrate.plan import Plan
 from icemigrate.plan_file import require_fresh

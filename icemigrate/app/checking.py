@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from icemigrate.app.folding import Folding
 from icemigrate.app.git_base import GitBase
@@ -16,6 +15,7 @@ from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import replaced_by, squash_mistakes
 from icemigrate.diagnostics import Diagnostic, Severity, sort_key
 from icemigrate.errors import GitError
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.plan import MigrationPlan
 from icemigrate.plan_case import Surroundings
@@ -27,8 +27,7 @@ CATALOG_NAME = "catalog"
 """How the catalog is called in statements that nobody runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsed:
+class Rehearsed(Frozen):
     """All files planned one after another on an empty catalog."""
 
     plans: tuple[MigrationPlan, ...]

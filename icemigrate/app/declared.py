@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
+from icemigrate.frozen import replace
 from icemigrate.history.applied import Applied
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from icemigrate.app.folding import Folding
@@ -20,6 +19,7 @@ from icemigrate.drift.reading import Trace, trace
 from icemigrate.drift.results import DriftFact, DriftResult, TableDrift, TableState, Told
 from icemigrate.drift.values import Machines
 from icemigrate.errors import MetadataError, UsageError
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.log import unpack
 from icemigrate.history.properties import History
 from icemigrate.model.marks import is_own_branch, tag_name
@@ -34,8 +34,7 @@ from icemigrate.project import Project
 _NOTHING = Trace(None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Met:
+class Met(Frozen):
     """A recorded table, and what is found of it.
 
     :param there: the table that the history means, wherever it is now; ``None`` where it is gone.
@@ -53,8 +52,7 @@ class Met:
         return self.there is not None and self.there.name != self.base.name
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Frozen):
     """What the pending migrations lead to."""
 
     migrations: tuple[MigrationPlan, ...]

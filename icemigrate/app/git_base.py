@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from icemigrate.frozen import Frozen
 
 NONE = "none"
 """What is given for ``--git-base`` to compare with nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class GitBase:
+class GitBase(Frozen):
     """Where a change begins.
 
     :param ref: a branch, tag or commit; the change begins where it and the present commit parted.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from icemigrate.app.git_base import NONE, GitBase
@@ -14,21 +13,20 @@ from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.reading import Read
 from icemigrate.declare.source import Source, decode
 from icemigrate.errors import GitError
+from icemigrate.frozen import Frozen
 from icemigrate.git import FETCH_HINT, Repository, open_repository
 from icemigrate.project.reading import read_project
 from icemigrate.project.values import Project
 
 
-@dataclass(frozen=True, slots=True)
-class BaseFile:
+class BaseFile(Frozen):
     """A migration as a commit has it."""
 
     file: FoundFile
     read: Read
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Frozen):
     """What the change began with.
 
     :param ref: as the user or CI calls it.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from icemigrate.checks.base import Rule
 from icemigrate.declare.ignores import read_sql_ignores
 from icemigrate.declare.source import Source, read_source
 from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
+from icemigrate.frozen import replace
 from icemigrate.impact.dbt_sources import read_dbt_sources
 from icemigrate.impact.parsing import dialects, is_there
 from icemigrate.impact.reading import Use

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from icemigrate.app.checking import rehearse
 from icemigrate.app.next_file import header, next_name, put
@@ -15,6 +15,7 @@ from icemigrate.declare.author_catalog import Adoption, adoption, without_others
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.errors import MetadataError, Mistakes, UsageError
+from icemigrate.frozen import replace
 from icemigrate.history.properties import is_history
 from icemigrate.model.imported import ImportResult
 from icemigrate.model.makers import TRASH_NAMESPACE, project_of

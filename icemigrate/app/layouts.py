@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from icemigrate.changes.add_partition_field import AddPartitionField
 from icemigrate.changes.drop_partition_field import DropPartitionField
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.rewrite import Rewrite
+from icemigrate.frozen import replace
 from icemigrate.model.layout import Layout, OldShare, is_one_way, old_share
 from icemigrate.plan import MigrationPlan, Plan, TablePlan
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,6 +16,7 @@ from icemigrate.app.trash import emptying
 from icemigrate.app.upkeep import Act, Found, Look
 from icemigrate.app.world import Opened, opened
 from icemigrate.errors import IcemigrateError, UsageError
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History
 from icemigrate.history.record import Record
 from icemigrate.model.retention import LEAST_ORPHAN_AGE, format_duration
@@ -38,8 +38,7 @@ RETENTION = ("trash", "snapshots", "rows")
 Told: TypeAlias = Callable[[str, str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Maintenance:
+class Maintenance(Frozen):
     """What is to be done, and how.
 
     :param result: how people are told of it.

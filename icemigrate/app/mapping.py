@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.declare.fold_settings import retention_properties
 from icemigrate.declare.migration import UNSET
 from icemigrate.errors import UsageError
+from icemigrate.frozen import replace
 from icemigrate.model.names import BadName, TableName, parse_path
 from icemigrate.model.table import Table
 from icemigrate.project import Environment, pyiceberg_properties

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from icemigrate import versions
@@ -21,6 +20,7 @@ from icemigrate.baseline import plan_baseline
 from icemigrate.declare.migration import UNSET, AnyFile, MigrationFile
 from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import UsageError
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History, is_history
 from icemigrate.live import with_writers
 from icemigrate.model.makers import trash_name
@@ -141,8 +141,7 @@ def surroundings(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Frozen):
     """Everything that a plan is made of, read once."""
 
     world: Opened

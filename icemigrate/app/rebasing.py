@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from icemigrate.declare.source import shown_path
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import IcemigrateError, UsageError, why
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History
 from icemigrate.project import Project
 from icemigrate.results import RebaseResult, Renamed, errors_of
@@ -46,8 +46,7 @@ def rebase(project: Project, chosen: Sequence[str] = (), environment: str | None
         return RebaseResult(project.name, world.environment.name, work.rename(work.choose(chosen)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(Frozen):
     """Files that are to be renumbered, and the others.
 
     :param doubles: files whose number another file in ``loaded`` has.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from icemigrate import versions as installed
@@ -23,6 +22,7 @@ from icemigrate.drift.reconciling import Known, WayBack, way_back
 from icemigrate.drift.results import ReconcileResult
 from icemigrate.errors import UsageError
 from icemigrate.events import Event
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Snapshot
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = "Lead tables back to what is recorded"
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Frozen):
     """What leads each table back, and what keeps it from going."""
 
     ways: tuple[WayBack, ...]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from icemigrate.app.opening import known_version
 from icemigrate.declare.fold import Folded
 from icemigrate.declare.migration import AnyFile, MigrationFile
 from icemigrate.diagnostics import has_errors
 from icemigrate.errors import ConflictError, UsageError
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import Applied, History
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.undo_record import TableUndo, UndoRecord
@@ -18,8 +18,7 @@ from icemigrate.planner import FoldedMigration, Pending
 from icemigrate.undo import Blocker, blockers, with_recorded_ids
 
 
-@dataclass(frozen=True, slots=True)
-class Redo:
+class Redo(Frozen):
     """A held version and what it made the first time.
 
     :param record: ``None`` where the history holds none: then its fields get new ids.
@@ -34,8 +33,7 @@ class Redo:
         return replace(pending, fold=_Redone(pending.fold, self))
 
 
-@dataclass(frozen=True, slots=True)
-class _Redone:
+class _Redone(Frozen):
     """The fold of a redo.
 
     :raises ConflictError: (when called) see :func:`refuse_dependent`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from icemigrate.declare.differences import differences, other_fields
 from icemigrate.declare.fold import fold
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic
+from icemigrate.frozen import Frozen
 from icemigrate.history.applied import Applied
 from icemigrate.history.properties import History
 from icemigrate.history.record import Record
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 _SIDES = ("applied was", "the file says")
 
 
-@dataclass(frozen=True, slots=True)
-class _Edited:
+class _Edited(Frozen):
     """An applied version and its file, which says something else now."""
 
     file: MigrationFile

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from icemigrate.app.checking import rehearse
 from icemigrate.app.opening import as_mistakes, known_version, sound_files
@@ -11,6 +10,7 @@ from icemigrate.app.writing import Written, write_migration
 from icemigrate.declare.author import entry_between
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.errors import UsageError
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.sides import State

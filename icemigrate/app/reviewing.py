@@ -6,9 +6,9 @@ against the tip of the base, which may have gone on.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,11 +21,11 @@ from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import covers
 from icemigrate.declare.source import open_regular, shown_path
 from icemigrate.diagnostics import Diagnostic, Place, Severity
+from icemigrate.frozen import Frozen, replace
 from icemigrate.project.values import Project
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Frozen):
     """What a change adds.
 
     :param told: what is to be told of it.
@@ -87,7 +87,7 @@ def _told(found: Iterable[Diagnostic], change: _Change, judge: Judge) -> Iterato
             yield diagnostic
             continue
         if known is None:
-            project = replace(change.project, lists=change.base.lists)
+            project = dataclasses.replace(change.project, lists=change.base.lists)
             known = frozenset(judge(project, change.base.loaded()))
         if diagnostic not in known and place.file in change.judged:
             # An old file that is wrong only now: the change is to blame.
@@ -96,16 +96,14 @@ def _told(found: Iterable[Diagnostic], change: _Change, judge: Judge) -> Iterato
             yield replace(diagnostic, message=f"in the base already: {diagnostic.message}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(Frozen):
     """A migration that the base has, and that says something else now."""
 
     now: FoundFile
     diagnostic: Diagnostic
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
+class _Taken(Frozen):
     """A new file, and the file of the base that has its version."""
 
     new: FoundFile

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from icemigrate import versions as installed
@@ -19,6 +18,7 @@ from icemigrate.changes.base import Problem
 from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
 from icemigrate.events import Event
+from icemigrate.frozen import replace
 from icemigrate.history.properties import Applied, History
 from icemigrate.live import with_writers
 from icemigrate.model.sides import State

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from icemigrate.app.folding import Folding
 from icemigrate.checks import (
@@ -18,6 +17,7 @@ from icemigrate.checks import (
 from icemigrate.checks.base import Level, Options, Rule, Touched, options_of
 from icemigrate.declare.ignores import Ignore
 from icemigrate.diagnostics import Diagnostic, Place, Severity, did_you_mean
+from icemigrate.frozen import Frozen
 from icemigrate.plan import MigrationPlan
 from icemigrate.project.values import NO_SETTING, RuleSetting
 
@@ -28,8 +28,7 @@ OF_NOTHING = im902_ignores_nothing.RULE
 NOT_UNDERSTOOD = im903_ignore_not_understood.RULE
 
 
-@dataclass(frozen=True, slots=True)
-class Active:
+class Active(Frozen):
     """A rule that is on, with what the project says to it."""
 
     rule: Rule

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from icemigrate.app.declared import state_without
 from icemigrate.app.folding import title
@@ -13,14 +12,14 @@ from icemigrate.declare.fold import fold
 from icemigrate.declare.migration import AnyFile, MigrationFile, Replaces
 from icemigrate.declare.replacing import digest
 from icemigrate.diagnostics import Diagnostic, has_errors
+from icemigrate.frozen import Frozen
 from icemigrate.history.applied import Applied
 from icemigrate.history.properties import History
 from icemigrate.model.sides import EMPTY_STATE
 from icemigrate.plan import MigrationPlan, Squash
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Frozen):
     """A squash some of whose versions are known to the history.
 
     :param known: what the history says of the versions in its range, in order.

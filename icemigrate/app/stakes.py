@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.drop_table import DropTable
@@ -11,6 +10,7 @@ from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.changes.widen_type import WidenType
 from icemigrate.data.retype import Retype
+from icemigrate.frozen import replace
 from icemigrate.impact.stakes import Fate, Lake, Stake
 from icemigrate.model.names import Path, TableName, parse_path
 from icemigrate.model.sides import State

@@ -13,6 +13,7 @@ from icemigrate.declare.replacing import replaced_by, squash_mistakes
 from icemigrate.declare.scaffold import renumbered
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic
+from icemigrate.frozen import Frozen
 from icemigrate.history.head import LockInfo
 from icemigrate.history.intent import Intent
 from icemigrate.history.properties import Applied
@@ -20,8 +21,7 @@ from icemigrate.plan import Direction
 from icemigrate.status_results import MigrationStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Frozen):
     """Where every migration stands.
 
     :param pending: files that are to be applied, in order.  An interrupted one is among them: to apply it

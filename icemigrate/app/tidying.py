@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from icemigrate.app.upkeep import COLLECTED, Act, Found, Look, is_collected
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model import retention
 from icemigrate.model.expiry import expiring, kept_by_references, kept_since
 from icemigrate.model.names import Path, TableName, format_path
@@ -25,8 +25,7 @@ _NAMED = 3
 _DATED = ("date", "timestamp", "timestamptz")
 
 
-@dataclass(frozen=True, slots=True)
-class _Declared:
+class _Declared(Frozen):
     """A declared table and what the catalog has of it.
 
     :param policy: properties of retention that are declared: in a migration, or by the environment now.

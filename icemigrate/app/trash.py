@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from icemigrate.app.upkeep import COLLECTED, Act, Found, Look, is_collected
+from icemigrate.frozen import Frozen
 from icemigrate.history.log import unpack
 from icemigrate.history.properties import History
 from icemigrate.model.makers import TRASH_NAMESPACE, project_of
@@ -29,8 +29,7 @@ _MOVING = ("applied", "redone", "rolled_back", "failed", "interrupted")
 """Events after which a table may have got into the trash."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trashed:
+class Trashed(Frozen):
     """A table in the trash that is this project's.
 
     :param version: of the migration that dropped it, or that made it and was taken back; as its name has it.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from icemigrate.app.world import Opened
+from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.makers import trash_name
 from icemigrate.model.names import TableName
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 Tables = Mapping[TableName, Table | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Frozen):
     """A version that is to be taken back, as the history knows it."""
 
     version: str

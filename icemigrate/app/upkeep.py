@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icemigrate.app.world import Opened
+from icemigrate.frozen import Frozen
 from icemigrate.history.properties import History
 from icemigrate.model.locations import Places, copies_of, places_of, shared_with
 from icemigrate.model.names import TableName
@@ -21,8 +22,7 @@ COLLECTED = "gc.enabled"
 """Where it is false, a table's files may not be deleted (Iceberg's "Table behavior properties")."""
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+class Act(Frozen):
     """Something to be done to one table; it stands on its own, and doing it twice does no harm.
 
     :param shown: how people are told of it.

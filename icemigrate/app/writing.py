@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from icemigrate.app.checking import rehearse
@@ -15,13 +14,13 @@ from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import Mistakes
+from icemigrate.frozen import Frozen, replace
 from icemigrate.plan import MigrationPlan
 from icemigrate.project.values import Project
 from icemigrate.results import errors_of
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Frozen):
     """A migration that is written by us.
 
     :param entries: of its tables.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+
+from icemigrate.frozen import Frozen, replace
 
 SPARK_ADDS = frozenset({"owner", "write.parquet.compression-codec"})
 """Properties that Spark and Iceberg's Java library put on every table they create, whatever the catalog."""
@@ -18,8 +19,7 @@ _BY_MACHINES = frozenset({"owner", NAME_MAPPING, "nessie.commit.id"})
 _MULTI_TABLE_COMMIT = "/transactions/commit"
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Frozen):
     """What a kind of catalog can do.
 
     :param renames_across_namespaces: a table may be renamed into another namespace and back.

@@ -7,11 +7,11 @@ is slow with many snapshots.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.catalog.files import ReadBytes, read_metadata
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import TableName
 
 Namespace = tuple[str, ...]
@@ -20,8 +20,7 @@ THREADS = 16
 """How many tables are read at once over a network; on one machine threads only cost."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Frozen):
     """A table's metadata as its catalog hands it out."""
 
     json: Any

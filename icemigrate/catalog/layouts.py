@@ -7,11 +7,11 @@ alone tells how many files lie which way.  Sizes stand in the manifests, one for
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from icemigrate.catalog.avro import Record, records
 from icemigrate.catalog.files import ReadBytes
+from icemigrate.frozen import Frozen
 from icemigrate.model.layout import Layout, Portion
 
 MAX_MANIFESTS = 20
@@ -27,8 +27,7 @@ _STATUS, _DATA_FILE, _FILE_SIZE = 0, 2, 104
 _DATA, _STATUS_DELETED = 0, 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Manifest:
+class _Manifest(Frozen):
     """A manifest of data files.
 
     :param files: how many of them live.

@@ -6,10 +6,10 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from icemigrate.catalog.files import damaged
+from icemigrate.frozen import replace
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName

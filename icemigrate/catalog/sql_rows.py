@@ -7,11 +7,11 @@ views; in its first schema there is none.  A namespace stands in one column, its
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.errors import CatalogError
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import TableName
 
 Query = Callable[[str], Iterable[Sequence[Any]]]
@@ -26,8 +26,7 @@ _SELECT_TYPED = (
 _SELECT_NAMESPACES = f"SELECT catalog_name, namespace FROM {NAMESPACES} GROUP BY catalog_name, namespace"
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Frozen):
     """What a SQL catalog says, read at once: two short queries, however many tables are asked for.
 
     :param tables: metadata location by table; views left out.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import count, takewhile
 from typing import ClassVar
 
@@ -23,6 +22,7 @@ from icemigrate.changes.base import (
 )
 from icemigrate.changes.fields import default_text
 from icemigrate.changes.positions import FieldInsertion
+from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
@@ -32,7 +32,6 @@ from icemigrate.sql.names import path_sql, quote, table_sql
 from icemigrate.sql.types import comment_sql, spark_type
 
 
-@dataclass(frozen=True, slots=True)
 class AddColumn(FieldInsertion):
     """Add a field, with all that is below it.
 

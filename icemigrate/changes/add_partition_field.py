@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -32,7 +31,6 @@ from icemigrate.sql.names import quote
 from icemigrate.sql.terms import transform_sql
 
 
-@dataclass(frozen=True, slots=True)
 class AddPartitionField(Change):
     """A partition field is added, perhaps in place of another one of the same source.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
@@ -11,7 +10,6 @@ from icemigrate.changes.statements import reversible
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
 class AdoptTable(Change):
     """The history takes note of a table; the table itself is left as it is.
 

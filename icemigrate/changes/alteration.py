@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from icemigrate.changes.base import Change, MetadataCommit, Sql, Statement
 from icemigrate.changes.fields import FieldChange
@@ -19,7 +18,6 @@ from icemigrate.sql.literals import listed_sql
 from icemigrate.sql.names import path_sql, table_sql
 
 
-@dataclass(frozen=True, slots=True)
 class Alteration(FieldChange):
     """A change of one field that ``ALTER COLUMN`` can say, or else a metadata commit does."""
 

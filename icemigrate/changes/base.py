@@ -12,13 +12,13 @@ statement and for the reader.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 
+from icemigrate.frozen import AbstractFrozen, Frozen
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Entry, index
 from icemigrate.model.table import Table
@@ -64,8 +64,7 @@ class HazardKind(str, Enum):
     IRREVERSIBLE = "irreversible"
 
 
-@dataclass(frozen=True, slots=True)
-class Hazard:
+class Hazard(Frozen):
     """One consent that is needed, and why.
 
     :param scope: what it concerns, dotted, as ``allow`` may scope it (``market_data.trades.qualifiers``).
@@ -84,16 +83,14 @@ class Reversible(str, Enum):
     NO = "irreversible"
 
 
-@dataclass(frozen=True, slots=True)
-class Reversal:
+class Reversal(Frozen):
     """The answer with its reason; for ``WHILE`` the reason is the condition."""
 
     answer: Reversible
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Harm:
+class Harm(Frozen):
     """What a change does to those who write the table and do not know of it.
 
     :param reason: what happens to them, as the end of a sentence that begins with their name.
@@ -107,8 +104,7 @@ OTHER_PARTITIONING = Harm(Whom.STREAMS, "goes on writing by the partitioning tha
 """Flink's sink and a streaming query take the spec of the table as they loaded it (iceberg #11536)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Frozen):
     """A change that must not be done, consent or not.
 
     :param rule: permanent kebab-case identifier of the rule.
@@ -122,15 +118,13 @@ class Problem:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sql:
+class Sql(Frozen):
     """A Spark SQL statement, complete: tables stand in it with the catalog before them."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataCommit:
+class MetadataCommit(Frozen):
     """What Spark SQL cannot say: one commit through Iceberg's Java API that folds the step's changes
     over the table as it is then (:meth:`Change.apply`), asserting what it read.
 
@@ -140,8 +134,7 @@ class MetadataCommit:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(Frozen):
     """What hangs on the table's manifests as they are when it runs: its statements are chosen then.
 
     :param summary: what comes of it, for the plan.
@@ -153,8 +146,7 @@ class Deferred:
 Statement: TypeAlias = Sql | MetadataCommit | Deferred
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Frozen, dict=True):
     """Two states of one table, fields matched by id: what is there, and what shall be.
 
     A table that is not there is ``None``.  Fields that shall be new have negative ids in ``after``.
@@ -195,8 +187,7 @@ class Pair:
             yield from self._altered(field.type)
 
 
-@dataclass(frozen=True, slots=True)
-class Change(ABC):
+class Change(AbstractFrozen):
     """One change of one table.
 
     :param table: the table's name when the step runs.

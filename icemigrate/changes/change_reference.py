@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -26,10 +25,10 @@ from icemigrate.changes.reference_sql import (
     replace_sql,
     unsayable_problem,
 )
+from icemigrate.frozen import replace
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
-@dataclass(frozen=True, slots=True)
 class ChangeReference(ReferenceChange):
     """The limits of a branch or a tag change, or the snapshot that it names.
 

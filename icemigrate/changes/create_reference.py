@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Problem, Reversal, Reversible, Statement
@@ -14,10 +13,10 @@ from icemigrate.changes.reference_sql import (
     unsayable_problem,
 )
 from icemigrate.changes.statements import reversible
+from icemigrate.frozen import replace
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
-@dataclass(frozen=True, slots=True)
 class CreateReference(ReferenceChange):
     """A branch or a tag is made, on the snapshot that it names or on the current one."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import count
 from typing import ClassVar
@@ -22,6 +21,7 @@ from icemigrate.changes.base import (
 from icemigrate.changes.reference_sql import create_sql, unsayable_problem
 from icemigrate.changes.sort_terms import order_sql, terms_of
 from icemigrate.changes.statements import alter_table, reversible
+from icemigrate.frozen import replace
 from icemigrate.model.names import Path
 from icemigrate.model.partitioning import FIRST_FIELD_ID, PartitionField, PartitionSpec, default_create_name
 from icemigrate.model.schema import Schema
@@ -35,7 +35,6 @@ from icemigrate.sql.terms import transform_sql
 from icemigrate.sql.types import comment_sql, spark_type
 
 
-@dataclass(frozen=True, slots=True)
 class CreateTable(Change):
     """A table is made, with everything that is declared of it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.alteration import Alteration
@@ -16,6 +15,7 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.fields import altered_alike, has_no_description
+from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.sql.literals import string_sql
@@ -24,7 +24,6 @@ _SHOWN = 60
 """How much of a description the plan shows, in characters."""
 
 
-@dataclass(frozen=True, slots=True)
 class DescribeColumn(Alteration):
     """Set the description of a field, or take it away (``doc=None``)."""
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Sql, Statement, Subject
 from icemigrate.changes.statements import reversible, unset_properties
+from icemigrate.frozen import replace
 from icemigrate.model.table import DESCRIPTION_PROPERTY, Table
 from icemigrate.sql.literals import string_sql
 from icemigrate.sql.names import table_sql
 
 
-@dataclass(frozen=True, slots=True)
 class DescribeTable(Change):
     """The table's description changes; it is kept in the property ``comment``.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -22,6 +21,7 @@ from icemigrate.changes.base import (
 )
 from icemigrate.changes.fields import FieldChange, is_reshaped_field
 from icemigrate.changes.statements import of_one_kind
+from icemigrate.frozen import replace
 from icemigrate.model.column_properties import after_drop
 from icemigrate.model.names import format_path
 from icemigrate.model.schema_edits import remove_by_id
@@ -32,7 +32,6 @@ from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql, table_sql
 
 
-@dataclass(frozen=True, slots=True)
 class DropColumn(FieldChange):
     """Drop a field, with all that is below it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -22,7 +21,6 @@ from icemigrate.model.spec_update import drop_partition_field
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
 class DropPartitionField(Change):
     """A partition field goes; files written under it stay as they are.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -17,10 +16,10 @@ from icemigrate.changes.base import (
     Statement,
 )
 from icemigrate.changes.reference_sql import MAIN, ReferenceChange, drop_sql
+from icemigrate.frozen import replace
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
-@dataclass(frozen=True, slots=True)
 class DropReference(ReferenceChange):
     """A branch or a tag is dropped; its snapshots lose what kept them.
 

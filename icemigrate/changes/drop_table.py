@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -20,13 +19,13 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.statements import alter_table
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Whom
 from icemigrate.sql.names import namespace_sql, path_sql
 
 
-@dataclass(frozen=True, slots=True)
 class DropTable(Change):
     """A table is renamed into the trash namespace, where it waits until ``maintain`` empties that.
 

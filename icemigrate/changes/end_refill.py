@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, MetadataCommit, Pair, Phase, Reversal, Statement
 from icemigrate.changes.statements import reversible
+from icemigrate.frozen import replace
 from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.table import Table
 
@@ -34,7 +34,6 @@ def begun(table: Table, version: str, by_row_id: bool) -> dict[str, str]:
     return {key: value for key, value in wanted.items() if table.properties.get(key) != value}
 
 
-@dataclass(frozen=True, slots=True)
 class EndRefill(Change):
     """Take back what a refill has set on the table, see :func:`begun`."""
 

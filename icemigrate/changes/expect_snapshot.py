@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, MetadataCommit, Pair, Phase, Reversal, Statement
@@ -12,7 +11,6 @@ from icemigrate.errors import StalePlan
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
 class ExpectSnapshot(Change):
     """The commit is made only where the table's current snapshot is the one that was looked at.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from icemigrate.changes.base import Change, Pair, Problem, Subject
+from icemigrate.frozen import replace
 from icemigrate.model.names import Path, TableName, format_path
 from icemigrate.model.schema import Entry
 from icemigrate.model.schema_edits import edit_by_id
@@ -16,7 +16,6 @@ from icemigrate.model.types import Field, JsonValue, List, Map, Type, is_nested
 from icemigrate.sql.names import path_sql, table_sql
 
 
-@dataclass(frozen=True, slots=True)
 class FieldChange(Change):
     """A change of one field that is there.
 

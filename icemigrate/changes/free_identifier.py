@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Statement
@@ -14,7 +13,6 @@ from icemigrate.model.table import Table
 from icemigrate.sql.names import path_sql
 
 
-@dataclass(frozen=True, slots=True)
 class FreeIdentifier(IdentifierChange):
     """Fields are taken out of the identifier before they are dropped, made optional, or renamed in a struct.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase
@@ -13,7 +12,6 @@ from icemigrate.model.table import DISTRIBUTION_PROPERTY, Table
 from icemigrate.model.terms import SortTerm
 
 
-@dataclass(frozen=True, slots=True)
 class FreeSortOrder(OrderChange):
     """The order changes before a column that it uses is dropped, which would be refused otherwise.
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from icemigrate.changes.base import Change, Reversal, Subject
 from icemigrate.changes.partition_terms import source_id
 from icemigrate.changes.statements import reversible
+from icemigrate.frozen import replace
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
 class IdentifierChange(Change):
     """A change of the identifier fields.
 

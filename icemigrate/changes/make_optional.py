@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.alteration import Alteration
 from icemigrate.changes.base import Pair, Phase, Problem, Reversal, Reversible, Subject
 from icemigrate.changes.fields import altered_alike
+from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
 class MakeOptional(Alteration):
     """Let a field be null."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -20,12 +19,12 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.fields import FieldChange, altered_alike
+from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Whom
 
 
-@dataclass(frozen=True, slots=True)
 class MakeRequired(FieldChange):
     """Let a field be null no more; nothing checks the rows that are there."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.alteration import Alteration
 from icemigrate.changes.base import Harm, Pair, Phase, Problem, Reversal, Reversible, Subject
 from icemigrate.changes.positions import all_siblings
+from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
 from icemigrate.model.schema_edits import edit_fields_of, place_field
 from icemigrate.model.table import Table
@@ -16,7 +16,6 @@ from icemigrate.model.writers import Whom
 from icemigrate.sql.names import quote
 
 
-@dataclass(frozen=True, slots=True)
 class MoveColumn(Alteration):
     """Put a field behind a sibling, or first (``after=None``)."""
 

@@ -7,9 +7,9 @@ kept fields stay where they are, new ones go last.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from icemigrate.changes.base import Pair
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path
 from icemigrate.model.partitioning import PartitionField
 from icemigrate.model.table import Table
@@ -17,8 +17,7 @@ from icemigrate.sql.names import quote
 from icemigrate.sql.terms import transform_sql
 
 
-@dataclass(frozen=True, slots=True)
-class SpecDifference:
+class SpecDifference(Frozen):
     """How two specs differ.
 
     :param dropped: fields that go, in the order of the old spec.

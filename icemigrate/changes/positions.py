@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from icemigrate.changes.base import Change, Pair, Problem
 from icemigrate.changes.fields import field_scope, map_key_problem
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path
 from icemigrate.model.schema import Schema
 from icemigrate.model.schema_edits import insert_field
@@ -22,16 +22,14 @@ from icemigrate.model.types import Field, Struct
 _Insertion = TypeVar("_Insertion", bound="FieldInsertion")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Frozen):
     """A place among siblings: first, behind ``after`` (a field id), or, with neither, last."""
 
     after: int | None = None
     first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Siblings:
+class Siblings(Frozen):
     """The fields of one struct that is on both sides, or the columns.
 
     :param parent: id of the struct's field, ``None`` for the columns.
@@ -100,7 +98,6 @@ def _differing(
         yield Siblings(parent, path, tuple(f.id for f in old if f.id in stay), new)
 
 
-@dataclass(frozen=True, slots=True)
 class FieldInsertion(Change):
     """A change that puts a field into a struct or among the columns, with all that is below it.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Phase, Problem, Sql, Subject
@@ -20,7 +19,6 @@ TAG_WITHOUT_SNAPSHOT = "tag-without-snapshot"
 _UNITS = (("DAYS", 86_400_000), ("HOURS", 3_600_000), ("MINUTES", 60_000))
 
 
-@dataclass(frozen=True, slots=True)
 class ReferenceChange(Change):
     """A change of one branch or tag."""
 

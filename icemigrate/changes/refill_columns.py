@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Deferred, Pair, Phase, Reversal, Sql, Statement
 from icemigrate.changes.statements import reversible
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Table
 from icemigrate.sql.refilling import Refilling
 
 
-@dataclass(frozen=True, slots=True)
-class Refilled:
+class Refilled(Frozen):
     """A field that gets values back.
 
     :param path: how it is called now.
@@ -25,7 +24,6 @@ class Refilled:
     then: Path = ()
 
 
-@dataclass(frozen=True, slots=True)
 class RefillColumns(Change):
     """Rows without a value get the one that they had in an earlier version.
 

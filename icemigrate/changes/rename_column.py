@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -21,6 +20,7 @@ from icemigrate.changes.base import (
 )
 from icemigrate.changes.fields import FieldChange
 from icemigrate.changes.statements import of_one_kind
+from icemigrate.frozen import replace
 from icemigrate.model.column_properties import after_rename
 from icemigrate.model.names import Path, format_path, passing_name, quote_name
 from icemigrate.model.schema import Entry, index
@@ -30,7 +30,6 @@ from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql, quote, table_sql
 
 
-@dataclass(frozen=True, slots=True)
 class RenameColumn(FieldChange):
     """Rename a field.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -25,7 +24,6 @@ from icemigrate.sql.names import quote
 from icemigrate.sql.terms import transform_sql
 
 
-@dataclass(frozen=True, slots=True)
 class RenamePartitionField(Change):
     """A partition field keeps its id, source and transform under another name.
 

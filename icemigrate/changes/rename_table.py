@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Harm, Pair, Phase, Reversal, Statement, Subject
 from icemigrate.changes.statements import alter_table, reversible
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql
 
 
-@dataclass(frozen=True, slots=True)
 class RenameTable(Change):
     """A table is renamed, perhaps into another namespace of the catalog; its files stay where they are.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -18,13 +17,13 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.positions import FieldInsertion
+from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import walk
 
 
-@dataclass(frozen=True, slots=True)
 class RestoreColumn(FieldInsertion):
     """Bring a field back, with all that was below it, under the ids that they had."""
 

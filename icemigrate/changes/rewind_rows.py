@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -18,10 +17,10 @@ from icemigrate.changes.base import (
     Statement,
 )
 from icemigrate.changes.reference_sql import MAIN
+from icemigrate.frozen import replace
 from icemigrate.model.table import Ref, Snapshot, Table
 
 
-@dataclass(frozen=True, slots=True)
 class RewindRows(Change):
     """The main branch points at an earlier snapshot again.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -17,13 +16,13 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.fields import FieldChange, altered_alike, default_text
+from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
 from icemigrate.model.promotions import promoted_default
 from icemigrate.model.table import Table
 from icemigrate.model.types import JsonValue
 
 
-@dataclass(frozen=True, slots=True)
 class SetDefault(FieldChange):
     """Set a field's write default, or take it away (``None``); format version 3 has them.
 

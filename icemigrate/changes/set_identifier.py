@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Harm, Pair, Phase, Statement
@@ -14,7 +13,6 @@ from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql
 
 
-@dataclass(frozen=True, slots=True)
 class SetIdentifier(IdentifierChange):
     """The identifier is set when all columns are there and required."""
 

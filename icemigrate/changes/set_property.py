@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
 from icemigrate.changes.statements import of_one_kind, reversible, set_properties
+from icemigrate.frozen import replace
 from icemigrate.model.retention import property_text
 from icemigrate.model.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Table
 
@@ -15,7 +15,6 @@ OF_OTHER_KINDS = frozenset({DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY})
 """Properties that a kind of their own looks after."""
 
 
-@dataclass(frozen=True, slots=True)
 class SetProperty(Change):
     """A property is set; neighbours are set in one statement.
 

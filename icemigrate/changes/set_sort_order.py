@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase
@@ -11,7 +10,6 @@ from icemigrate.changes.sort_terms import OrderChange, terms_of
 from icemigrate.model.table import DISTRIBUTION_PROPERTY
 
 
-@dataclass(frozen=True, slots=True)
 class SetSortOrder(OrderChange):
     """The order is set when all columns are there; files that were written stay as they are."""
 

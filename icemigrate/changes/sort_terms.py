@@ -8,11 +8,11 @@ leaves it.  So an order and the distribution that shall be there afterwards are 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Change, Reversal, Statement, Subject
 from icemigrate.changes.partition_terms import source_id
 from icemigrate.changes.statements import alter_table, reversible, set_properties, unset_properties
+from icemigrate.frozen import replace
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import UNSORTED, SortField, SortOrder
 from icemigrate.model.table import DISTRIBUTION_PROPERTY, Table
@@ -36,7 +36,6 @@ def order_sql(terms: Sequence[SortTerm]) -> str:
     return ", ".join(sort_sql(t.transform, t.source, t.direction, t.null_order) for t in terms)
 
 
-@dataclass(frozen=True, slots=True)
 class OrderChange(Change):
     """A change of the sort order.
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
 from icemigrate.changes.set_property import OF_OTHER_KINDS
 from icemigrate.changes.statements import of_one_kind, reversible, unset_properties
+from icemigrate.frozen import replace
 from icemigrate.model.retention import property_text
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
 class UnsetProperty(Change):
     """A property is taken away; neighbours are taken away in one statement.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import (
@@ -20,6 +19,7 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.statements import set_properties
+from icemigrate.frozen import replace
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Whom
 
@@ -27,7 +27,6 @@ LATEST = 3
 """The newest format version that is adopted (specification, "Versioning") and known here."""
 
 
-@dataclass(frozen=True, slots=True)
 class UpgradeFormat(Change):
     """The format version changes, before anything that needs it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.alteration import Alteration
@@ -17,6 +16,7 @@ from icemigrate.changes.base import (
     Subject,
 )
 from icemigrate.changes.fields import is_reshaped
+from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
 from icemigrate.model.partitioning import PartitionField, reads_as_same
 from icemigrate.model.promotions import is_promotion, is_read_back, promoted_default, promotion_since
@@ -35,7 +35,6 @@ _WIDER = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class WidenType(Alteration):
     """Give a field another type, which must be a promotion.
 

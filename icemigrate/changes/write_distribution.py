@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
 from icemigrate.changes.statements import reversible, set_properties, unset_properties
+from icemigrate.frozen import replace
 from icemigrate.model.table import DISTRIBUTION_PROPERTY, Table
 
 
-@dataclass(frozen=True, slots=True)
 class WriteDistribution(Change):
     """The property ``write.distribution-mode`` changes while the order stays.
 

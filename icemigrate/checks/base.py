@@ -10,7 +10,6 @@ Ids are permanent: one that is given up is never given to another rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -19,6 +18,7 @@ from icemigrate.changes.base import Change, Hazard, Subject
 from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.data.retype import Retype
 from icemigrate.diagnostics import Severity
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, TableName, format_path
 from icemigrate.model.partitioning import PartitionField
 from icemigrate.model.table import Table
@@ -47,8 +47,7 @@ Options: TypeAlias = Mapping[str, OptionValue]
 """By the option's key; an age is in milliseconds, and one without a value is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Frozen):
     """What a project may say to a rule beside its level.
 
     :param key: ``at_least`` (an age, in milliseconds here), ``at_most`` (a number) or ``pattern`` (a regular
@@ -61,8 +60,7 @@ class Option:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Frozen):
     """What a rule has to say about a subject of a table.
 
     :param table: its declared name.
@@ -76,8 +74,7 @@ class Finding:
     otherwise: Subject = ()
 
 
-@dataclass(frozen=True)
-class Touched:
+class Touched(Frozen, dict=True):
     """One table in one migration, as the rules look at it.
 
     :param before: the table as declared before; ``None`` where it is new.
@@ -159,8 +156,7 @@ def finds_nothing(_touched: Touched, _options: Options) -> Iterator[Finding]:
     return iter(())
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Frozen):
     """A rule.
 
     :param id: permanent: ``IM104``.

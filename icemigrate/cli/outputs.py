@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -14,6 +13,7 @@ import click
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import IcemigrateError
+from icemigrate.frozen import Frozen
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -30,8 +30,7 @@ _ROOT_VARIABLES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 """Where GitHub Actions and GitLab CI put the repository."""
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Frozen):
     """One of the outputs that were asked for.
 
     :param format: its name in :data:`icemigrate.render.formats.FORMATS`.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Hazard, HazardKind, Problem, Reversal, Reversible, Sql, Subject
@@ -13,7 +12,6 @@ from icemigrate.model.names import BadName, Path, format_path, parse_path
 from icemigrate.sql.names import path_sql
 
 
-@dataclass(frozen=True, slots=True)
 class Backfill(RowWork):
     """One ``UPDATE``.
 

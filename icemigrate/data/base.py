@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from enum import IntEnum
 from typing import Any, TypeAlias
 
 from icemigrate.changes.base import Hazard, Problem, Reversal, Sql, Subject
+from icemigrate.frozen import Frozen
 from icemigrate.model.data_step import DataStep
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import index
@@ -47,8 +47,7 @@ class Stage(IntEnum):
     """On the table itself, when rows and metadata are as the migration leaves them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Frozen):
     """A query, and what it must give.
 
     :param gives: as JSON: one value for one row of one column, or a list of rows, whose order says nothing.
@@ -70,8 +69,7 @@ class Ask:
         return f"it must give {_shown(wanted)} and gives {_shown(rows)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rewriting:
+class Rewriting(Frozen):
     """Files that lie the old way are written again.
 
     :param text: the ``CALL`` that does so where every file lies the old way.
@@ -125,8 +123,7 @@ def _value(value: Any) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(Frozen):
     """What a data step stands on.
 
     :param declared: the table's declared name.
@@ -154,7 +151,6 @@ def old_fields(base: Table | None, there: Table | None, is_resumed: bool) -> fro
     return frozenset(i for table in known if table is not None for i in index(table.schema))
 
 
-@dataclass(frozen=True, slots=True)
 class RowWork(DataStep):
     """One data step of one table."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Reversal, Reversible, Subject
 from icemigrate.data.base import TABLE_MARK, Ask, DataStatement, Ground, RowWork, Stage
 
 
-@dataclass(frozen=True, slots=True)
 class Check(RowWork):
     """One query.
 

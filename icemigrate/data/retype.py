@@ -7,7 +7,6 @@ under its own field id when the migration is undone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Harm, Reversal, Reversible, Sql, Subject
@@ -20,7 +19,6 @@ TEMPORARY = "__icemigrate"
 """What is put behind a column's name while the new one is filled."""
 
 
-@dataclass(frozen=True, slots=True)
 class Retype(RowWork):
     """One ``UPDATE``, and the question whether a value was lost.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from icemigrate.changes.base import Reversal, Reversible, Subject
@@ -15,7 +14,6 @@ OPTIONS = {"rewrite-all": "true", "max-file-group-size-bytes": str(10 * 2**30)}
 """What ``rewrite_data_files`` is told.  A group is what one commit writes, and what a dead run loses."""
 
 
-@dataclass(frozen=True, slots=True)
 class Rewrite(RowWork):
     """The rewriting of all files of older partition specs.
 

@@ -7,7 +7,6 @@ What a file cannot say is left out of it, and named.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 from icemigrate.declare.author import document, dump
 from icemigrate.declare.author_parts import Entry
@@ -16,6 +15,7 @@ from icemigrate.declare.reading import read_migration
 from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import has_errors
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import adopted, merge
 from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.marks import is_own
@@ -27,8 +27,7 @@ _BY_KEY = ("properties", "branches", "tags")
 _ALWAYS = ("name", "adopt", "columns")
 
 
-@dataclass(frozen=True, slots=True)
-class Adoption:
+class Adoption(Frozen):
     """An entry with ``adopt: true``.
 
     :param unsaid: what of the table it does not say, since no file can: ``partition_by``, ``tags.x``, ….

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from icemigrate.declare.author_parts import Entry, column, longest_increasing, type_keys
 from icemigrate.declare.fold_names import Renaming, restored_index
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, format_path, quote_name
 from icemigrate.model.table import Dropped, Table
 from icemigrate.model.types import Field, Struct, Type, children, is_nested
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaEntry:
+class SchemaEntry(Frozen):
     """``renames``, ``drop_columns``, ``restore_columns`` and ``columns``, and what they do to names."""
 
     keys: Entry

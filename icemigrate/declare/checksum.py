@@ -8,15 +8,14 @@ later icemigrate knows changes no checksum of today's files.  ``for_each`` count
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import hashlib
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 from icemigrate.declare.version import Version
+from icemigrate.frozen import Frozen, compared_fields
 
 _NOT_COUNTED = frozenset({"version", "path", "name", "description", "because"})
 _WITHOUT_ORDER = ("allow", "namespaces", "tables")
@@ -25,21 +24,15 @@ _WITHOUT_ORDER = ("allow", "namespaces", "tables")
 SHORT_LENGTH = 12
 
 
-class Dataclass(Protocol):
-    """A value whose fields can be asked for."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-def checksum(migration: Dataclass) -> str:
+def checksum(migration: Frozen) -> str:
     """SHA-256 in hex.
 
     :param migration: a :class:`~icemigrate.declare.migration.MigrationFile`.
     """
     content = {
-        field.name: _plain(getattr(migration, field.name))
-        for field in dataclasses.fields(migration)
-        if field.compare and field.name not in _NOT_COUNTED
+        name: _plain(getattr(migration, name))
+        for name in compared_fields(type(migration))
+        if name not in _NOT_COUNTED
     }
     for name in _WITHOUT_ORDER:
         content[name] = sorted(map(_written, content[name]))
@@ -78,17 +71,7 @@ def _plain(value: Any) -> Any:
         return f"{value.days * 86400 + value.seconds}s"
     if isinstance(value, Version):
         return value.number
-    counted = ((name, getattr(value, name), default) for name, default in _counted(value.__class__))
+    counted = (
+        (name, getattr(value, name), default) for name, default in compared_fields(value.__class__).items()
+    )
     return {name: _plain(one) for name, one, default in counted if one != default}
-
-
-@functools.cache
-def _counted(kind: Hashable) -> tuple[tuple[str, Any], ...]:
-    """The fields of a kind of value that count, each with its default."""
-    assert isinstance(kind, type)
-    found = []
-    for field in dataclasses.fields(kind):
-        if field.compare:
-            factory: Any = field.default_factory
-            found.append((field.name, field.default if factory is dataclasses.MISSING else factory()))
-    return tuple(found)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from icemigrate.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class BackfillEntry:
+class BackfillEntry(Frozen):
     """One item of ``backfill``.
 
     :param sets: column → SQL expression, in the order of the file.
@@ -16,8 +15,7 @@ class BackfillEntry:
     where: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RetypeEntry:
+class RetypeEntry(Frozen):
     """One key of ``retype``: the column, the type it gets, and the expression that gives the values."""
 
     column: str
@@ -25,8 +23,7 @@ class RetypeEntry:
     using: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckEntry:
+class CheckEntry(Frozen):
     """One item of ``checks``.
 
     :param gives: what the query must give, as JSON: a value, or a list of rows.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass
 
 from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
 from icemigrate.declare.validate import shorten
 from icemigrate.declare.values import entries, items, text
 from icemigrate.diagnostics import Diagnostic, did_you_mean
+from icemigrate.frozen import Frozen
 
 COPY_LIMIT = 10_000
 """How many tables one entry may stand for."""
@@ -21,8 +21,7 @@ Lists = Dict[str, tuple[str, ...]]
 """The lists of the project file, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Frozen):
     """A table entry without ``for_each``, and what was put in for the variables."""
 
     node: Mapping

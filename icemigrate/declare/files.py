@@ -6,7 +6,6 @@ import contextlib
 import gc
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from icemigrate.declare.checksum import fingerprint
@@ -17,14 +16,14 @@ from icemigrate.declare.source import decode, read_bytes, shown_path
 from icemigrate.declare.version import MAX_DIGITS, Version
 from icemigrate.diagnostics import Diagnostic, Place, Severity, sort_key
 from icemigrate.errors import IcemigrateError, why
+from icemigrate.frozen import Frozen, replace
 
 _NAME = re.compile(r"([0-9]+)_([^/]+)\.(yaml|yml)", re.DOTALL)
 _EXTENSIONS = frozenset({".yaml", ".yml"})
 _NEAR = re.compile(r"[vV]?([0-9]{1,18})[-_. ]*(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
+class FoundFile(Frozen):
     """A file that is a migration by its name."""
 
     version: Version
@@ -33,8 +32,7 @@ class FoundFile:
     shown: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Frozen):
     """The files of a folder in the order of their versions.
 
     :param doubles: files whose version an earlier one has; they are not among ``files``.
@@ -45,8 +43,7 @@ class Listing:
     doubles: tuple[FoundFile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Frozen):
     """Every migration that has no mistake of its own, in order.
 
     :param broken: the versions whose files have mistakes. Folding stops being telling at the first of them.
@@ -66,8 +63,7 @@ class Loaded:
         return tuple(sorted((*self.migrations, *self.unread), key=lambda file: file.version))
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Frozen):
     """What the history says of a file that is applied."""
 
     fingerprint: str

@@ -7,7 +7,6 @@ Pure.  Every mistake is collected; a table whose entry has one is left out of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from icemigrate.declare.complaints import Complaints
@@ -16,13 +15,13 @@ from icemigrate.declare.fold_table import FoldedTable, fold_table
 from icemigrate.declare.migration import UNSET, MigrationFile, NamespaceEntry, TableEntry
 from icemigrate.declare.near import near_name
 from icemigrate.diagnostics import Diagnostic, did_you_mean
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.names import BadName, TableName, parse_path
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(Frozen):
     """What a migration comes to.
 
     :param wanted: one for each table that the migration mentions and has no mistake about, in the order
@@ -50,8 +49,7 @@ def fold(state: State, migration: MigrationFile, broken: frozenset[TableName] = 
     return _Fold(state, migration, broken).fold()
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(Frozen):
     """An entry and the one table that it is about."""
 
     entry: TableEntry

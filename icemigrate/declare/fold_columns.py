@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.defaults import BadDefault, default_value
 from icemigrate.declare.draft import (
@@ -17,14 +15,14 @@ from icemigrate.declare.draft import (
     set_leaf,
 )
 from icemigrate.declare.migration import UNSET, ColumnEntry, Subject
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.promotions import promoted_default
 from icemigrate.model.type_text import TypeSyntaxError, parse_type
 from icemigrate.model.types import Field, List, Map, Struct, Type
 
 
-@dataclass(frozen=True, slots=True)
-class Asserted:
+class Asserted(Frozen):
     """A position as it is written: behind the sibling ``after``, or first where that is ``None``."""
 
     node: Node

@@ -6,12 +6,12 @@ The fold, rule 4.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.draft import Draft
 from icemigrate.declare.migration import Subject
 from icemigrate.declare.terms import TermSyntaxError, parse_partition, parse_sort
+from icemigrate.frozen import replace
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform, default_name
 from icemigrate.model.schema import Schema

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.draft import STRUCT, Draft, Node
 from icemigrate.declare.migration import Subject, TableEntry
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, format_path, quote_name
 from icemigrate.model.table import Dropped
 
 
-@dataclass(frozen=True, slots=True)
-class Purge:
+class Purge(Frozen):
     """A dropped field whose values are to be erased for good.
 
     :param path: as it was called when it was dropped.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from icemigrate.data.retype import Retype
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.data_entries import RetypeEntry
 from icemigrate.declare.draft import Draft, Node
 from icemigrate.declare.migration import UNSET, Subject
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import quote_name
 from icemigrate.model.promotions import is_promotion, is_read_back
 from icemigrate.model.sides import Position
@@ -18,8 +18,7 @@ from icemigrate.model.type_text import TypeSyntaxError, format_type, parse_type
 from icemigrate.model.types import Field, Type
 
 
-@dataclass(frozen=True, slots=True)
-class Retyped:
+class Retyped(Frozen):
     """What ``retype`` came to.
 
     :param works: the data steps.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from icemigrate.data.retype import Retype
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.draft import Draft
@@ -15,14 +13,14 @@ from icemigrate.declare.fold_positions import fold_positions
 from icemigrate.declare.fold_retype import fold_retypes
 from icemigrate.declare.fold_settings import fold_properties, fold_refs
 from icemigrate.declare.migration import UNSET, TableEntry
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import Position, Wanted
 from icemigrate.model.table import DEFAULT_FORMAT_VERSION, Table
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedTable:
+class FoldedTable(Frozen):
     """What an entry makes of a table, and the values it wants erased."""
 
     wanted: Wanted

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import yaml
 
 from icemigrate.declare.source import Source
 from icemigrate.diagnostics import Place
+from icemigrate.frozen import Frozen
 
 _MARK = "icemigrate:"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#\s*icemigrate:(?!\S)\s*(.*?)\s*$")
@@ -27,8 +27,7 @@ _IGNORE = re.compile(r"ignores?\s+(?P<rules>.*?)(?:\s+because\b[\s:]*(?P<reason>
 _WORDS = re.compile(r"[\w-]+(?:\s*,\s*[\w-]+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(Frozen):
     """One such comment.
 
     :param rules: as written: ids or names; empty where the comment cannot be read.

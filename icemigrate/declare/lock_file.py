@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from icemigrate.declare.checksum import short
 from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic, Place
+from icemigrate.frozen import Frozen
 
 FILE_NAME = "icemigrate.lock"
 FIX = "`icemigrate check --fix` renews it; commit it with the migrations"
@@ -26,8 +26,7 @@ _LINE = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64}) ([0-9a-f]{16})")
 _MARKER = re.compile(r"<{7}|\|{7}|={7}|>{7}")
 
 
-@dataclass(frozen=True, slots=True)
-class LockedFile:
+class LockedFile(Frozen):
     """A migration as the lock file knows it, or would.
 
     :param path: of the file, as shown to the user.
@@ -38,8 +37,7 @@ class LockedFile:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class LockLine:
+class LockLine(Frozen):
     """A line of a lock file."""
 
     version: Version

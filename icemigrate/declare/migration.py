@@ -9,7 +9,6 @@ parses them and asks :meth:`TableEntry.place_of` where to point when one is wron
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 from typing import Final, Literal, TypeAlias
@@ -19,6 +18,7 @@ from icemigrate.declare.data_entries import BackfillEntry, CheckEntry, RetypeEnt
 from icemigrate.declare.ignores import Ignore
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Place
+from icemigrate.frozen import Frozen, PartlyCompared, field
 from icemigrate.model.names import BadName, format_path, parse_path
 
 
@@ -46,17 +46,17 @@ Scalar: TypeAlias = "str | int | float | bool | None"
 Data: TypeAlias = "Scalar | list[Data] | dict[str, Data]"
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(PartlyCompared):
     """A consent: ``destructive``, or ``destructive market_data.trades.qualifiers`` for that alone."""
+
+    uncompared = frozenset({"place"})
 
     kind: AllowKind
     scope: str | None
-    place: Place = field(compare=False)
+    place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Default:
+class Default(PartlyCompared):
     """A column's default as written; the fold reads it by the column's type.
 
     :param value: what YAML makes of it (a date or a time is a string here); ``None`` takes a default away.
@@ -64,14 +64,15 @@ class Default:
         JSON for a list or a mapping.
     """
 
-    value: Data = field(compare=False)
+    uncompared = frozenset({"place", "value"})
+
+    value: Data
     text: str
     is_null: bool
-    place: Place = field(compare=False)
+    place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnEntry:
+class ColumnEntry(PartlyCompared):
     """A column, or a part of one: a struct's field, a list's ``element``, a map's ``key`` or ``value``.
 
     At most one of ``type``, ``fields``, ``element`` and (``key``, ``value``) is given.
@@ -81,9 +82,11 @@ class ColumnEntry:
     :param path: dotted from the table down, as in subjects: ``address.zip``, ``tags.element``.
     """
 
+    uncompared = frozenset({"place"})
+
     name: str
     path: str
-    place: Place = field(compare=False)
+    place: Place
     type: str | Unset = UNSET
     required: bool | Unset = UNSET
     default: Default | Unset = UNSET
@@ -103,41 +106,38 @@ class ColumnEntry:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DropColumn:
+class DropColumn(PartlyCompared):
     """``drop_columns: [qualifiers, {name: ssn, purge: true}]``; the name may be a path."""
+
+    uncompared = frozenset({"place"})
 
     name: str
     purge: bool
-    place: Place = field(compare=False)
+    place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotRetention:
+class SnapshotRetention(Frozen):
     """How long snapshots are kept; ``None`` takes a limit away."""
 
     max_age: timedelta | None | Unset = UNSET
     keep_at_least: int | None | Unset = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class RowRetention:
+class RowRetention(Frozen):
     """Rows whose ``column`` is older than ``max_age`` go."""
 
     column: str
     max_age: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Frozen):
     """The policy that ``maintain`` carries out; ``None`` takes a part away."""
 
     snapshots: SnapshotRetention | None | Unset = UNSET
     rows: RowRetention | None | Unset = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Frozen):
     """A branch or a tag; ``UNSET`` retention keeps it for ever.
 
     :param max_age: of the reference itself.
@@ -148,30 +148,31 @@ class Reference:
     snapshots: SnapshotRetention | Unset = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceEntry:
+class NamespaceEntry(PartlyCompared):
     """A namespace to be there."""
 
+    uncompared = frozenset({"place"})
+
     name: str
-    place: Place = field(compare=False)
+    place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Replaces:
+class Replaces(PartlyCompared):
     """``replaces`` of a squashed file: the versions it stands for, and the digest over their checksums.
 
     :param versions: each of them with its file's checksum, in order; empty where they are not listed.
     """
 
+    uncompared = frozenset({"place", "versions"})
+
     first: Version
     last: Version
     digest: str
-    place: Place = field(compare=False)
-    versions: tuple[tuple[Version, str], ...] = field(default=(), compare=False)
+    place: Place
+    versions: tuple[tuple[Version, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
+class TableEntry(PartlyCompared):
     """What a file says about one table (``name``) or about all that fit a pattern (``match``).
 
     ``for_each`` is expanded already. Exactly one of ``name`` and ``match`` is given.
@@ -187,10 +188,12 @@ class TableEntry:
         ``("retype", column)``, ``("checks", "0", "after")``, and ``(key,)`` for every key that was written.
     """
 
+    uncompared = frozenset({"place", "places", "variables"})
+
     name: str | None
     match: str | None
-    place: Place = field(compare=False)
-    variables: Mapping[str, str] = field(default_factory=dict, compare=False)
+    place: Place
+    variables: Mapping[str, str] = field(default_factory=dict)
     description: str | None | Unset = UNSET
     renamed_from: str | Unset = UNSET
     renames: tuple[tuple[str, str], ...] = ()
@@ -214,7 +217,7 @@ class TableEntry:
     backfill: tuple[BackfillEntry, ...] = ()
     checks: tuple[CheckEntry, ...] = ()
     rewrites_old: bool = False
-    places: Mapping[Subject, Place] = field(default_factory=dict, compare=False, repr=False)
+    places: Mapping[Subject, Place] = field(default_factory=dict)
 
     def place_of(self, subject: Subject) -> Place:
         """The place of a subject, of its longest known prefix, or of the entry.
@@ -244,8 +247,7 @@ def _renamed(old: str, new: str) -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationFile:
+class MigrationFile(PartlyCompared):
     """One migration file without mistakes of its own.
 
     :param path: as shown to the user, relative to the working directory where possible.
@@ -255,19 +257,21 @@ class MigrationFile:
     :param ignores: its comments for icemigrate, which are no part of its content.
     """
 
+    uncompared = frozenset({"allow_place", "fingerprint", "ignores", "place"})
+
     version: Version
     path: str
     name: str
-    place: Place = field(compare=False)
+    place: Place
     description: str | None = None
     allow: tuple[Allow, ...] = ()
     because: str | None = None
     namespaces: tuple[NamespaceEntry, ...] = ()
     tables: tuple[TableEntry, ...] = ()
     replaces: Replaces | None = None
-    allow_place: Place | None = field(default=None, compare=False)
-    fingerprint: str = field(default="", compare=False)
-    ignores: tuple[Ignore, ...] = field(default=(), compare=False)
+    allow_place: Place | None = None
+    fingerprint: str = ""
+    ignores: tuple[Ignore, ...] = ()
 
     @property
     def checksum(self) -> str:
@@ -275,8 +279,7 @@ class MigrationFile:
         return checksum(self)
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadFile:
+class UnreadFile(Frozen):
     """A migration file whose bytes are those that were applied, so that reading it tells nothing new.
 
     :param path: as shown to the user.

@@ -18,6 +18,7 @@ import yaml
 from icemigrate.declare.source import Source
 from icemigrate.declare.syntax import explain
 from icemigrate.diagnostics import Diagnostic, Place
+from icemigrate.frozen import Frozen
 
 DEPTH_LIMIT = 64
 NODE_LIMIT = 1_000_000
@@ -29,8 +30,7 @@ Node: TypeAlias = "Scalar | Sequence | Mapping"
 Data: TypeAlias = "Value | list[Data] | dict[str, Data]"
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Frozen):
     """A single value: what it means, and the characters that were written, without quotes."""
 
     value: Value
@@ -38,16 +38,14 @@ class Scalar:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Frozen):
     """A list."""
 
     items: tuple[Node, ...]
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(Frozen):
     """Keys and values in the order of the file; keys are told apart by their text and are unique."""
 
     entries: tuple[tuple[Scalar, Node], ...]
@@ -68,8 +66,7 @@ class Mapping:
         return self.place
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Frozen):
     """A file's content; ``node`` is ``None`` when the file is empty or not YAML at all.
 
     :param readable: whether the text is YAML; an empty file is.
@@ -159,8 +156,7 @@ class _Frame:
     height: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Anchored(Frozen):
     """What an alias stands for: the node, how many nodes it holds when expanded, how deep it is."""
 
     node: Node

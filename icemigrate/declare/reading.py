@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import cast
 
 from icemigrate.declare.expand import Lists, expand
@@ -23,13 +22,13 @@ from icemigrate.declare.validate import validate
 from icemigrate.declare.values import items, mapping, text
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic, Place, sort_key
+from icemigrate.frozen import Frozen, replace
 
 SMALLEST = "tables: [{name: market_data.trades, columns: [{name: symbol, type: string}]}]"
 """The smallest migration that does something; shown where a file is empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Frozen):
     """What became of a file; ``migration`` is ``None`` exactly when the diagnostics hold an error."""
 
     migration: MigrationFile | None

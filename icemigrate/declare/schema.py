@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from icemigrate.frozen import Frozen
+
 _ANNOTATIONS = frozenset(
     {
         "$schema",
@@ -81,8 +83,7 @@ class Rule:
     secret: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Frozen):
     """A compiled schema.
 
     :param definitions: the rules under ``$defs``.

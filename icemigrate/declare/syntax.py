@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import yaml
 
 from icemigrate.declare.source import Source
 from icemigrate.diagnostics import Diagnostic, Place
+from icemigrate.frozen import Frozen
 
 _OPENED = {
     "while parsing a flow mapping": ("{", "}"),
@@ -16,8 +16,7 @@ _OPENED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
+class _Fault(Frozen):
     """A parser's complaint; marks are 1-based places."""
 
     context: str

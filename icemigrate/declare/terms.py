@@ -7,10 +7,10 @@ only.  A column may always stand in backticks, and must where it holds a space, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from icemigrate.diagnostics import did_you_mean
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import BadName, Path, parse_path, quote_name
 from icemigrate.model.partitioning import IDENTITY, TIME_TRANSFORMS, Transform
 from icemigrate.model.sorting import ASC, DESC, NULLS_FIRST, NULLS_LAST, default_null_order
@@ -40,8 +40,7 @@ class TermSyntaxError(ValueError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionTerm:
+class PartitionTerm(Frozen):
     """One entry of ``partition_by``; ``name`` is ``None`` where it is not said."""
 
     source: Path

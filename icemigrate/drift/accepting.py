@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from icemigrate.declare.author import entry_between
 from icemigrate.drift.values import Machines, as_declared
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.promotions import is_promotion
 from icemigrate.model.schema import Schema, index
@@ -18,8 +18,7 @@ from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Field, Type, is_nested
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Frozen):
     """One table as it is, declared.
 
     :param entry: ``None`` where there is nothing that an entry could say.

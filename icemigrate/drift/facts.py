@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -21,6 +20,7 @@ from icemigrate.drift.values import (
     shared_ids,
     values,
 )
+from icemigrate.frozen import Frozen
 from icemigrate.merge.facts import show
 from icemigrate.model.names import format_path
 from icemigrate.model.retention import property_text
@@ -42,8 +42,7 @@ class Kind(str, Enum):
     REMOVED = "removed"
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Frozen):
     """One thing that is not as it was recorded.
 
     :param key: where it stands in :func:`~icemigrate.drift.values.values`; fields by id.

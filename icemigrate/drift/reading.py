@@ -9,11 +9,11 @@ between two; and who wrote in that time is said as that, and not as who did it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from icemigrate.drift.facts import Fact
+from icemigrate.frozen import Frozen
 from icemigrate.merge.fields import aspects
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata_check import read_schema
@@ -24,8 +24,7 @@ from icemigrate.model.writers import writer_of
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Frozen):
     """When something was done, and who was about.
 
     :param after: it was done after this moment; ``None`` where nothing is known.

@@ -8,11 +8,11 @@ would lose something is refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Problem, Subject
 from icemigrate.drift.facts import compare, is_expired
 from icemigrate.drift.values import Machines, as_declared, nobody
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.locations import normal
 from icemigrate.model.names import TableName
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Snapshot, Table
@@ -20,8 +20,7 @@ from icemigrate.model.undo_record import TableUndo
 from icemigrate.undo import Sides, inverse
 
 
-@dataclass(frozen=True, slots=True)
-class WayBack:
+class WayBack(Frozen):
     """What is to be undone of one table.
 
     :param problems: what cannot go back, whatever is consented to.
@@ -33,8 +32,7 @@ class WayBack:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Frozen):
     """What is known beside the two sides.
 
     :param name: the table's name in the catalog, as it should be.

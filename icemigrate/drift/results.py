@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
+
+from icemigrate.frozen import Frozen
 
 Told: TypeAlias = Literal["drift", "done already", "unmanaged", "expired"]
 TableState: TypeAlias = Literal["there", "gone", "renamed", "replaced"]
 
 
-@dataclass(frozen=True, slots=True)
-class DriftFact:
+class DriftFact(Frozen):
     """One thing that is not as the history recorded it.
 
     :param fact: in names, as in a table entry: ``columns.price.type``.
@@ -37,8 +37,7 @@ class DriftFact:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TableDrift:
+class TableDrift(Frozen):
     """One table that is not as the history recorded it.
 
     :param table: its declared name.
@@ -64,8 +63,7 @@ class TableDrift:
         return moved or any(f.told == "drift" for f in self.facts)
 
 
-@dataclass(frozen=True, slots=True)
-class DriftResult:
+class DriftResult(Frozen):
     """What others did to the tables of a project.
 
     :param compared: number of tables that were compared.
@@ -86,8 +84,7 @@ class DriftResult:
         return any(t.drifted for t in self.tables)
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptResult:
+class AcceptResult(Frozen):
     """The migration that declares what others did.
 
     :param path: of the file; ``None`` where there is nothing to declare.
@@ -100,8 +97,7 @@ class AcceptResult:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileResult:
+class ReconcileResult(Frozen):
     """What ``apply --reconcile`` did.
 
     :param tables: declared names of those that were led back; none where there was nothing to do.

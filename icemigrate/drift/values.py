@@ -7,11 +7,11 @@ share (schema, spec and order ids, the snapshots that every append moves) is lef
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from icemigrate.declare.author_schema import schema_between
 from icemigrate.declare.fold_settings import follow
+from icemigrate.frozen import replace
 from icemigrate.merge.fields import aspects
 from icemigrate.model.locations import normal
 from icemigrate.model.makers import CREATED_BY_PROPERTY

@@ -20,8 +20,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from icemigrate.frozen import Frozen
 
 VARIABLE = "ICEMIGRATE_ARCHIVE"
 """``off``: no archive is used or made."""
@@ -31,8 +32,7 @@ _LOCK_SECONDS = 900
 _KEEP_SECONDS = 90 * 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(Frozen):
     """One archive's place in the user's cache; it need not be there yet."""
 
     path: Path

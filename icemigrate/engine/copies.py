@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import count
 from typing import Any
@@ -21,6 +20,7 @@ from icemigrate.engine.publish import fold, statement_text, texts
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Telling
 from icemigrate.errors import EngineError, NotUnderstood
+from icemigrate.frozen import replace
 from icemigrate.merge import merge
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table

@@ -7,16 +7,15 @@ what the user can act on.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from icemigrate.errors import EngineError
+from icemigrate.frozen import Frozen
 
 _COMMIT_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
 _STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Frozen):
     """One exception of a chain.
 
     :param kind: its full class name, e.g. ``org.sqlite.SQLiteException``.

@@ -11,17 +11,16 @@ import os
 import re
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from icemigrate.errors import EngineError
+from icemigrate.frozen import Frozen
 from icemigrate.versions import POSTGRES_JDBC, SQLITE_JDBC, SparkRelease
 
 JARS_VARIABLE = "ICEMIGRATE_JARS"
 
 
-@dataclass(frozen=True, slots=True)
-class Jars:
+class Jars(Frozen):
     """Jars for one session.
 
     :param files: on this machine already.

@@ -13,10 +13,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from icemigrate.errors import EngineError
+from icemigrate.frozen import Frozen
 
 # Spark 4 starts its JVM with `--add-modules=jdk.incubator.vector`; a cut-down Java without it ends at once.
 NEEDED_MODULE = "jdk.incubator.vector"
@@ -49,8 +49,7 @@ _INSTALL_LINES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Java:
+class Java(Frozen):
     """A Java installation.
 
     :param home: what ``JAVA_HOME`` shall be: the folder that holds ``bin/java``.

@@ -6,20 +6,19 @@ updates to whatever is there.  Here the commit asserts the metadata that the dif
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from icemigrate.engine import markers, metadata_commit
 from icemigrate.engine.explain import is_commit_conflict, is_state_unknown
 from icemigrate.engine.port import Marker
 from icemigrate.engine.spark import SparkEngine
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Frozen):
     """A table at the moment from which a commit starts.
 
     :param transaction: Java's ``Transaction``, begun on ``metadata``.

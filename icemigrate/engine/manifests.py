@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Share
 from icemigrate.model.marks import is_own_branch
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Frozen):
     """A live data file, as a manifest has it; maps by field id, of the fields that are asked about.
 
     :param sequence: its file sequence number; 0 or ``None`` in format version 1.
@@ -29,8 +28,7 @@ class File:
     first_row_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Frozen):
     """Java's view of one table's manifests.
 
     :param fields: a Java set of the fields that are asked about; of the others no metrics are brought over,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol, TypeAlias
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.layout import OldShare
 from icemigrate.model.marks import before_tag_name, tag_name
@@ -15,8 +15,7 @@ from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Marker:
+class Marker(Frozen):
     """The record of a migration on a table itself: a tagged snapshot without rows of its own.
 
     :param checksum: of the migration file's parsed content.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Phase, Sql
 from icemigrate.engine.copies import Copies, otherwise
@@ -24,6 +23,7 @@ from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.engine.telling import Listener, Telling, telling
 from icemigrate.errors import EngineError
 from icemigrate.events import TableMarked, TablePublished, TablePublishing
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.table import Table
 from icemigrate.plan import Step, TablePlan
 
@@ -35,8 +35,7 @@ _DIRECTLY = (Phase.TABLE, Phase.ROWS, Phase.REMOVE_TABLE)
 rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(Frozen):
     """What came of the steps on a copy.
 
     :param before: the table that was copied.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import run_step
 from icemigrate.engine.telling import Listener, telling
 from icemigrate.events import TableMarked
+from icemigrate.frozen import Frozen
 from icemigrate.model.table import Table
 from icemigrate.plan import TablePlan
 
 
-@dataclass(frozen=True, slots=True)
-class DirectPublisher:
+class DirectPublisher(Frozen):
     """See :class:`~icemigrate.engine.publish.Publisher`.
 
     :param tags: whether the marker and its tags are put on tables (``record: tags``).

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 
 from icemigrate.engine.publish import fold
 from icemigrate.errors import ConflictError, StalePlan
+from icemigrate.frozen import replace
 from icemigrate.merge import merge, rebind
 from icemigrate.model import legality
 from icemigrate.model.table import Table

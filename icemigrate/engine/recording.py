@@ -7,7 +7,7 @@ step's changes are folded over the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from icemigrate.changes.base import Change, Phase, Sql
 from icemigrate.engine.port import Engine, Marker, OnProgress
 from icemigrate.errors import EngineError, HeadMoved
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.names import TableName
 from icemigrate.model.reserved import SUMMARY_PREFIX

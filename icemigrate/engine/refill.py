@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 from icemigrate.changes.base import Deferred
 from icemigrate.changes.refill_columns import RefillColumns
@@ -17,6 +16,7 @@ from icemigrate.engine.branching import publish, require, until_published
 from icemigrate.engine.port import Engine
 from icemigrate.engine.telling import Telling
 from icemigrate.errors import EngineError
+from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Questions
 from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.names import TableName, format_path
@@ -36,8 +36,7 @@ _AS_THEY_ARE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
+class _Counted(Frozen):
     """What a refill has to do.
 
     :param base: the snapshot that the branch was made on.

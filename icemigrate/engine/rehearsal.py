@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 from icemigrate.changes.base import Phase, Sql
 from icemigrate.engine.copies import Copies, otherwise
@@ -13,6 +12,7 @@ from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.engine.telling import Listener, Telling, telling
 from icemigrate.errors import EngineError, NotUnderstood
 from icemigrate.events import Event, StatementFinished, StatementStarted
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -20,8 +20,7 @@ from icemigrate.plan import Plan, Step, TablePlan
 from icemigrate.steps import rendered
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsed:
+class Rehearsed(Frozen):
     """What was rehearsed.
 
     :param statements: how many statements and metadata commits ran.

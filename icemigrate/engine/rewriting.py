@@ -9,7 +9,6 @@ written and committed, one by one: what a run that dies has committed, the next 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from icemigrate.data.rewrite import OPTIONS
@@ -17,6 +16,7 @@ from icemigrate.engine.explain import causes
 from icemigrate.engine.port import OnProgress
 from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.errors import IcemigrateError
+from icemigrate.frozen import Frozen
 from icemigrate.model.layout import Layout, OldShare, Portion, same_way
 from icemigrate.model.names import TableName
 
@@ -55,8 +55,7 @@ def rewrite_old_files(
     return _Round.of(engine, name, is_sorted).share.files
 
 
-@dataclass(frozen=True, slots=True)
-class _Round:
+class _Round(Frozen):
     """What is there now, and what is to be done about it.
 
     :param table: Java's.
@@ -154,8 +153,7 @@ def _counted(table: Any) -> Layout:
     return Layout(by_spec)
 
 
-@dataclass(frozen=True, slots=True)
-class _Inner:
+class _Inner(Frozen):
     """The parts of Java's rewriting action, which it does not show; each stands in it once."""
 
     engine: SparkEngine

@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.engine import append, markers, metadata_commit, reading
@@ -15,6 +14,7 @@ from icemigrate.engine.jvm import Names
 from icemigrate.engine.port import Marker, OnProgress
 from icemigrate.engine.reach import Reach
 from icemigrate.errors import EngineError, MetadataError
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata import table_from_json

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from icemigrate.errors import EngineError, IcemigrateError
+from icemigrate.frozen import Frozen
 from icemigrate.plan import Direction
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Frozen):
     """How far a migration came.
 
     :param version: of the migration.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from icemigrate.engine.port import Engine, Marker
@@ -12,6 +11,7 @@ from icemigrate.errors import IcemigrateError, LockHeld
 from icemigrate.events import Event, UndoFinished, UndoStarted
 from icemigrate.executor.faults import Failed, Interrupted, Report, Undone
 from icemigrate.executor.work import Work
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.journal import Held
 from icemigrate.history.record import Outcome, Record
 from icemigrate.model.undo_record import TableUndo, UndoRecord
@@ -25,8 +25,7 @@ Recorded: TypeAlias = Callable[[Outcome, tuple[str, ...], str | None], Record]
 """Makes a row: outcome, statements, message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Frozen):
     """What is done when a migration fails on its way."""
 
     engine: Engine

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from icemigrate.engine.branching import publish, require, until_published
 from icemigrate.engine.port import Engine
 from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
 from icemigrate.events import Event, FilesRewritten, Noted, StatementFinished, StatementStarted
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Publication
 from icemigrate.model.layout import OldShare
 from icemigrate.model.makers import made_by

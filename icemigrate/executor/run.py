@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from itertools import compress
 from typing import TypeAlias
@@ -28,6 +28,7 @@ from icemigrate.executor.recovery import Inverse, Recovery
 from icemigrate.executor.signals import Stop, heard
 from icemigrate.executor.undo_records import finished, intended, taken
 from icemigrate.executor.work import Work
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.intent import Intent, waits_for
 from icemigrate.history.journal import Held, Journal
 from icemigrate.history.record import Outcome, Record
@@ -41,8 +42,7 @@ from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 Listener: TypeAlias = Callable[[Event], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Frozen):
     """Who applies, and from where."""
 
     user: str
@@ -58,8 +58,7 @@ def operator() -> Operator:
     return Operator(user, socket.gethostname())
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
+class Ways(Frozen):
     """How changes come to tables.
 
     :param marked: publishes with the migration's marker.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.engine.port import Engine
 from icemigrate.executor.work import foreseen
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Publication
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from icemigrate.catalog.capabilities import NAME_MAPPING, SPARK_ADDS
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import merge, rebind
 from icemigrate.model.marks import is_own
 from icemigrate.model.names import format_path
@@ -19,8 +19,7 @@ from icemigrate.model.schema import siblings
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Frozen):
     """What reading a table back comes to.
 
     :param ignored: facts that are not as they were asked for, each with a reason.

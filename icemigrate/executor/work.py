@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 from icemigrate.data.base import Stage
@@ -25,6 +25,7 @@ from icemigrate.executor.faults import Report
 from icemigrate.executor.ground import changed_beside
 from icemigrate.executor.rows import Rows
 from icemigrate.executor.verify import verify
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Publication
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State

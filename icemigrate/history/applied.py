@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from icemigrate.declare.version import Version
+from icemigrate.frozen import Frozen
 
 Standing: TypeAlias = Literal["applied", "held", "interrupted"]
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Frozen):
     """Where one version stands.
 
     :param applied_at: with time zone; for a held version, when it was last applied.

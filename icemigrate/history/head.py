@@ -7,10 +7,10 @@ it says is part of the snapshot and cannot be edited afterwards.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from icemigrate.errors import HistoryError
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.table import Snapshot
 
@@ -18,8 +18,7 @@ EVENT_KEY = "event"
 _FORMAT_KEY, _FORMAT = "head-format", 1
 
 
-@dataclass(frozen=True, slots=True)
-class LockInfo:
+class LockInfo(Frozen):
     """Who holds the lock.
 
     :param run: a random word for this one holding of it.
@@ -48,8 +47,7 @@ class LockInfo:
         return f"{who}, at: {self.step}" if self.step else who
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Frozen):
     """The newest snapshot of the history.
 
     :param id: ``None`` where there is none.

@@ -7,17 +7,16 @@ lock means that the migration was interrupted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from icemigrate.declare.version import Version
+from icemigrate.frozen import Frozen, field
 from icemigrate.history.applied import Applied, applied_from_json, applied_to_json
 from icemigrate.plan import Direction
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Frozen):
     """A migration that was begun.
 
     The tables' states before it stand in its undo record.

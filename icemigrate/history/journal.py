@@ -12,12 +12,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from threading import Thread
 
 from icemigrate.declare.version import Version
 from icemigrate.errors import HeadMoved, IcemigrateError, LockHeld
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.applied import Applied, Standing
 from icemigrate.history.head import LockInfo
 from icemigrate.history.heartbeat import Heartbeat
@@ -37,8 +38,7 @@ TIMEOUT_S = 120.0
 crash goes on by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Frozen):
     """The journal of one project in one catalog.
 
     :param lease_s: how long this process may be silent before another takes the lock over.

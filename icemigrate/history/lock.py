@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import RLock
 from typing import Any, Protocol
 
 from icemigrate.errors import EngineError, HeadMoved, LockHeld, LockLost
+from icemigrate.frozen import replace
 from icemigrate.history.head import Head, LockInfo
 
 LEASE_S = 60.0

@@ -11,12 +11,12 @@ import binascii
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, TypeAlias
 
 from icemigrate.declare.version import Version
 from icemigrate.errors import HistoryError
+from icemigrate.frozen import Frozen
 from icemigrate.history.intent import Intent
 from icemigrate.history.record import Record
 
@@ -44,8 +44,7 @@ Event: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Frozen):
     """One thing that happened.
 
     :param event: ``failed`` where all that was done was undone again; ``interrupted`` where it was not.
@@ -66,8 +65,7 @@ class Entry:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Frozen):
     """What happened, the first first.
 
     :param earlier: how many entries came before these, and stand in the rows alone.

@@ -12,11 +12,11 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from icemigrate.declare.version import Version
 from icemigrate.errors import HistoryError
+from icemigrate.frozen import Frozen, field
 from icemigrate.history.applied import Applied, Standing, applied_from_json, applied_to_json
 from icemigrate.history.head import LockInfo
 from icemigrate.history.intent import Intent, intent_from_json, intent_to_json
@@ -45,8 +45,7 @@ UNDO_PREFIX = PREFIX + "undo."
 _PREFIXES = (TABLE_PREFIX, INTENT_PREFIX, UNDO_PREFIX)
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Frozen):
     """What a project's history says now.
 
     :param applied: one per version, by version.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from icemigrate.catalog.port import Catalog
 from icemigrate.errors import HistoryError
+from icemigrate.frozen import replace
 from icemigrate.history.head import head_of
 from icemigrate.history.properties import History, decode
 from icemigrate.model.names import TableName

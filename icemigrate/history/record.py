@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from icemigrate.declare.version import Version
+from icemigrate.frozen import Frozen
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, List, Primitive, Type
 
@@ -28,8 +28,7 @@ Outcome: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Frozen):
     """A row.  Rows are appended and never changed: a later row of the same version stands for it.
 
     :param version: ``None`` where the row is about no single one (a lock that was taken away).

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
+from icemigrate.frozen import replace
 from icemigrate.history.applied import Applied
 from icemigrate.history.properties import History
 from icemigrate.history.record import Record

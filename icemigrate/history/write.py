@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from icemigrate.errors import EngineError, HeadMoved, HistoryError
+from icemigrate.frozen import Frozen
 from icemigrate.history.head import Head, LockInfo, summary
 from icemigrate.history.properties import History, encode
 from icemigrate.history.read import history_of
@@ -53,8 +53,7 @@ class Store(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryWriter:
+class HistoryWriter(Frozen):
     """The history of one project in one catalog; see :class:`icemigrate.history.lock.HeadPort`.
 
     :param name: of the history table, in the catalog.

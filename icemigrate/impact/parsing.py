@@ -9,17 +9,16 @@ import importlib.util
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from icemigrate.frozen import Frozen
 from icemigrate.impact.text import Fragment
 
 _LINE_COLUMN = re.compile(r"Line (\d+), Col: (\d+)")
 _COMMAND = "Command"
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Frozen):
     """A statement of a fragment.
 
     :param tree: ``None`` where it cannot be read.

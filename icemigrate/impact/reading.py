@@ -7,9 +7,9 @@ subqueries (correlated ones too), joins with ``USING``, stars, and fields of str
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from icemigrate.frozen import Frozen, replace
 from icemigrate.impact.relations import (
     NONE,
     UNKNOWN,
@@ -41,8 +41,7 @@ _PASSING = ("Cast", "TryCast", "Paren", "Explode", "Posexplode", "ExplodeOuter",
 """What a column may stand in and still be that column, or an element of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Frozen):
     """A place that uses what is at stake.
 
     :param at: index in the SQL text that was parsed.
@@ -59,8 +58,7 @@ class Use:
     by_position: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Frozen):
     """A table that SQL names.
 
     :param table_stakes: what becomes of the table itself.

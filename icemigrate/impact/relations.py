@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.names import Path, TableName
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Frozen):
     """A declared column that a relation's column holds.
 
     :param via: views and models that it came through, the nearest last.
@@ -26,8 +25,7 @@ Origins = frozenset[Origin]
 NONE: Origins = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Frozen):
     """A table, a view, a query.
 
     :param columns: in order, by name in lower case.
@@ -73,8 +71,7 @@ def united(left: Relation, right: Relation, *, by_name: bool) -> Relation:
     return Relation({name: mine | theirs for (name, mine), theirs in pairs}, True)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Frozen):
     """A relation in ``FROM``.
 
     :param names: what may stand before its columns: the alias, or the parts of its name.
@@ -91,8 +88,7 @@ class Source:
         return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Frozen):
     """What a name may mean at a place of a query.
 
     :param aliases: names that the projection gives, which ``ORDER BY`` and others may say.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from icemigrate.declare.source import Source
+from icemigrate.frozen import Frozen, replace
 from icemigrate.impact import jinja, python_sql
 from icemigrate.impact.parsing import Statement, statements
 from icemigrate.impact.reading import Named, Reader, Use
@@ -41,8 +42,7 @@ class Script:
     namespace: Parts = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Frozen):
     """What is used in one file, by the index in its text; and what of it could not be read."""
 
     script: Script
@@ -126,8 +126,7 @@ class _File:
             yield statement, _Lookup(world, self.script, namespace)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lookup:
+class _Lookup(Frozen):
     """What a name means in a statement."""
 
     world: _World

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 
+from icemigrate.frozen import Frozen, field
 from icemigrate.impact.relations import Origin, Relation
 from icemigrate.model.names import Path, TableName, format_path
 
@@ -18,8 +18,7 @@ class Fate(str, Enum):
     RETYPED = "retyped"
 
 
-@dataclass(frozen=True, slots=True)
-class Stake:
+class Stake(Frozen):
     """A column, a field of one, or a table that a migration changes for those who use it.
 
     :param table: the table as it is called once all migrations are applied; a table that is dropped or
@@ -49,8 +48,7 @@ class Stake:
         return f"`{format_path(self.path)}` of `{self.table}`" if self.path else f"table `{self.table}`"
 
 
-@dataclass(frozen=True, slots=True)
-class Lake:
+class Lake(Frozen):
     """The declared tables once all migrations are applied, and what is at stake in them.
 
     :param columns: the columns of each table.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from icemigrate.frozen import replace
 from icemigrate.impact.reading import Named, Reader
 from icemigrate.impact.relations import UNKNOWN, Scope, Source
 from icemigrate.impact.stakes import Fate

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
+from icemigrate.frozen import replace
 from icemigrate.merge.fields import align
 from icemigrate.merge.rebind import rebind
 from icemigrate.model.schema import index

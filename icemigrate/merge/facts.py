@@ -6,24 +6,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icemigrate.changes.base import Subject
+from icemigrate.frozen import Frozen, PartlyCompared
 from icemigrate.model.names import TableName
 
 ABSENT = "(absent)"
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(PartlyCompared):
     """A value that is compared by its key and shown by its text."""
 
+    uncompared = frozenset({"text"})
+
     key: Any
-    text: str = field(compare=False)
+    text: str
 
     def __str__(self) -> str:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Frozen):
     """One thing that can be as it was, as it shall be, or something else.
 
     :param subject: keys as in a table entry, e.g. ``("columns", "price", "type")``.
@@ -40,8 +41,7 @@ UNKNOWN_BASE = "(unknown to the history)"
 """The base of a conflict about a table that the history does not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Frozen):
     """A fact that is neither as it was nor as it shall be; the three values as text."""
 
     fact: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from icemigrate.frozen import replace
 from icemigrate.merge.facts import ABSENT, Fact, Shown, Verdicts
 from icemigrate.model.json_form import primitive_text
 from icemigrate.model.names import format_path, passing_name

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
+from icemigrate.frozen import replace
 from icemigrate.model.schema import Entry, index
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field, Struct, children, is_nested, map_fields, with_children, with_id

@@ -20,11 +20,11 @@ field ids and definitions, never schema, spec or order ids: those belong to the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from icemigrate.changes.base import Subject
 from icemigrate.changes.reference_sql import reference_text
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge.facts import ABSENT, Conflict, Fact, Shown, Verdicts, show
 from icemigrate.merge.fields import align, assert_position, merge_schema
 from icemigrate.merge.rebind import rebind
@@ -38,8 +38,7 @@ from icemigrate.model.sorting import SortOrder
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Frozen):
     """The outcome of a merge.
 
     :param target: what the table shall become; new fields keep the negative ids of ``wanted``.

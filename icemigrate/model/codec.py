@@ -1,20 +1,19 @@
 """Frozen values as JSON and back, by their type hints.
 
-For values that are saved whole (plans): every dataclass field becomes a key, fields at their
+For values that are saved whole (plans): every field becomes a key, fields at their
 default are left out.  Iceberg's own nouns go in Iceberg's own form; so may others, see :class:`Form`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, Union
 
+from icemigrate.frozen import NO_DEFAULT, Frozen, fields
 from icemigrate.model.json_form import field_from_json, field_to_json, type_from_json, type_to_json
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -26,8 +25,7 @@ class BadJson(ValueError):
     """JSON that does not have the shape of the value it is read as; the message says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Frozen):
     """A JSON form of its own for a class, a tree of classes, or a union.
 
     :param hint: how it stands in a type hint.
@@ -76,12 +74,12 @@ class Codec:
         return self.encode_fields(value)
 
     def encode_fields(self, value: Any) -> dict[str, Any]:
-        """A dataclass as an object, whatever form its class may have."""
-        assert dataclasses.is_dataclass(value), f"cannot save a {type(value).__name__}"
+        """A value as an object, whatever form its class may have."""
+        assert isinstance(value, Frozen), f"cannot save a {type(value).__name__}"
         return {
-            f.name: self.encode(getattr(value, f.name))
-            for f in dataclasses.fields(value)
-            if not _is_default(f, getattr(value, f.name))
+            name: self.encode(getattr(value, name))
+            for name, default in fields(type(value)).items()
+            if default is NO_DEFAULT or default != getattr(value, name)
         }
 
     def decode(self, hint: Any, json: Any, where: str = "") -> Any:
@@ -114,7 +112,7 @@ class Codec:
             return {self.decode(key, k, where): self.decode(value, v, f"{where}.{k}") for k, v in pairs}
         if isinstance(hint, type) and issubclass(hint, Enum):
             return hint(json)
-        if dataclasses.is_dataclass(hint):
+        if isinstance(hint, type) and issubclass(hint, Frozen):
             return self.decode_fields(hint, json, where)
         return _expect(hint, json, where)
 
@@ -136,19 +134,12 @@ class Codec:
         )
 
     def decode_fields(self, cls: Any, json: Any, where: str) -> Any:
-        """Read a dataclass from an object, whatever form its class may have."""
+        """Read a value from an object, whatever form its class may have."""
         values = _expect(dict, json, where)
         hints = _hints(cls)
-        names = {f.name for f in dataclasses.fields(cls)}
-        if unknown := set(values) - names:
+        if unknown := set(values) - fields(cls).keys():
             raise BadJson(f"{where}: unknown key {sorted(unknown)[0]!r}")
         return cls(**{n: self.decode(hints[n], value, f"{where}.{n}") for n, value in values.items()})
-
-
-def _is_default(f: dataclasses.Field[Any], value: Any) -> bool:
-    if f.default is not dataclasses.MISSING:
-        return bool(f.default == value)
-    return f.default_factory is not dataclasses.MISSING and bool(f.default_factory() == value)
 
 
 @cache

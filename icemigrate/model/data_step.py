@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from typing import ClassVar
 
+from icemigrate.frozen import AbstractFrozen
 
-class DataStep(ABC):
+
+class DataStep(AbstractFrozen):
     """One data step of a migration file; no difference of metadata tells of it.
 
     Its kinds and all that they answer are in :mod:`icemigrate.data`.
     """
-
-    __slots__ = ()
 
     kind: ClassVar[str]
     """Permanent name of the kind in plan files."""

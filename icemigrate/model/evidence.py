@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from icemigrate.frozen import Frozen, field
 from icemigrate.model.names import Path
 from icemigrate.model.table import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
+class Questions(Frozen):
     """What is to be found out about one table.
 
     :param since: the snapshot that was current when the migration began, or where it changed rows, when it
@@ -34,8 +33,7 @@ class Questions:
     steps: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Frozen):
     """How many rows stand in files that hold values of a field.
 
     :param held: rows of files that do.
@@ -57,8 +55,7 @@ class Share:
         return f"{text}, unknown for {self.unknown}" if self.unknown else text
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Frozen):
     """Where values of a field can be read that the files of now do not hold any more.
 
     :param version: a tag or the id of a snapshot, as ``VERSION AS OF`` takes it.
@@ -82,8 +79,7 @@ class Kept:
         return self.in_structs and (self.by_row_id or bool(self.identifier))
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
+class Publication(Frozen):
     """Rows of a migration that are on the main branch.
 
     :param before: the snapshot on which they were written; ``None`` where it has expired.
@@ -94,8 +90,7 @@ class Publication:
     last: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Frozen):
     """The answers.
 
     Files count as added since where the snapshot of then does not hold them: rewritten ones too, since they

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from icemigrate.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class ImportResult:
+class ImportResult(Frozen):
     """What ``import`` wrote.
 
     :param path: of the new file, as the user would type it; ``None`` where none was written.

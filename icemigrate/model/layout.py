@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.partitioning import PartitionSpec
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Portion:
+class Portion(Frozen):
     """Live data files.
 
     :param bytes: their size; ``None`` where finding out would have taken too long.
@@ -20,15 +19,13 @@ class Portion:
     bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Frozen):
     """The live data files of a table's current snapshot by the id of the spec they were written under."""
 
     by_spec: Mapping[int, Portion]
 
 
-@dataclass(frozen=True, slots=True)
-class OldShare:
+class OldShare(Frozen):
     """How much of a table lies another way than it is, or shall be, partitioned.
 
     :param files: data files that do, of the ``all_files`` of the current snapshot.

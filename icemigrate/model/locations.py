@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import TableName
 
 _PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
@@ -19,8 +19,7 @@ _S3 = re.compile(r"s3[an]?://")
 _FILE = re.compile(r"file:/+")
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Frozen):
     """Where one table keeps files.
 
     :param location: the table's own folder, the one that is searched for orphans.

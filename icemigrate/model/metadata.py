@@ -8,9 +8,9 @@ table of a project, and older schemas and hundreds of snapshots are most of a fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from icemigrate.frozen import PartlyCompared, field
 from icemigrate.model.json_form import order_to_json, schema_to_json, spec_to_json
 from icemigrate.model.metadata_check import (
     check_chosen,
@@ -48,8 +48,7 @@ from icemigrate.model.table_json import ref_to_json
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TableMetadata:
+class TableMetadata(PartlyCompared):
     """A metadata file as values.
 
     :param uuid: absent only in version 1.
@@ -58,6 +57,8 @@ class TableMetadata:
         holds (logs, statistics, row lineage, keys, what a later specification adds) is kept in it, see
         :func:`dump`.
     """
+
+    uncompared = frozenset({"source"})
 
     format_version: int
     uuid: str | None
@@ -75,7 +76,7 @@ class TableMetadata:
     snapshots: tuple[SnapshotEntry, ...] = ()
     current_snapshot_id: int | None = None
     refs: Mapping[str, Ref] = field(default_factory=dict)
-    source: Json = field(default_factory=dict, repr=False, compare=False)
+    source: Json = field(default_factory=dict)
 
     @property
     def schema(self) -> Schema:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from icemigrate.frozen import Frozen, field
 from icemigrate.model.json_form import BadMetadata, order_from_json, spec_fields_from_json, spec_from_json
 from icemigrate.model.metadata_check import (
     check_chosen,
@@ -47,8 +47,7 @@ RESERVED_PROPERTIES = frozenset(
 """Names that Iceberg answers itself where properties are shown (``TableProperties.RESERVED_PROPERTIES``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotEntry:
+class SnapshotEntry(Frozen):
     """One snapshot of the list (specification, "Snapshots").
 
     :param timestamp_ms: when it was made, in milliseconds since 1970.

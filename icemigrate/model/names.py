@@ -8,9 +8,10 @@ names that the specification gives them: ``element``, ``key``, ``value``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
+
+from icemigrate.frozen import Frozen
 
 Path: TypeAlias = tuple[str, ...]
 """Names from the top-level column down to the field."""
@@ -28,8 +29,7 @@ class BadName(ValueError):
         self.offset = offset
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TableName:
+class TableName(Frozen, order=True):
     """Full name of a table inside a catalog, without the catalog's name."""
 
     namespace: tuple[str, ...]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path
 from icemigrate.model.types import Decimal, Fixed, Primitive, Type
 
@@ -18,8 +18,7 @@ Definition: TypeAlias = tuple[tuple[int, ...], str, str]
 TIME_TRANSFORMS = ("year", "month", "day", "hour")
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(Frozen):
     """A transform by the specification's name; ``width`` is the count of buckets or the truncation."""
 
     name: str
@@ -39,8 +38,7 @@ IDENTITY = Transform("identity")
 VOID = Transform("void")
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionField:
+class PartitionField(Frozen):
     """One field of a spec.
 
     :param source_ids: ids of the source fields; one, but for multi-argument transforms of v3.
@@ -58,8 +56,7 @@ class PartitionField:
         return (self.source_ids, str(self.transform), self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionSpec:
+class PartitionSpec(Frozen):
     """Partition fields in order; void ones (left by drops in v1) included."""
 
     fields: tuple[PartitionField, ...] = ()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path
 from icemigrate.model.types import Field, Struct, Type, children, is_nested, walk
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Frozen):
     """Columns in order, and the ids of the identifier fields (a set; the specification gives no order)."""
 
     fields: tuple[Field, ...] = ()
@@ -72,8 +71,7 @@ def _line_to(fields: tuple[Field, ...], field_id: int) -> tuple[Field, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Frozen):
     """A field as an index of a schema knows it.
 
     :param parent: id of the field right above; ``None`` for a column.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from icemigrate.frozen import replace
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, children, with_children
 

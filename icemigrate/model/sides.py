@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.data_step import DataStep
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Frozen):
     """An asserted position: the field stands right behind ``after``, or first where that is ``None``.
 
     Both are field ids of siblings.  Positions that nobody asserted are left as they are.
@@ -21,8 +20,7 @@ class Position:
     after: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Frozen):
     """All tables as declared at one version, with field ids; only what files have declared.
 
     The base of a plan (read from the history) and the result of every fold are of this type.
@@ -57,8 +55,7 @@ class State:
 EMPTY_STATE = State()
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Frozen):
     """What one migration makes of one table.
 
     :param name: the table's declared name after the migration (before it, where it is dropped).

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from icemigrate.frozen import Frozen
 from icemigrate.model.partitioning import IDENTITY, Transform
 
 ASC, DESC = "asc", "desc"
 NULLS_FIRST, NULLS_LAST = "nulls-first", "nulls-last"
 
 
-@dataclass(frozen=True, slots=True)
-class SortField:
+class SortField(Frozen):
     """One term of an order; ``direction`` and ``null_order`` are the specification's words."""
 
     source_ids: tuple[int, ...]
@@ -20,8 +18,7 @@ class SortField:
     null_order: str = NULLS_FIRST
 
 
-@dataclass(frozen=True, slots=True)
-class SortOrder:
+class SortOrder(Frozen):
     """Terms in order; none is the unsorted order."""
 
     fields: tuple[SortField, ...] = ()

@@ -8,8 +8,8 @@ back; in version 1 it stays as a void field, since ids count through every spec 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from icemigrate.frozen import replace
 from icemigrate.model.partitioning import VOID, PartitionField, PartitionSpec, Transform
 from icemigrate.model.table import Table
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from icemigrate.frozen import Frozen, PartlyCompared, field
 from icemigrate.model.names import Path, TableName
 from icemigrate.model.partitioning import UNPARTITIONED, PartitionSpec
 from icemigrate.model.schema import Schema
@@ -22,8 +22,7 @@ MAIN_BRANCH = "main"
 """The branch that every table has once it has a snapshot."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Frozen):
     """A branch or a tag (specification, "Snapshot References"); ages in milliseconds."""
 
     kind: str
@@ -33,8 +32,7 @@ class Ref:
     min_snapshots_to_keep: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Frozen):
     """What is known of a table's current snapshot without reading a manifest.
 
     :param total_records: live rows by the summary, ``None`` where the writer did not say.
@@ -49,8 +47,7 @@ class Snapshot:
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Frozen):
     """A field that a migration dropped: enough to bring it back under its own ids.
 
     :param parent: id of the struct it stood in, ``None`` for a column.
@@ -63,8 +60,7 @@ class Dropped:
     after: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(PartlyCompared):
     """Everything a migration can speak of, and what is needed to predict what Iceberg will do.
 
     :param properties: as in the metadata, reserved ones left out; description, write distribution
@@ -75,6 +71,8 @@ class Table:
     :param dropped: fields that migrations dropped; empty on the actual side.
     :param writers: who wrote it of late; known of the actual side alone, and no part of what a table is.
     """
+
+    uncompared = frozenset({"writers"})
 
     name: TableName
     schema: Schema
@@ -91,7 +89,7 @@ class Table:
     older_orders: tuple[SortOrder, ...] = ()
     snapshot: Snapshot | None = None
     dropped: tuple[Dropped, ...] = ()
-    writers: tuple[Writer, ...] = field(default=(), compare=False)
+    writers: tuple[Writer, ...] = ()
 
     @property
     def has_rows(self) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.partitioning import IDENTITY, Transform
 from icemigrate.model.sorting import ASC, DESC, NULLS_FIRST, default_null_order
@@ -18,8 +17,7 @@ def term_text(transform: Transform, source: Path) -> str:
     return f"{transform.name}({width}{column})"
 
 
-@dataclass(frozen=True, slots=True)
-class SortTerm:
+class SortTerm(Frozen):
     """One term of an order, by the path of its source; the other words are the specification's."""
 
     source: Path

@@ -7,10 +7,10 @@ Every nested position is a :class:`Field`: of a struct under its own name, of a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from operator import is_
 from typing import TypeAlias
 
+from icemigrate.frozen import Frozen, replace
 from icemigrate.model.names import Path
 
 UNASSIGNED = 0
@@ -20,45 +20,39 @@ JsonValue: TypeAlias = None | bool | int | float | str | list["JsonValue"] | dic
 """A default in the specification's JSON single-value form (Appendix D)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(Frozen):
     """A primitive without parameters, by the specification's name (``long``, ``timestamptz``)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decimal:
+class Decimal(Frozen):
     """Fixed-point decimal; precision is 1 to 38, scale 0 to precision."""
 
     precision: int
     scale: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Frozen):
     """Byte array of a fixed length in bytes."""
 
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Geometry:
+class Geometry(Frozen):
     """Geometry (v3); ``crs`` is ``None`` for the specification's default ``OGC:CRS84``."""
 
     crs: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Geography:
+class Geography(Frozen):
     """Geography (v3); ``algorithm`` is ``None`` for the specification's default ``spherical``."""
 
     crs: str | None = None
     algorithm: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Frozen):
     """A column, a field of a struct, or the element, key or value of a list or map.
 
     :param id: field id; positive as the catalog gave it, negative for one that is new in a
@@ -76,22 +70,19 @@ class Field:
     write_default: JsonValue = None
 
 
-@dataclass(frozen=True, slots=True)
-class Struct:
+class Struct(Frozen):
     """A struct, and the root of every schema."""
 
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class List:
+class List(Frozen):
     """A list; its one field is named ``element``."""
 
     element: Field
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
+class Map(Frozen):
     """A map; its fields are named ``key`` (always required) and ``value``."""
 
     key: Field

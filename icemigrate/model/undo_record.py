@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class TableUndo:
+class TableUndo(Frozen):
     """One table of a migration, before and after it.
 
     :param declared_before: its declared name before; ``None`` where the migration was its first mention.
@@ -43,8 +41,7 @@ class TableUndo:
         return name
 
 
-@dataclass(frozen=True, slots=True)
-class UndoRecord:
+class UndoRecord(Frozen):
     """All tables of one applied migration, in the order in which they were done.
 
     :param baseline: it was recorded as done already, so undoing it touches no table either.

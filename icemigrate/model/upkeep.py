@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from icemigrate.frozen import Frozen
 
-@dataclass(frozen=True, slots=True)
-class Upkeep:
+
+class Upkeep(Frozen):
     """One act of ``maintain`` on one table.
 
     :param part: ``trash``, ``snapshots``, ``rows`` or ``orphans``.
@@ -26,8 +26,7 @@ class Upkeep:
     outcome: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Frozen):
     """What ``maintain`` leaves alone.
 
     :param is_refused: it is not safe; ``False`` where it is only too early, or nothing of this project.
@@ -39,8 +38,7 @@ class Kept:
     is_refused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MaintainResult:
+class MaintainResult(Frozen):
     """What ``maintain`` would do, or did.
 
     :param parts: what it was asked for.

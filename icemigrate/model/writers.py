@@ -19,10 +19,10 @@ Where the keys come from (Iceberg at the end of August 2026, Trino 477):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.reserved import SUMMARY_PREFIX
 
 WATCHED_DAYS = 7
@@ -44,8 +44,7 @@ class Whom(str, Enum):
     """Libraries that say nothing of themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Frozen):
     """Somebody who wrote a table in the last :data:`WATCHED_DAYS`, and may well write again.
 
     :param engine: as it calls itself (``spark``, ``flink``, ``kafka-connect``, ``trino``); ``None`` where it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from icemigrate.declare.validate import validate
 from icemigrate.declare.values import duration, entries, items, mapping, text
 from icemigrate.diagnostics import Diagnostic, has_errors, sort_key
 from icemigrate.errors import UsageError
+from icemigrate.frozen import Frozen
 from icemigrate.project.environments import build_environment, embedded_environment
 from icemigrate.project.impact import sql_files
 from icemigrate.project.mistakes import project_mistakes
@@ -25,8 +25,7 @@ _OTHER_NAME = "icemigrate.yml"
 DEFAULT_HISTORY = "icemigrate.history"
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectRead:
+class ProjectRead(Frozen):
     """What became of a project file; ``project`` is ``None`` exactly when there is an error."""
 
     project: Project | None

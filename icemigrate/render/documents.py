@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
 from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.drift.results import DriftResult
+from icemigrate.frozen import Frozen
 from icemigrate.plan_file import dump
 from icemigrate.render.words import summarise
 from icemigrate.results import ApplyResult, CheckResult, DoctorResult, PlanResult
@@ -28,7 +28,7 @@ def plan_document(result: PlanResult) -> Document:
     its numbers and what is to be said of it."""
     return {
         **dump(result.plan),
-        "summary": asdict(summarise(result.plan)),
+        "summary": _plain(summarise(result.plan)),
         "ready": result.ready,
         "diagnostics": [_diagnostic(d) for d in result.diagnostics],
     }
@@ -52,8 +52,9 @@ def _plain(value: Any) -> Any:
         return _moment(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if _is_told(value, f.name)}
+    if isinstance(value, Frozen):
+        names = value.__struct_fields__
+        return {name: _plain(getattr(value, name)) for name in names if _is_told(value, name)}
     return value
 
 

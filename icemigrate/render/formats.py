@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from icemigrate.drift.results import AcceptResult, DriftResult, ReconcileResult
+from icemigrate.frozen import Frozen
 from icemigrate.model.imported import ImportResult
 from icemigrate.model.upkeep import MaintainResult
 from icemigrate.render import documents as doc
@@ -55,8 +55,7 @@ from icemigrate.status_results import HistoryResult, Status, UnlockResult
 Renderer: TypeAlias = Callable[[Any, Style], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Frozen):
     """An output format.
 
     :param name: as ``--format`` takes it.

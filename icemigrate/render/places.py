@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
 from icemigrate.diagnostics import Diagnostic, Place, Severity
+from icemigrate.frozen import Frozen, replace
 from icemigrate.render import words
 from icemigrate.results import CheckResult, Failure, PlanResult
 
@@ -39,8 +39,7 @@ def _moved(diagnostic: Diagnostic, here: Path, root: Path) -> Diagnostic:
     return replace(diagnostic, place=replace(diagnostic.place, file=file))
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Frozen):
     """A diagnostic as other programs list it: it always has a place, and a name that stays.
 
     :param fingerprint: the same when lines move or other findings come and go.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TextIO
+
+from icemigrate.frozen import Frozen
 
 _RESET = "\x1b[0m"
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Frozen):
     """How texts are emphasised; without colour every method gives its text back."""
 
     colour: bool = False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Deferred, Hazard, Reversal, Reversible, Sql, Statement
 from icemigrate.data.base import Ask
 from icemigrate.data.rewrite import Rewrite
+from icemigrate.frozen import Frozen
 from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.model.counting import count as count
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, TablePlan
@@ -18,8 +18,7 @@ from icemigrate.plan_rows import RowsPart
 from icemigrate.results import ApplyResult
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Frozen):
     """A plan in numbers; ``add``, ``change``, ``drop`` count changes by their symbol.
 
     :param adopt: tables that are taken in as they are; they are no additions.

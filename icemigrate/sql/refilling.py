@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.names import Path, TableName
 from icemigrate.sql.branches import branch_sql, create_branch_sql, publish_branch_sql
@@ -14,8 +14,7 @@ from icemigrate.sql.names import path_sql, table_sql
 _ROW_ID = "_row_id"
 
 
-@dataclass(frozen=True, slots=True)
-class Refilling:
+class Refilling(Frozen):
     """The statements of one refill.
 
     :param version: a tag or the id of a snapshot.

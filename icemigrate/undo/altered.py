@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, MetadataCommit, Problem, Subject
@@ -12,6 +11,7 @@ from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Difference, Found, difference, unproved
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import Conflict, done_notes, rebind_by_path
 from icemigrate.model import legality
 from icemigrate.model.evidence import Evidence
@@ -35,8 +35,7 @@ _EXPECTED = ("no-promotion",)
 """What the kinds of change refuse on the way there, and an undo has judged by the files: a narrower type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Altered:
+class Altered(Frozen):
     """What undoing does to one table.
 
     :param name: the table in the catalog when it begins.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from icemigrate.changes.end_refill import is_refilling
+from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Questions
 from icemigrate.model.makers import made_by
 from icemigrate.model.marks import before_tag_name
@@ -19,8 +19,7 @@ from icemigrate.undo.own import own
 from icemigrate.undo.values import both_sides
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Frozen):
     """A question about one table of one version.
 
     :param version: of the migration.

@@ -8,15 +8,14 @@ make a new one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import TouchedFact, shared, touched
 from icemigrate.model.partitioning import UNPARTITIONED
 from icemigrate.model.undo_record import UndoRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Blocker:
+class Blocker(Frozen):
     """A later migration that has to be undone first.
 
     :param facts: what both touch, in words; sorted.

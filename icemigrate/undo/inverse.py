@@ -8,8 +8,8 @@ and leaves what others added: so the sides are prepared here, from what is there
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import Merged, merge
 from icemigrate.model.partitioning import PartitionField, PartitionSpec
 from icemigrate.model.schema import Schema, index
@@ -17,8 +17,7 @@ from icemigrate.model.sides import Position
 from icemigrate.model.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
+class Sides(Frozen):
     """What the migration made of a table.
 
     :param before: the table as it shall be declared again.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 
+from icemigrate.frozen import replace
 from icemigrate.model.schema import Schema, index, siblings
 from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, remove_by_id
 from icemigrate.model.table import Ref, Table

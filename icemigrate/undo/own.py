@@ -8,9 +8,9 @@ comes back as it was, not as it was declared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import grouped, merge, ordered_like, spec_key
 from icemigrate.merge.fields import ASPECTS, aspects, with_aspects
 from icemigrate.model.column_properties import after_drop
@@ -71,8 +71,7 @@ def _identifier_differs(before: Table, after: Table) -> bool:
     return before.schema.identifier_ids != after.schema.identifier_ids
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
+class _Fields(Frozen):
     """The fields before the migration.
 
     :param old: as declared before it.

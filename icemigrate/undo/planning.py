@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from icemigrate.changes.base import Problem
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Found
+from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import Conflict
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.makers import TRASH_NAMESPACE, made_by, maker_of, trash_name
@@ -27,8 +28,7 @@ from icemigrate.undo.own import is_moved
 from icemigrate.undo.values import PLAIN, Options, both_sides
 
 
-@dataclass(frozen=True, slots=True)
-class Undo:
+class Undo(Frozen):
     """A version that is to be taken back.
 
     :param checksum: as it was applied.
@@ -42,8 +42,7 @@ class Undo:
     evidence: Mapping[TableName, Evidence]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Frozen):
     """Where the tables live.
 
     :param physical: a declared table name → the name in the environment's catalog.
@@ -290,8 +289,7 @@ class _World:
         return there.name, [], (conflict,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
+class _Done(Frozen):
     """One table taken back.
 
     :param after: the table that comes out, in the catalog.

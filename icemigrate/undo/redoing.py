@@ -7,8 +7,8 @@ its type still reads what was written: the recorded type itself, or a promotion 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
+from icemigrate.frozen import replace
 from icemigrate.merge import rebind
 from icemigrate.model.names import Path
 from icemigrate.model.promotions import is_promotion, is_read_back

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from icemigrate.changes.base import Problem
 from icemigrate.changes.end_refill import is_refilling
 from icemigrate.diff import Found
+from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
@@ -19,8 +19,7 @@ from icemigrate.undo.keeping import dropped
 from icemigrate.undo.values import Options
 
 
-@dataclass(frozen=True, slots=True)
-class Refilling:
+class Refilling(Frozen):
     """What is done about values that were rewritten away.
 
     :param before: belongs to the commit that brings the columns back.

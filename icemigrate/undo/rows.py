@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from icemigrate.changes.base import Problem
 from icemigrate.changes.rewind_rows import RewindRows
+from icemigrate.frozen import Frozen
 from icemigrate.model.counting import count
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.table import Snapshot, Table
@@ -13,8 +12,7 @@ from icemigrate.model.undo_record import TableUndo
 from icemigrate.undo.values import Options, Unanswered
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Frozen):
     """What becomes of the rows.
 
     :param change: ``None`` where they stay.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from icemigrate.changes.base import Subject
+from icemigrate.frozen import Frozen
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo
 
@@ -17,8 +17,7 @@ class Unanswered(Exception):
     """A question about files was not answered: a bug in the caller."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Frozen):
     """What the user wants of an undo.
 
     :param partial: what cannot be undone stays, and the rest is undone.
@@ -44,8 +43,7 @@ class Options:
 PLAIN = Options()
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Frozen):
     """A fact of the migration that cannot be undone.
 
     :param key: what stays then.

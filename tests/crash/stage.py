@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from icemigrate.frozen import Frozen, replace
 from tests.crash.world import World
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ tables:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Frozen):
     """A world in which a migration of three tables with rows is pending, and may be taken back once applied.
 
     :param pending: the catalog while it is pending; ``applied`` when it is done.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.declare.fold import fold
+from icemigrate.frozen import replace
 from icemigrate.model.partitioning import PartitionSpec
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.declare.author import dump
 from icemigrate.declare.author_catalog import adoption, without_others
+from icemigrate.frozen import replace
 from icemigrate.model.partitioning import PartitionField, Transform
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.sorting import SortField

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import json
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from icemigrate.frozen import replace
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata import TableMetadata, dump, parse, table_from_json, to_table
 from icemigrate.model.names import TableName

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from icemigrate.changes.base import Sql
 from icemigrate.declare.yaml_text import to_yaml
+from icemigrate.frozen import replace
 from icemigrate.model.names import Path, format_path, parse_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.schema_edits import edit_by_id

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from icemigrate.changes import KINDS
 from icemigrate.changes.base import Reversible
 from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.diff import difference, unproved
+from icemigrate.frozen import replace
 from icemigrate.merge import merge
 from icemigrate.model import legality
 from icemigrate.model.schema import Entry, index

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -10,6 +9,7 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from icemigrate.declare.author import dump, entry_between
+from icemigrate.frozen import replace
 from icemigrate.history.undo_record import pack_undo, unpack_undo
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.partitioning import VOID

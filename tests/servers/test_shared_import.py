@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import pytest
 
 from icemigrate.app.world import opened
 from icemigrate.declare.author import document
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from tests.importing import own, require_nothing_but_adoption

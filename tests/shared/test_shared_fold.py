@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.declare.fold import fold
+from icemigrate.frozen import replace
 from icemigrate.model.names import parse_path
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.declare.author import document
+from icemigrate.frozen import replace
 from tests.importing import imported, own
 from tests.making import make_by_pyiceberg, table_name
 from tests.shared_cases import courses

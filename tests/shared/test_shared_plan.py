@@ -12,11 +12,10 @@ retention; where it points is where the table is when the tag is made.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from icemigrate.changes.base import HazardKind
+from icemigrate.frozen import replace
 from icemigrate.plan import Plan
 from icemigrate.plan_file import dumps, loads
 from tests.shared_cases import Case, evolution_cases, real_schema_steps, settled

@@ -7,7 +7,7 @@ changes foretold without Spark.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +20,7 @@ from icemigrate.engine.publish import Publisher
 from icemigrate.engine.publish_atomic import AtomicPublisher
 from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.engine.spark import SparkEngine
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from icemigrate.catalog import Catalog, CatalogSettings, open_catalog
 from icemigrate.catalog.files import decode
+from icemigrate.frozen import replace
 from icemigrate.model.json_form import order_to_json, schema_to_json, spec_to_json
 from icemigrate.model.metadata import dump, parse, table_from_json, to_table
 from icemigrate.model.metadata_parts import SnapshotEntry

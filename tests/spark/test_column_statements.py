@@ -7,7 +7,7 @@ ids, identifier fields, the last id and the properties that name a column includ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from icemigrate.diff import difference, unproved
 from icemigrate.engine.publish import fold
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import EngineError
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.schema_edits import edit_by_id
 from icemigrate.model.table import Table

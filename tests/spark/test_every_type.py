@@ -7,7 +7,7 @@ through the commands that a user has.  Those that it can load have rows, which a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icemigrate.errors import Mistakes
+from icemigrate.frozen import replace
 from icemigrate.model.json_form import primitive_text
 from icemigrate.model.names import TableName, parse_path
 from icemigrate.model.promotions import promotion_since

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from icemigrate.declare.version import Version
 from icemigrate.engine.session import start
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import HeadMoved, HistoryError, LockHeld, LockLost
+from icemigrate.frozen import replace
 from icemigrate.history.head import summary
 from icemigrate.history.intent import Intent
 from icemigrate.history.journal import Held, Journal

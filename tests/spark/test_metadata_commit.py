@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +8,7 @@ from icemigrate.engine.port import Marker
 from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
 from icemigrate.engine.spark import TRIES, SparkEngine
 from icemigrate.errors import EngineError
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
 from icemigrate.model.schema import Schema

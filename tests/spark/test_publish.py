@@ -7,7 +7,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from icemigrate.events import (
     TablePublished,
 )
 from icemigrate.executor.verify import verify
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table

@@ -9,7 +9,7 @@ held against the case: ids, names, types, descriptions, defaults, layout, proper
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from icemigrate.catalog.capabilities import SPARK_ADDS
 from icemigrate.changes.base import HazardKind
 from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.engine.spark import SparkEngine
+from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
 from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.marks import is_own

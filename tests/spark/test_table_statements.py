@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.reference_sql import CURRENT_SNAPSHOT
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.diff import Found, difference, unproved
+from icemigrate.frozen import replace
 from icemigrate.model import legality
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName

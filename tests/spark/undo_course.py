@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import note
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from icemigrate.changes.base import Reversible
 from icemigrate.declare.author import document, dump, entry_between
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema, index
 from icemigrate.model.sides import State

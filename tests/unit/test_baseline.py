@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -19,6 +18,7 @@ from icemigrate.app.rolling_back import plan_rollback
 from icemigrate.declare.schema import schema_text
 from icemigrate.errors import ConflictError
 from icemigrate.executor import Interrupted
+from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
 from icemigrate.history.properties import History, decode
 from icemigrate.history.write import HistoryWriter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +21,7 @@ from icemigrate.errors import CheckFailed, EngineError, Mistakes
 from icemigrate.executor import Undone
 from icemigrate.executor.rows import Rows
 from icemigrate.executor.work import Work
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence, Publication
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema, index
@@ -267,7 +267,7 @@ def test_a_retype_goes_on_from_whatever_was_done_of_it() -> None:
     half = table
     for change in first:
         half = change.apply(half)
-    (rest,) = planned(replace(world, actual={NAME: half}), RETYPE).tables
+    (rest,) = planned(World(world.base, {NAME: half}, world.namespaces), RETYPE).tables
     assert rest.steps == ()
     assert rest.rows == whole.rows
     assert [c.kind for c in (p.change for step in rest.finish for p in step.changes)] == [

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from icemigrate.changes import KINDS
 from icemigrate.diff import Difference, difference, unproved
+from icemigrate.frozen import replace
 from icemigrate.merge import merge
 from icemigrate.model.sorting import SortField, SortOrder
 from icemigrate.model.table import Table

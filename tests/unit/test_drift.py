@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -18,6 +17,7 @@ from icemigrate.app.rebasing import rebase
 from icemigrate.app.squashing import squash
 from icemigrate.drift.results import DriftResult
 from icemigrate.errors import Mistakes, UsageError
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import Table

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -22,6 +22,7 @@ from icemigrate.events import (
 )
 from icemigrate.executor import Interrupted, Inverse, Operator, Undone, apply, operator
 from icemigrate.executor.verify import verify
+from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
 from icemigrate.history.properties import History
 from icemigrate.history.record import Record

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from icemigrate.frozen import replace
 from icemigrate.live import with_writers
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from icemigrate.frozen import replace
 from icemigrate.merge import done_notes, merge
 from icemigrate.model.names import passing_name
 from icemigrate.model.sides import Position

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import MetadataCommit
 from icemigrate.errors import IcemigrateError, StalePlan
+from icemigrate.frozen import replace
 from icemigrate.model.sides import State
 from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.plan import PLAN_FORMAT, Plan

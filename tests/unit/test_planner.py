@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import reduce
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from icemigrate.changes.base import Change, HazardKind, MetadataCommit, Reversible
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.frozen import replace
 from icemigrate.model.makers import CREATED_BY_PROPERTY, TRASH_NAMESPACE
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -24,6 +24,7 @@ from icemigrate.events import (
 )
 from icemigrate.executor import Failed, Interrupted, Inverse, Operator, Undone, apply
 from icemigrate.executor.signals import Stop, heard
+from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
 from icemigrate.history.properties import History
 from icemigrate.history.record import Record

@@ -7,7 +7,6 @@ cases; ``tests/spark/test_reports_on_spark.py`` has what real tables must show.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import reduce
 
 import pytest
@@ -17,6 +16,7 @@ from icemigrate.declare.reading import read_migration
 from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.errors import StalePlan
+from icemigrate.frozen import replace
 from icemigrate.model.names import passing_name
 from icemigrate.model.sides import State
 from icemigrate.model.table import Ref, Snapshot, Table

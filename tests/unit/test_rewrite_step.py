@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from jsonschema import Draft202012Validator
 from icemigrate.data.base import Rewriting
 from icemigrate.data.publication import NOTE, publication
 from icemigrate.data.rewrite import Rewrite
+from icemigrate.frozen import replace
 from icemigrate.model.layout import OldShare
 from icemigrate.model.sides import State
 from icemigrate.model.table import Dropped, Ref, Snapshot, Table

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from icemigrate.engine.port import Marker
@@ -12,6 +10,7 @@ from icemigrate.engine.recording import RecordingEngine
 from icemigrate.errors import EngineError, StalePlan
 from icemigrate.events import Event, StatementStarted
 from icemigrate.executor.work import Work, statements
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Snapshot, Table

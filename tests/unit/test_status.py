@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +12,7 @@ from icemigrate.app.opening import open_project
 from icemigrate.app.planning import plan
 from icemigrate.app.reporting import status
 from icemigrate.executor import Interrupted
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.types import Primitive
 from icemigrate.render.formats import render

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ from icemigrate.declare.version import Version
 from icemigrate.engine.upkeep import delete_sql, expire_sql, orphans_sql
 from icemigrate.errors import EngineError, ExitCode, HistoryError, IcemigrateError, Stopped
 from icemigrate.executor.signals import Stop
+from icemigrate.frozen import replace
 from icemigrate.history.applied import Applied
 from icemigrate.history.intent import Intent
 from icemigrate.history.log import Entry, Log, pack

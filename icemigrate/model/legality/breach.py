@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import Entry, index
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field, Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
+class Breach(Frozen):
     """What makes a table one that must not be, or should not.
 
     :param rule: permanent kebab-case identifier.
@@ -32,8 +31,7 @@ class Breach:
     is_warning: bool = False
 
 
-@dataclass(frozen=True)
-class View:
+class View(Frozen, dict=True):
     """A table as the rules look at it.
 
     :param before: the table that it comes from; ``None`` where it is new.

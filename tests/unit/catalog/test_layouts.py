@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from icemigrate.catalog.avro import BadAvro, records
 from icemigrate.catalog.files import read_local
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import Catalog
+from icemigrate.frozen import replace
 from icemigrate.model.layout import Layout, OldShare, Portion, old_share, size_text
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import UNPARTITIONED

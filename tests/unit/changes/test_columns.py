@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from icemigrate.changes.add_column import AddColumn
@@ -12,6 +10,7 @@ from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.move_column import MoveColumn
 from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.changes.widen_type import WidenType
+from icemigrate.frozen import replace
 from icemigrate.model.types import Field, Primitive
 from tests.build import table, with_columns
 from tests.columns import (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from icemigrate.changes import KINDS, UNDO_KINDS, kind_named
@@ -22,6 +20,7 @@ from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.changes.upgrade_format import UpgradeFormat
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
 from icemigrate.model.schema import Schema

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from icemigrate.changes import KINDS
 from icemigrate.changes.add_partition_field import AddPartitionField
 from icemigrate.changes.base import Change, Pair, Reversible, Sql
 from icemigrate.diff import Difference, difference, unproved
+from icemigrate.frozen import replace
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
 from icemigrate.model.sorting import DESC, NULLS_FIRST, NULLS_LAST, SortField, SortOrder
 from icemigrate.model.spec_update import drop_partition_field

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, HazardKind, MetadataCommit, Reversible, Sql
 from icemigrate.changes.reference_sql import CURRENT_SNAPSHOT
 from icemigrate.diff import Found, difference, unproved
+from icemigrate.frozen import replace
 from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.steps import as_steps
 from tests.build import table

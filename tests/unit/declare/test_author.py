@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.declare.author_parts import longest_increasing
 from icemigrate.declare.yaml_text import to_yaml
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Ref, Table

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from icemigrate.declare.fold import fold
 from icemigrate.diagnostics import Severity
+from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE, Wanted
 from tests.folding import after, entry, fold_text, migration, mistake, names, state, table, wanted

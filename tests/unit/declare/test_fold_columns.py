@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from icemigrate.frozen import replace
 from icemigrate.model.sides import Position, State
 from icemigrate.model.table import Dropped
 from icemigrate.model.types import Decimal, Field, List, Map, Primitive, Struct

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from icemigrate.declare.fold_names import Purge
+from icemigrate.frozen import replace
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.types import Primitive

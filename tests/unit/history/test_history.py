@@ -6,7 +6,6 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from icemigrate.catalog import Catalog, open_catalog
 from icemigrate.declare.version import Version
 from icemigrate.errors import HistoryError
+from icemigrate.frozen import replace
 from icemigrate.history.properties import (
     APPLIED_KEY,
     DIGEST_KEY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from threading import Barrier, Thread
 from threading import Lock as Mutex
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from icemigrate.errors import EngineError, HeadMoved, LockHeld, LockLost, Stopped
+from icemigrate.frozen import replace
 from icemigrate.history.head import Head, LockInfo
 from icemigrate.history.heartbeat import Heartbeat
 from icemigrate.history.lock import POLL_S, Lock, boot_clock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from icemigrate.declare.version import Version
 from icemigrate.errors import HistoryError
 from icemigrate.events import Event, StatementStarted
 from icemigrate.executor import Interrupted, Operator, Undone
+from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
 from icemigrate.history.log import KEPT, Entry, Log, pack, unpack
 from icemigrate.history.properties import LOG_KEY

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from icemigrate.frozen import replace
 from icemigrate.model.legality import RULES, Breach, problems
 from icemigrate.model.legality.defaults import fits
 from icemigrate.model.names import TableName

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from icemigrate.frozen import replace
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata import dump, parse, table_from_json, to_table
 from icemigrate.model.names import TableName

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from icemigrate.frozen import replace
 from icemigrate.model.partitioning import Transform
 from icemigrate.model.spec_update import (
     add_partition_field,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +11,7 @@ import pytest
 from icemigrate.changes.base import Hazard, HazardKind, Problem, Reversal, Reversible, Sql
 from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.diagnostics import Diagnostic, Place, Severity
+from icemigrate.frozen import replace
 from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.model.names import TableName
 from icemigrate.model.writers import Writer

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform

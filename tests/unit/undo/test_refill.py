@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from icemigrate.engine.recording import RecordingEngine
 from icemigrate.errors import EngineError, IcemigrateError
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence, Kept, Share
 from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.table import Ref

@@ -44,8 +44,7 @@ def test_the_plan_is_shown_and_nothing_is_done_without_consent(
 def test_a_fact_that_somebody_changed_since_is_a_conflict_with_its_own_ways_out(
     project: Embedded, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from dataclasses import replace
-
+    from icemigrate.frozen import replace
     from icemigrate.model.names import TableName
 
     name = TableName.parse("db.t")

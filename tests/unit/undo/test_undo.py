@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence, Share
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionField, Transform
