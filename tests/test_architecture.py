@@ -45,6 +45,15 @@ def test_no_module_grows_without_limit(module: Path) -> None:
     assert lines <= LONGEST, f"{lines} lines: find the second thing that this module does, and move it out"
 
 
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_values_are_structs(module: Path) -> None:
+    """Type checkers let `dataclasses.replace` pass on a value, and it fails when it runs."""
+    text = module.read_text(encoding="utf-8")
+    assert not re.search(r"^ *from dataclasses import .*\breplace\b", text, re.MULTILINE), (
+        "icemigrate.frozen has one"
+    )
+
+
 def test_every_room_is_a_package_and_so_in_the_wheel() -> None:
     folders = {module.parent for module in MODULES}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []

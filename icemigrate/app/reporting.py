@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from icemigrate.app.checking import rehearse
 from icemigrate.app.lateness import Latecomers
@@ -15,6 +15,7 @@ from icemigrate.app.world import Opened, opened
 from icemigrate.catalog.capabilities import is_set_by_machines
 from icemigrate.drift.facts import compare, is_expired
 from icemigrate.drift.values import Machines
+from icemigrate.frozen import replace
 from icemigrate.history.intent import Intent
 from icemigrate.history.log import Entry, Log, broken_off, unpack
 from icemigrate.history.properties import History

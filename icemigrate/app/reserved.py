@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import TypeAlias
 
 from icemigrate.app.mapping import Names
 from icemigrate.declare.migration import UNSET, MigrationFile, Subject, TableEntry
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import UsageError
+from icemigrate.frozen import replace
 from icemigrate.model.makers import TRASH_NAMESPACE
 from icemigrate.model.names import BadName, TableName
 from icemigrate.project.values import Environment, Project

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,7 +86,7 @@ def spark_settings(environment: Environment) -> SparkSettings:
     inner = {k.removeprefix(f"{prefix}."): v for k, v in conf.items() if k.startswith(f"{prefix}.")}
     rest = {k: v for k, v in conf.items() if k != prefix and not k.startswith(f"{prefix}.")}
     settings = SparkSettings(catalog_name=name, catalog_conf=inner, conf=rest, jars_dir=spark.jars)
-    return settings if spark.master is None else replace(settings, master=spark.master)
+    return settings if spark.master is None else dataclasses.replace(settings, master=spark.master)
 
 
 @dataclass(slots=True)
