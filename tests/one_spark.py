@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icemigrate.engine import jars
 from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
-from icemigrate.frozen import replace
 from icemigrate.versions import CURRENT, POSTGRES_JDBC
 
 if TYPE_CHECKING:
@@ -47,4 +47,4 @@ def with_every_driver(settings: SparkSettings) -> SparkSettings:
     path = os.pathsep.join(map(str, located.files))
     paths = {"spark.driver.extraClassPath": path} if path else {}
     conf = {**settings.conf, "spark.driver.memory": _HEAP, **paths}
-    return replace(settings, conf=conf, packages=(*settings.packages, *located.packages))
+    return dataclasses.replace(settings, conf=conf, packages=(*settings.packages, *located.packages))
