@@ -11,6 +11,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from icemigrate.diagnostics import Diagnostic
+from icemigrate.frozen import Frozen
 
 
 class ExitCode(IntEnum):
@@ -127,15 +128,37 @@ class CheckFailed(EngineError):
     """A check of a migration does not hold; readers have seen nothing of its rows."""
 
 
-class NotUnderstood(EngineError):
-    """Spark would not run what a migration does to rows, as it said before anything was done to them.
+class Misunderstood(Frozen):
+    """What Spark would not run of what a migration does to rows.
 
-    :param statement: that it would not run.
+    :param table: its declared name.
+    :param subject: path of keys as they stand in the table's entry.
+    :param what: the data step in words.
+    :param why: Spark's own.
     """
 
-    def __init__(self, message: str, statement: str) -> None:
-        super().__init__(message, "mend the expression in the migration file")
-        self.statement = statement
+    table: str
+    subject: tuple[str, ...]
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"`{self.subject[0]}` of `{self.table}` ({self.what}): {self.why}"
+
+
+class NotUnderstood(EngineError):
+    """Spark would not run what a migration does to rows, as it said before anything was done.
+
+    :param version: of the migration.
+    :param found: all that it would not run, at least one.
+    """
+
+    hint = "mend the expression in the migration file"
+
+    def __init__(self, version: str, found: tuple[Misunderstood, ...]) -> None:
+        super().__init__("\n".join(map(str, found)), f"{type(self).hint}; no table was touched")
+        self.version = version
+        self.found = found
 
 
 class HeadMoved(EngineError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from icemigrate.changes.base import Problem
-from icemigrate.data.base import RowWork
+from icemigrate.data.base import RowWork, Stage
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Found
 from icemigrate.frozen import Frozen, replace
@@ -131,8 +131,10 @@ def alter(
         conflicts=merged.conflicts,
         finish=case.steps(stages.last.found),
     )
-    judged = judge(case, plan, [*found, *stages.last.found], stages.last.after, there)
-    judged = replace(judged, between=stages.first.after, works=works)
+    between = stages.first.after
+    written = between if any(work.stage is Stage.WRITE for work in works) else None
+    judged = judge(case, plan, [*found, *stages.last.found], stages.last.after, there, written)
+    judged = replace(judged, between=between, works=works)
     if judged.problems or merged.conflicts:
         return judged
     left = stages.left
@@ -154,14 +156,22 @@ def alter(
 
 
 def judge(
-    case: Case, plan: TablePlan, found: Sequence[Found], after: Table | None, before: Table | None
+    case: Case,
+    plan: TablePlan,
+    found: Sequence[Found],
+    after: Table | None,
+    before: Table | None,
+    written: Table | None = None,
 ) -> Outcome:
-    """The plan with what the changes themselves and the resulting table have against it."""
+    """The plan with what the changes themselves and the resulting table have against it.
+
+    :param written: the table as it is when its rows are written; ``None`` where none are.
+    """
     own = [p for f in found for p in f.change.problems(f.before)]
     problems = [replace(p, table=case.wanted.name) for p in own]
     warnings: list[Problem] = []
     if after is not None and (found or before is None):
-        for breach in legality.problems(after, before):
+        for breach in legality.problems(after, before, written):
             (warnings if breach.is_warning else problems).append(_problem(case, breach))
     return Outcome(plan, after, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(warnings)))
 

@@ -36,6 +36,7 @@ class Trap(Frozen):
 
 
 _PARTITIONS = "cases/traps/partitions.yaml"
+_UNREAD = "cases/traps/unread.yaml"
 _KNOWN = "cases/traps/known.yaml"
 _REFUSED = "cases/add_column/refused.yaml"
 
@@ -106,6 +107,25 @@ TRAPS = (
         "Refused by `check`, before the rename is done.",
         _KNOWN,
         "the source of an identity partition is renamed, and its old name used again",
+    ),
+    Trap(
+        "The table is partitioned by a field of a struct that may be null, as it is",
+        "identity-partition-in-optional-struct",
+        "Accepted. A query that reads nothing of the struct but such fields takes one that is null for one "
+        "whose fields are null: `WHERE s IS NOT NULL` keeps it. Where a struct has no other fields, "
+        "rewriting a row writes that down.",
+        "Warns, and names what partitions without harm.",
+        _UNREAD,
+        "an identity partition on a field of a struct that may be null",
+    ),
+    Trap(
+        "A variant is added, renamed or brought back on a table that has a snapshot",
+        "variant-unknown-to-rows",
+        "Accepted. Spark fails on every query of the column, and on updates by copy-on-write, with a "
+        "`NullPointerException`, until something is written.",
+        "Warns, with the statement that ends it; a `backfill` of the same migration needs none.",
+        _UNREAD,
+        "a variant that the newest snapshot does not know",
     ),
     Trap(
         "Names that differ in case alone",

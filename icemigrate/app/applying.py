@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from icemigrate.app.locking import journal
 from icemigrate.app.noting import Notes
 from icemigrate.app.opening import load_unapplied
+from icemigrate.app.placing import placed
 from icemigrate.app.planning import plan_in
 from icemigrate.app.publishing import ways
 from icemigrate.app.spark import engine_of
@@ -59,7 +61,7 @@ def apply(
     :param on_start: called before Spark is started.
     :param lock_timeout_s: how long to wait for somebody else's lock; ``None`` for longer than a lease.
     :raises LockHeld: somebody else held the lock all the while, or took it over.
-    :raises Mistakes: the plan has problems, or consents are missing.
+    :raises Mistakes: the plan has problems, consents are missing, or Spark would not run a data step.
     :raises ConflictError: the plan has conflicts, or (:class:`~icemigrate.errors.StalePlan`) is stale.
     :raises EngineError: Java, Spark or a statement failed.
     """
@@ -142,6 +144,7 @@ def _carry_out(
     world: Opened, plan: Plan, engine: SparkEngine, journal: Journal, on_event: Callable[[Event], None]
 ) -> tuple[tuple[Record, ...], Notes]:
     from icemigrate import executor
+    from icemigrate.engine.trial import require_understood
 
     notes = Notes(on_event)
 
@@ -152,14 +155,16 @@ def _carry_out(
         require_ready(fresh)
         return fresh.plan
 
-    records = executor.apply(
-        plan,
-        engine,
-        journal,
-        notes,
-        keep=world.environment.keep_tags,
-        replan=replan,
-        ways=ways(world, engine),
-        inverse=inverse(world, engine, lambda: world.history().state),
-    )
+    with placed(world, plan):
+        records = executor.apply(
+            plan,
+            engine,
+            journal,
+            notes,
+            keep=world.environment.keep_tags,
+            replan=replan,
+            ways=ways(world, engine),
+            inverse=inverse(world, engine, lambda: world.history().state),
+            trial=partial(require_understood, engine),
+        )
     return records, notes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from icemigrate.app.placing import placed
 from icemigrate.app.spark import engine_of
 from icemigrate.app.world import opened
 from icemigrate.events import Event
@@ -29,9 +30,10 @@ def rehearse(
 
     :param spark: a running session with Iceberg's SQL extensions; without it one is started.
     :param on_start: called before Spark is started.
+    :raises Mistakes: Spark would not run data steps; those of the first migration that has such are told.
     :raises EngineError: Java or Spark failed, or a statement would; the first one is named.
     """
     from icemigrate.engine.rehearsal import rehearse as run
 
-    with opened(project, plan.environment) as world:
+    with opened(project, plan.environment) as world, placed(world, plan):
         return run(engine_of(world, spark, on_start), plan, on_event)

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from icemigrate.changes.base import Hazard, HazardKind, Problem, Reversal, Reversible, Sql, Subject
-from icemigrate.data.base import DataStatement, Ground, RowWork, Stage
+from icemigrate.data.base import TABLE_MARK, DataStatement, Ground, RowWork, Stage
+from icemigrate.data.check import Check
+from icemigrate.frozen import replace
 from icemigrate.model.names import BadName, Path, format_path, parse_path
 from icemigrate.sql.names import path_sql
 
@@ -41,6 +43,16 @@ class Backfill(RowWork):
     def paths(self) -> tuple[Path, ...]:
         """What it sets."""
         return tuple(parse_path(column) for column, _ in self.sets)
+
+    def parts(self) -> Iterator[tuple[Subject, RowWork]]:
+        """Column by column, and the condition."""
+        for column, value in self.sets:
+            yield (*self.subject, "set", column), replace(self, sets=((column, value),), where=None)
+        if self.where is not None:
+            subject, column = (*self.subject, "where"), self.sets[0][0]
+            # Of the condition of an UPDATE that is none, Spark tells with an internal error.
+            yield subject, Check(f"SELECT 1 FROM {TABLE_MARK} WHERE {self.where}", "[]", is_after=True)
+            yield subject, replace(self, sets=((column, path_sql(parse_path(column))),))
 
     def statements(self, rows: str) -> tuple[DataStatement, ...]:
         """One ``UPDATE``."""

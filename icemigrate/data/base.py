@@ -169,6 +169,10 @@ class RowWork(DataStep):
     def subject(self) -> Subject:
         """The part of a table entry that it comes from."""
 
+    def parts(self) -> Iterator[tuple[Subject, RowWork]]:
+        """The step in the parts in which a file says it, with where they stand; each can run alone."""
+        yield self.subject, self
+
     @abstractmethod
     def statements(self, rows: str) -> tuple[DataStatement, ...]:
         """What it runs, in order.

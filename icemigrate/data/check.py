@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from icemigrate.changes.base import Reversal, Reversible, Subject
@@ -34,6 +35,10 @@ class Check(RowWork):
     def subject(self) -> Subject:
         """Its item of the list."""
         return ("checks", str(self.number))
+
+    def parts(self) -> Iterator[tuple[Subject, RowWork]]:
+        """The query."""
+        yield (*self.subject, "after" if self.is_after else "before"), self
 
     def statements(self, rows: str) -> tuple[DataStatement, ...]:
         """The query."""

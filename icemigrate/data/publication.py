@@ -48,6 +48,21 @@ def holds(metadata: Mapping[str, Any], snapshot_id: int) -> bool:
     return any(snapshot.id == snapshot_id for snapshot in _ancestors(metadata))
 
 
+def lacks_a_variant(metadata: Mapping[str, Any], snapshot_id: int) -> bool:
+    """Whether the table has a column of type variant by a name that the schema of a snapshot does not have:
+    then no statement that reads the column runs on it (:mod:`icemigrate.model.legality.unread`).
+
+    :param metadata: the JSON of a metadata file.
+    """
+    schemas = {schema.get("schema-id", 0): schema["fields"] for schema in metadata.get("schemas", ())}
+    of_snapshot: Mapping[str, Any] = next(
+        (s for s in metadata.get("snapshots", ()) if s["snapshot-id"] == snapshot_id), {}
+    )
+    known = {field["name"] for field in schemas.get(of_snapshot.get("schema-id"), ())}
+    now = schemas.get(metadata.get("current-schema-id"), ())
+    return any(field["type"] == "variant" and field["name"] not in known for field in now)
+
+
 def _ancestors(metadata: Mapping[str, Any]) -> Iterator[SnapshotEntry]:
     known = _by_id(metadata)
     at = known.get(metadata.get("current-snapshot-id", -1))

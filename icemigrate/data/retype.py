@@ -7,6 +7,7 @@ under its own field id when the migration is undone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from icemigrate.changes.base import Harm, Reversal, Reversible, Sql, Subject
@@ -49,6 +50,10 @@ class Retype(RowWork):
     def subject(self) -> Subject:
         """Its key."""
         return ("retype", self.column)
+
+    def parts(self) -> Iterator[tuple[Subject, RowWork]]:
+        """What gives the values."""
+        yield (*self.subject, "using"), self
 
     def statements(self, rows: str) -> tuple[DataStatement, ...]:
         """The ``UPDATE`` and the question."""

@@ -8,6 +8,7 @@ from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import TABLE_MARK, RowWork
 from icemigrate.data.check import Check
 from icemigrate.data.plain_names import plainly_reads
+from icemigrate.data.plain_sql import expression_fault, query_fault
 from icemigrate.data.retype import Retype
 from icemigrate.data.rewrite import Rewrite
 from icemigrate.declare.complaints import Complaints
@@ -33,6 +34,8 @@ def fold_data(
     """
     if before is None:
         _check_first_mention(entry, complaints)
+    for step in entry.retype:
+        _check_expression(step.using, complaints, ("retype", step.column, "using"))
     steps = (
         *retyped,
         *_backfills(entry, after, {work.column for work in retyped}, complaints),
@@ -62,6 +65,7 @@ def _backfills(
     for number, step in enumerate(entry.backfill):
         seen: set[Path] = set()
         if step.where is not None:
+            _check_expression(step.where, complaints, ("backfill", str(number), "where"))
             _check_reads(step.where, entry, after, complaints, ("backfill", str(number), "where"))
         for column, value in step.sets:
             subject = ("backfill", str(number), "set", column)
@@ -84,13 +88,7 @@ def _backfills(
                     "duplicate-column", subject, f"`{format_path(path)}` is set twice in one step"
                 )
             seen.add(path)
-            if not value.strip():
-                complaints.error(
-                    "bad-expression",
-                    subject,
-                    f"`{column}` is set to nothing",
-                    "write an SQL expression, or `null`",
-                )
+            _check_expression(value, complaints, subject)
         yield Backfill(step.sets, step.where, number)
 
 
@@ -140,6 +138,13 @@ def _check_reads(
             )
 
 
+def _check_expression(text: str, complaints: Complaints, subject: tuple[str, ...]) -> None:
+    """Complain about what would change the statement around it, or is no expression in plain sight."""
+    if fault := expression_fault(text):
+        what, hint = fault
+        complaints.error("bad-expression", subject, f"the expression {what}", hint)
+
+
 def _rewrites(entry: TableEntry, after: Table) -> Iterator[Rewrite]:
     if entry.rewrites_old:
         ends = tuple(format_path(d.path) for d in after.dropped)
@@ -156,4 +161,7 @@ def _checks(entry: TableEntry, complaints: Complaints) -> Iterator[Check]:
                 "the query does not say where the rows of this table stand that it asks about",
                 f"write `{TABLE_MARK}` in the place of the table: `select count(*) from {TABLE_MARK}`",
             )
+        if fault := query_fault(check.query):
+            what, hint = fault
+            complaints.error("bad-query", subject, f"the query {what}", hint)
         yield Check(check.query, check.gives, check.is_after, check.name, number)

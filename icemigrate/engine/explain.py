@@ -13,6 +13,9 @@ from icemigrate.frozen import Frozen
 
 _COMMIT_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
 _STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
+_NULL_POINTER = "java.lang.NullPointerException"
+_NO_SUCH_FIELD = '"org.apache.iceberg.Schema.findField(String)" is null'
+"""How Iceberg 1.12 says it (:mod:`icemigrate.model.legality.unread`)."""
 
 
 class Cause(Frozen):
@@ -56,11 +59,16 @@ def explain(error: BaseException) -> EngineError:
         return EngineError("Spark's JVM has ended", "ICEMIGRATE_DEBUG=1 shows what it prints")
     chain = causes(error)
     telling = [cause for cause in chain if cause.message.strip()]
-    message = _first_line(telling[-1].message) if telling else chain[-1].kind
+    message = first_line(telling[-1].message) if telling else chain[-1].kind
     if is_state_unknown(error):
         return EngineError(
             f"the catalog did not say whether a commit succeeded: {message}",
             "look at the table with `icemigrate status` before anything else",
+        )
+    if any(cause.kind == _NULL_POINTER and _NO_SUCH_FIELD in cause.message for cause in chain):
+        return EngineError(
+            "Spark cannot read a column of type variant that the table's newest snapshot does not know",
+            "append to the table first: `INSERT INTO … SELECT * FROM … WHERE false` appends no rows",
         )
     if is_commit_conflict(error):
         return EngineError(f"the table was changed by somebody else meanwhile: {message}", "plan again")
@@ -101,6 +109,7 @@ def _jvm_has_ended(error: BaseException) -> bool:
     return process is not None and process.poll() is not None
 
 
-def _first_line(message: str) -> str:
+def first_line(message: str) -> str:
+    """The first line of what Spark says, without what only Spark's own people look up."""
     line = message.strip().splitlines()[0].strip()
     return re.sub(r"\s*SQLSTATE: \w+.*$", "", line)

@@ -159,7 +159,6 @@ class AtomicPublisher:
             for step in steps:
                 wanted = copies.run(step, wanted, tell)
             after = copies.engine.table(name)
-            copies.explain(plan.rows, name)
         finally:
             copies.remove(name)
         assert after is not None, "nothing but this drops a copy"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from icemigrate.changes.base import Phase, Sql
+from icemigrate.data.base import Stage
 from icemigrate.engine.copies import Copies, otherwise
 from icemigrate.engine.publish import blank, run_step
 from icemigrate.engine.spark import SparkEngine, explained
@@ -71,10 +72,13 @@ class _Rehearsal:
         before = current = self._copied(plan)
         with self._failing(version):
             tell = telling(replace(plan, steps=plan.all_steps), version, self._heard)
+            found = [] if before is None else [*self.copies.misunderstood(plan, before.name, (Stage.BEFORE,))]
             for step in plan.steps:
                 current = self._step(plan, step, current, tell)
             if current is not None:
-                self.copies.explain(plan.rows, current.name)
+                found += self.copies.misunderstood(plan, current.name, (Stage.WRITE, Stage.AFTER))
+            if found:
+                raise NotUnderstood(version, tuple(found))
             for step in plan.finish:
                 current = self._step(plan, step, current, tell)
             if before is not None and current is not None:
@@ -130,11 +134,10 @@ class _Rehearsal:
         """Whatever fails in the block is told with the migration and the statement."""
         try:
             yield
+        except NotUnderstood:
+            raise
         except EngineError as error:
-            if isinstance(error, NotUnderstood):
-                at = error.statement
-            else:
-                at = self._last.text if self._last is not None else "its first statement"
+            at = self._last.text if self._last is not None else "its first statement"
             raise EngineError(
                 f"{self._named(error.message)}\nmigration {version} would stop at: {at}",
                 f"{error.hint}; no table was touched" if error.hint else "no table was touched",

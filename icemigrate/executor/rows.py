@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from icemigrate.changes.base import Sql
 from icemigrate.data.base import BEFORE_MARK, TRIES, Ask, Rewriting, Stage
-from icemigrate.data.publication import NOTE, publication
+from icemigrate.data.publication import NOTE, lacks_a_variant, publication
 from icemigrate.engine.branching import publish, require, until_published
 from icemigrate.engine.port import Engine
 from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
@@ -29,7 +29,13 @@ from icemigrate.model.names import TableName
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.plan import PlannedWork, TablePlan
 from icemigrate.plan_rows import later_name
-from icemigrate.sql.branches import branch_sql, create_branch_sql, drop_branch_sql, publish_branch_sql
+from icemigrate.sql.branches import (
+    append_nothing_sql,
+    branch_sql,
+    create_branch_sql,
+    drop_branch_sql,
+    publish_branch_sql,
+)
 from icemigrate.sql.names import table_sql
 
 _T = TypeVar("_T")
@@ -119,10 +125,18 @@ class Rows:
         branch = table.refs.get(branch_name(self.version))
         if table.snapshot is None:
             raise EngineError(f"table `{name}` has lost its rows meanwhile", "apply again")
+        self._make_readable(name, table.snapshot)
         if branch is None or branch.snapshot_id == table.snapshot.id:
             return table.snapshot
         # Somebody wrote right behind it.
         return replace(table.snapshot, id=branch.snapshot_id, total_records=None)
+
+    def _make_readable(self, name: TableName, base: Snapshot) -> None:
+        """Have Spark read on the branch what it cannot read before a snapshot knows it."""
+        metadata = self.engine.metadata_json(name)
+        if metadata is not None and lacks_a_variant(metadata, base.id):
+            text = append_nothing_sql(branch_sql(self.catalog, name, branch_name(self.version)))
+            self._told(name, text, lambda: self.engine.write(text, {NOTE: self.key}))
 
     def _attempt(self, works: Iterable[PlannedWork], name: TableName, base: Snapshot) -> bool:
         """Whether the rows could be published; else others wrote meanwhile."""

@@ -40,6 +40,7 @@ from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 
 Listener: TypeAlias = Callable[[Event], None]
+Trial: TypeAlias = Callable[[MigrationPlan], None]
 
 
 class Operator(Frozen):
@@ -85,6 +86,7 @@ def apply(
     replan: Callable[[], Plan] | None = None,
     ways: Ways | None = None,
     inverse: Inverse = lambda record: None,
+    trial: Trial = lambda migration: None,
 ) -> tuple[Record, ...]:
     """Carry out a plan that is :attr:`~icemigrate.plan.Plan.ready`, forwards or backwards.
 
@@ -95,6 +97,8 @@ def apply(
         the plan runs as it is.
     :param ways: how changes come to tables; directly where left out.
     :param inverse: plans what undoes a migration that failed; ``None`` where that cannot be planned.
+    :param trial: looks at a migration before anything of it is done, and may raise; not where an earlier run
+        has begun with it, on tables that are half way by now.
     :returns: what was recorded, one for each migration.
     :raises LockHeld: somebody else held the lock all the while; or it was lost on the way.
     :raises Undone: a migration failed, and all is as it was before it; those before it are recorded.
@@ -134,6 +138,7 @@ def apply(
             keep,
             ways or directly(engine),
             inverse,
+            trial,
             stop,
             plan.base,
             dict(plan.based_on),
@@ -160,6 +165,7 @@ class _Run:
     keep: timedelta | None
     ways: Ways
     inverse: Inverse
+    trial: Trial
     stop: Stop
     state: State
     known: dict[TableName, Table | None]
@@ -179,6 +185,8 @@ class _Run:
         # What an earlier run has done of it is part of it, also on tables that this run does not come to.
         version = Version.parse(migration.version)
         resumed = any(i.version == version for i in self.held.history().intents)
+        if not resumed:
+            self.trial(migration)
         undo, metadata = intended(migration, self.engine, self.state)
         intent = Intent(
             version=version,

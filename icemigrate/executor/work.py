@@ -10,7 +10,7 @@ from functools import reduce
 from icemigrate.data.base import Stage
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher, blank, fold, statement_text
-from icemigrate.errors import EngineError, NotUnderstood
+from icemigrate.errors import EngineError
 from icemigrate.events import (
     Event,
     FilesRewritten,
@@ -89,11 +89,7 @@ class Work:
             self._namespace(namespace)
         for table in self.migration.tables:
             self._base = len(self._done)
-            try:
-                self.after[table.declared] = self._table(table)
-            except NotUnderstood as error:
-                self._at = error.statement  # what was run last, on a copy, is not what is wrong
-                raise
+            self.after[table.declared] = self._table(table)
         # Files are written again only when nothing else can fail: an undo needs what they hold.
         for table in self.migration.tables:
             if any(planned.work.stage is Stage.SETTLED for planned in table.rows):

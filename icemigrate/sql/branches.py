@@ -22,6 +22,14 @@ def drop_branch_sql(catalog: str, table: TableName, branch: str) -> str:
     return f"ALTER TABLE {table_sql(catalog, table)} DROP BRANCH IF EXISTS {path_sql((branch,))}"
 
 
+def append_nothing_sql(rows: str) -> str:
+    """Make a snapshot under the schema of now, without a row.
+
+    :param rows: the table or its branch, as SQL names it.
+    """
+    return f"INSERT INTO {rows} SELECT * FROM {rows} WHERE false"
+
+
 def publish_branch_sql(catalog: str, table: TableName, branch: str) -> str:
     """Make main what the branch is; refused where main is not among its ancestors."""
     name = string_sql(format_path((*table.namespace, table.name)))

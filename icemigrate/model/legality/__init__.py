@@ -59,6 +59,7 @@ from icemigrate.model.legality.sizing import (
     unknown_is_optional,
     unknown_is_written_beside_others,
 )
+from icemigrate.model.legality.unread import null_structs_stay_null, variants_are_known_to_the_rows
 from icemigrate.model.table import Table
 
 __all__ = ["RULES", "Breach", "duplicate_names", "problems"]
@@ -96,6 +97,7 @@ RULES: tuple[Rule, ...] = (
     names_differ_from_columns,
     names_mean_one_field,
     names_are_portable,
+    null_structs_stay_null,
     sort_sources_exist,
     sort_sources_can_be_sorted,
     no_reserved_properties,
@@ -103,16 +105,18 @@ RULES: tuple[Rule, ...] = (
     distribution_is_known,
     rows_are_retained_by_a_time,
     branches_follow_the_schema,
+    variants_are_known_to_the_rows,
 )
 """All rules, in the order in which they report."""
 
 
-def problems(table: Table, before: Table | None) -> Iterator[Breach]:
+def problems(table: Table, before: Table | None, written: Table | None = None) -> Iterator[Breach]:
     """What is wrong with a table that a migration leads to.
 
     :param before: the table that the migration starts from; ``None`` where it makes the table.
+    :param written: the table as it is when the migration writes its rows; ``None`` where it writes none.
     """
-    found = list(_breaches(View(table, before)))
+    found = list(_breaches(View(table, before, written)))
     old = set(_breaches(View(before, before))) if found and before else set()
     return (breach for breach in found if breach not in old)
 

@@ -35,10 +35,12 @@ class View(Frozen, dict=True):
     """A table as the rules look at it.
 
     :param before: the table that it comes from; ``None`` where it is new.
+    :param written: the table as it is when the migration writes its rows; ``None`` where it writes none.
     """
 
     table: Table
     before: Table | None
+    written: Table | None = None
 
     @cached_property
     def fields(self) -> Mapping[int, Entry]:

@@ -1,0 +1,79 @@
+"""What Spark has against a data step, told where it stands in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from icemigrate.app.opening import load_unapplied
+from icemigrate.app.world import Opened
+from icemigrate.changes.base import Subject
+from icemigrate.declare.fold import fold
+from icemigrate.declare.migration import MigrationFile
+from icemigrate.diagnostics import Diagnostic, Place, sort_key
+from icemigrate.errors import Mistakes, NotUnderstood
+from icemigrate.history.properties import History
+from icemigrate.model.names import TableName
+from icemigrate.plan import Plan
+
+if TYPE_CHECKING:
+    from icemigrate.executor import Failed
+
+
+@contextmanager
+def placed(world: Opened, plan: Plan) -> Iterator[None]:
+    """Whatever Spark has against a data step in the block is told with its place.
+
+    :raises Mistakes: Spark would not run data steps; all of them are told.
+    :raises Failed: a data step failed on the rows.
+    """
+    from icemigrate.executor import Failed
+
+    try:
+        yield
+    except NotUnderstood as error:
+        raise _mistakes(world, error) from error
+    except Failed as error:
+        place = _of_failed(world, plan, error)
+        if place is not None:
+            error.message = f"{place}: {error.message}"
+        raise
+
+
+def _mistakes(world: Opened, error: NotUnderstood) -> Mistakes:
+    history = world.history()
+    found = (
+        Diagnostic(
+            "sql-not-understood",
+            f"{one.what}: {one.why}",
+            _place(world, history, error.version, one.table, one.subject),
+            error.hint,
+        )
+        for one in error.found
+    )
+    return Mistakes(
+        tuple(sorted(found, key=sort_key)),
+        f"Spark would not run what migration {error.version} does to rows; nothing of it was done",
+    )
+
+
+def _of_failed(world: Opened, plan: Plan, error: Failed) -> Place | None:
+    """Where the data step stands whose statement failed; ``None`` where it was no data step's."""
+    for migration in plan.migrations:
+        if migration.version != error.report.version:
+            continue
+        for table in migration.tables:
+            for planned in table.rows:
+                if error.failed in (statement.text for statement in planned.statements):
+                    subject = planned.work.subject
+                    return _place(world, world.history(), migration.version, str(table.declared), subject)
+    return None
+
+
+def _place(world: Opened, history: History, version: str, table: str, subject: Subject) -> Place | None:
+    for file in load_unapplied(world.project, history.applied).files:
+        if file.version.text == version and isinstance(file, MigrationFile):
+            entry = fold(history.state, file, frozenset()).entries.get(TableName.parse(table))
+            return None if entry is None else entry.place_of(subject)
+    return None
