@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from icemigrate.frozen import replace
 from icemigrate.merge.facts import ABSENT, Fact, Shown, Verdicts
 from icemigrate.model.json_form import primitive_text
-from icemigrate.model.names import format_path, passing_name
+from icemigrate.model.names import Path, format_path, passing_name
 from icemigrate.model.schema import Entry, Schema, index
 from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, remove_by_id
 from icemigrate.model.types import Field, Type, children, is_nested, walk
@@ -177,15 +177,63 @@ def with_aspects(f: Field, want: Field, taken: Collection[str]) -> Field:
     )
 
 
-def assert_position(schema: Schema, field_id: int, after: int | None, ids: Mapping[int, int]) -> Schema:
-    line = schema.line_to(field_id)
-    behind = None if after is None else ids.get(after, after)
-    if not line or (behind is not None and not schema.line_to(behind)):
-        return schema  # the field, or the one it shall follow, is a conflict of its own already
+def assert_position(
+    verdicts: Verdicts,
+    known: Mapping[int, Entry],
+    want: Schema,
+    schema: Schema,
+    field_id: int,
+    behind: int | None,
+) -> Schema:
+    """The schema with a field where a file says that it stands.
+
+    :param want: the declared schema, under the ids of the one in the catalog.
+    :param behind: the field that it shall follow; ``None``: it shall be first.
+    """
+    gone = [i for i in (field_id, behind) if i is not None and not schema.line_to(i)]
+    if gone:
+        # What is new and not there is a conflict of its own already.
+        if known.keys() >= set(gone) and _preceding(known, field_id) != behind:
+            _refuse_position(verdicts, known, want, field_id, behind, gone)
+        return schema
+    moved = schema.line_to(field_id)[-1]
 
     def place(fields: tuple[Field, ...]) -> tuple[Field, ...]:
         rest = [f for f in fields if f.id != field_id]
         at = 0 if behind is None else 1 + [f.id for f in rest].index(behind)
-        return (*rest[:at], line[-1], *rest[at:])
+        return (*rest[:at], moved, *rest[at:])
 
     return edit_fields_of(schema, schema.parent_of(field_id), place)
+
+
+def _refuse_position(
+    verdicts: Verdicts,
+    known: Mapping[int, Entry],
+    want: Schema,
+    field_id: int,
+    behind: int | None,
+    gone: Iterable[int],
+) -> None:
+    """Somebody dropped the field that shall move, or the one that it shall follow."""
+    was = _place_text(_path(known, _preceding(known, field_id))) if field_id in known else ABSENT
+    subject = ("columns", format_path(want.path_of(field_id) or ()), "first" if behind is None else "after")
+    missing = ", ".join(format_path(known[i].path) for i in gone)
+    goal = _place_text(None if behind is None else want.path_of(behind))
+    verdicts.refuse(subject, was, goal, f"there is no {missing}")
+
+
+def _place_text(behind: Path | None) -> str:
+    return "first" if behind is None else f"after {format_path(behind)}"
+
+
+def _path(entries: Mapping[int, Entry], field_id: int | None) -> Path | None:
+    return None if field_id is None else entries[field_id].path
+
+
+def _preceding(entries: Mapping[int, Entry], field_id: int) -> int | None:
+    """The sibling that a field stands behind; ``None`` where it is first, or not there."""
+    if field_id not in entries:
+        return None
+    siblings = [i for i, other in entries.items() if other.parent == entries[field_id].parent]
+    at = siblings.index(field_id)
+    return siblings[at - 1] if at else None

@@ -74,7 +74,9 @@ def merge(
     wanted = rebind(wanted, ids)
     schema = merge_schema(verdicts, known, wanted.schema, actual.schema)
     for position in positions:
-        schema = assert_position(schema, ids.get(position.field_id, position.field_id), position.after, ids)
+        placed, behind = (i if i is None else ids.get(i, i) for i in (position.field_id, position.after))
+        assert placed is not None
+        schema = assert_position(verdicts, known, wanted.schema, schema, placed, behind)
     target = replace(actual, schema=schema)
     target = replace(target, properties=_moved(actual.properties, actual, target))
     for merge_fact in (_identifier, _spec, _order, _properties, _format, _refs):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -19,15 +18,16 @@ from icemigrate.diff import difference, unproved
 from icemigrate.frozen import replace
 from icemigrate.merge import merge
 from icemigrate.model import legality
-from icemigrate.model.schema import Entry, index
+from icemigrate.model.schema import index
 from icemigrate.model.sides import EMPTY_STATE, State, Wanted
 from icemigrate.model.table import Table
-from icemigrate.model.types import children, is_nested, walk
+from icemigrate.model.types import children, is_nested
 from icemigrate.plan import Plan
 from icemigrate.plan_file import dumps, load, loads
 from icemigrate.planner import settle
 from icemigrate.render.documents import plan_document
 from icemigrate.results import PlanResult
+from tests.facts_of_tables import GONE, conflicting, facts, renumbered
 from tests.folding import fold_text
 from tests.shared_plans import Judged, plan_text, plan_value
 from tests.strategies import NAME, Evolution, befores, evolutions
@@ -36,8 +36,6 @@ ALL = ("destructive", "incompatible", "irreversible")
 SCHEMA = json.loads(
     (Path(icemigrate.__file__).parent / "schemas" / "plan.schema.json").read_text(encoding="utf-8")
 )
-Facts = Mapping[tuple[object, ...], Any]
-GONE = "gone"
 
 
 def state(table: Table) -> State:
@@ -55,138 +53,17 @@ def planned(evolution: Evolution) -> Judged:
     return judged
 
 
-def declared(evolution: Evolution) -> Table:
+def folded(evolution: Evolution) -> Wanted:
     """What the migration wants, as the fold of its text has it."""
     (wanted,) = fold_text(migration(evolution), state(evolution.before)).wanted
-    assert wanted.table is not None
-    return wanted.table
+    return wanted
 
 
-# An oracle of its own: a table as a flat list of facts
-
-
-def facts(table: Table) -> dict[tuple[object, ...], Any]:
-    """Everything that a migration can speak of; fields by id, what belongs to the server left out."""
-    out: dict[tuple[object, ...], Any] = {}
-    for i, entry in index(table.schema).items():
-        f = entry.field
-        out |= {
-            (i, "name"): f.name,
-            (i, "type"): type(f.type).__name__ if is_nested(f.type) else f.type,
-            (i, "required"): f.required,
-            (i, "doc"): f.doc,
-            (i, "initial"): f.initial_default,
-            (i, "default"): f.write_default,
-        }
-    out["identifier",] = table.schema.identifier_ids
-    out["spec",] = frozenset((f.source_ids, f.transform, f.name) for f in table.spec.live)
-    out["order",] = table.sort_order.fields
-    out["format",] = table.format_version
-    out |= {("property", k): v for k, v in table.properties.items()}
-    out |= {("ref", n): replace(r, snapshot_id=0) for n, r in table.refs.items()}
-    return out
-
-
-def twins(base: Table, wanted: Table, actual: Table) -> dict[int, int]:
-    """Which new field stands in the catalog under the same name already, put there by another hand."""
-    known, have = index(base.schema), index(actual.schema)
-    found: dict[int, int] = {}
-    for i, entry in index(wanted.schema).items():
-        if i > 0:
-            continue
-        parent = found.get(entry.parent, entry.parent) if entry.parent is not None else None
-        if entry.parent is not None and not _alike(index(wanted.schema)[entry.parent], have.get(parent or 0)):
-            continue
-        for j, there in have.items():
-            if j not in known and (there.parent, there.field.name) == (parent, entry.field.name):
-                found[i] = j
-    return found
-
-
-def _alike(one: Entry, other: Entry | None) -> bool:
-    return other is not None and type(one.field.type) is type(other.field.type)
-
-
-def renumbered(table: Table, ids: Mapping[int, Any]) -> dict[tuple[object, ...], Any]:
-    """The facts of a table under other ids."""
-
-    def new(i: Any) -> Any:
-        return ids.get(i, i)
-
-    out = {(new(key[0]), *key[1:]): value for key, value in facts(table).items()}
-    out["identifier",] = frozenset(map(new, table.schema.identifier_ids))
-    out["spec",] = frozenset((tuple(map(new, s)), t, n) for s, t, n in out["spec",])
-    out["order",] = tuple(
-        replace(f, source_ids=tuple(map(new, f.source_ids))) for f in table.sort_order.fields
-    )
-    return out
-
-
-def conflicting(evolution: Evolution, wanted: Table) -> set[object]:
-    """Facts that are neither as they were nor as they shall be."""
-    base, actual = evolution.before, evolution.actual
-    ids = twins(base, wanted, actual)
-    known, want, have = facts(base), renumbered(wanted, ids), facts(actual)
-    old, new, there = index(base.schema), index(wanted.schema), index(actual.schema)
-    out: set[object] = set()
-    for key in known.keys() | want.keys():
-        b, w, a = (side.get(key, GONE) for side in (known, want, have))
-        field_id = key[0]
-        if not isinstance(field_id, int):
-            lost = any(is_lost(i, ids, new, there) for i in sources(key[0], w))
-            if b != w and (lost or (a not in (b, w) and not halfway(key[0], evolution, wanted, b, w, a))):
-                out.add(key)
-        elif field_id in old and w == GONE:
-            # A field that goes does so whatever it is called by now; but nobody else's goes with it.
-            parent = old[field_id].parent
-            inside = walk(there[field_id].field.type) if field_id in there else ()
-            if (parent is None or parent in new) and any(f.id not in old for _, f in inside):
-                out.add(field_id)
-        elif field_id in old or field_id > 0:
-            if b != w and a not in (b, w):
-                out.add(field_id)
-        else:
-            parent = new[field_id].parent
-            if parent in old and parent not in there:
-                out.add(field_id)
-    return out
-
-
-def sources(of: object, value: Any) -> Iterator[int]:
-    """The fields without which a fact cannot be."""
-    if of == "identifier":
-        yield from value
-    elif of == "spec":
-        yield from (i for ids, _, _ in value for i in ids)
-    elif of == "order":
-        yield from (i for f in value for i in f.source_ids)
-
-
-def is_lost(
-    field_id: int, ids: Mapping[int, int], wanted: Mapping[int, Entry], actual: Mapping[int, Entry]
-) -> bool:
-    """Whether a field can be neither found nor made: itself or what it shall stand in is gone, or another."""
-    at: int | None = field_id
-    while at is not None and at < 0 and at not in ids:
-        at = wanted[at].parent
-    if at is None:
-        return False
-    above = actual.get(ids.get(at, at))
-    return above is None or (at != field_id and not _alike(wanted[at], above))
-
-
-def halfway(of: object, evolution: Evolution, wanted: Table, b: Any, w: Any, a: Any) -> bool:
-    """Whether a value is one that the statements of the migration leave in between."""
-    if of == "spec":
-        return all(f in a for f in b if f in w) and all(f in b or f in w for f in a)
-    old, new = index(evolution.before.schema), index(wanted.schema)
-    if of == "identifier":
-        moved = [i for i in b if i in w and len(old[i].path) > 1 and old[i].path != new[i].path]
-        return bool(b - a) and not a - b and all(i not in w or i in moved for i in b - a)
-    return of == "order" and a == () and any(f.source_ids[0] not in new for f in b)
-
-
-# The laws
+def declared(evolution: Evolution) -> Table:
+    """The table of it."""
+    wanted = folded(evolution).table
+    assert wanted is not None
+    return wanted
 
 
 @given(evolutions(by_hand=False))
@@ -241,7 +118,7 @@ def _goes_along(evolution: Evolution, key: tuple[object, ...]) -> bool:
 @given(evolutions())
 def test_a_conflict_is_a_fact_that_is_neither_as_it_was_nor_as_wanted(evolution: Evolution) -> None:
     judged = planned(evolution)
-    expected = conflicting(evolution, declared(evolution))
+    expected = conflicting(evolution, folded(evolution))
     assert bool(judged.table.conflicts) == bool(expected), (judged.table.conflicts, expected)
     of_table = {c.fact.partition(":")[2].split(".")[0] for c in judged.table.conflicts} - {"columns"}
     named = {"identifier": "identifier", "spec": "partition_by", "order": "sort_by"}

@@ -11,7 +11,8 @@ from icemigrate.model.sides import Position
 from icemigrate.model.table import Ref, Table
 from tests.build import field_at, ids, spec_of, table, with_columns
 
-BASE = table("id: required long, name: string, price: int, at: timestamp, s: struct<a: int, b: string>")
+ALL_COLUMNS = "id: required long, name: string, price: int, at: timestamp, s: struct<a: int, b: string>"
+BASE = table(ALL_COLUMNS)
 
 
 def names(t: Table) -> list[str]:
@@ -165,11 +166,31 @@ def test_only_asserted_positions_are_set() -> None:
     assert names(first.target)[0] == "price"
 
 
-def test_a_position_behind_a_column_that_somebody_dropped_is_left_alone() -> None:
+@pytest.mark.parametrize("gone", ["at", "price"])
+def test_a_position_of_or_behind_a_column_that_somebody_dropped_conflicts(gone: str) -> None:
+    left = [f for f in BASE.schema.fields if f.name != gone]
+    actual = replace(BASE, schema=replace(BASE.schema, fields=tuple(left)))
+    ((price,), (at,), (s,)) = (ids(BASE.schema, name) for name in ("price", "at", "s"))
+    merged = merge(BASE, BASE, actual, [Position(price, s), Position(price, at)])
+    conflict = merged.conflicts[-1]
+    assert conflict.fact == "db.t:columns.price.after"
+    assert (conflict.base, conflict.wanted) == ("after name", "after at")
+    assert conflict.actual == f"there is no {gone}"
+
+
+def test_a_new_column_behind_one_that_somebody_dropped_conflicts() -> None:
+    wanted = with_columns(BASE, f"{ALL_COLUMNS}, note: string")
+    actual = with_columns(BASE, "id: required long, price: int, at: timestamp, s: struct<a: int, b: string>")
+    ((note,), (name,)) = (ids(wanted.schema, "note"), ids(BASE.schema, "name"))
+    (conflict,) = merge(BASE, wanted, actual, [Position(note, name)]).conflicts
+    assert (conflict.base, conflict.wanted) == ("(absent)", "after name")
+
+
+def test_a_position_that_a_dropped_column_had_all_along_is_no_conflict() -> None:
     actual = with_columns(BASE, "id: required long, name: string, price: int, s: struct<a: int, b: string>")
-    (at,) = ids(BASE.schema, "at")
-    (price,) = ids(BASE.schema, "price")
-    assert names(merge(BASE, BASE, actual, [Position(price, at)]).target) == names(actual)
+    ((at,), (s,)) = (ids(BASE.schema, name) for name in ("at", "s"))
+    merged = merge(BASE, BASE, actual, [Position(s, at)])
+    assert (merged.target, merged.conflicts) == (actual, ())
 
 
 def test_a_spec_replaced_keeps_common_fields_in_place() -> None:
