@@ -15,6 +15,7 @@ from icemigrate.cli.context import global_options
 from icemigrate.cli.group import COMMANDS, command_of
 from icemigrate.cli.outputs import OutputType
 from icemigrate.errors import ExitCode
+from icemigrate.told import PARTS
 from scripts.docs_kinds import kinds_page
 from scripts.docs_rules import rule_pages, rules_page
 from scripts.docs_traps import traps_page
@@ -34,6 +35,7 @@ def generated() -> dict[Path, str]:
         **{docs / "rules" / name: NOTE + text for name, text in rule_pages().items()},
         docs / "kinds-of-change.md": NOTE + kinds_page(),
         docs / "traps.md": NOTE + traps_page(),
+        docs / "identifiers.md": NOTE + identifiers_page(),
         readme: with_parts(readme.read_text(encoding="utf-8"), {"commands": command_table()}),
     }
 
@@ -90,6 +92,20 @@ def exit_codes_page() -> str:
         "[`schemas/error.schema.json`](../schemas/error.schema.json); its `exit_code` is the code of the "
         "process.\n"
     )
+
+
+def identifiers_page() -> str:
+    """The page of identifiers that are no rules of their own."""
+    parts = [
+        "# Identifiers\n\n"
+        "What stands in square brackets behind a message never changes its meaning, so a program can rely on "
+        "it. `icemigrate explain` tells the same in the terminal, of the [rules](rules.md) too, and of the "
+        "kinds of errors that JSON names.\n"
+    ]
+    for title, texts in PARTS.items():
+        rows = (f"- `{word}`: {text}\n" for word, text in sorted(texts.items()))
+        parts.append(f"\n## {title}\n\n{''.join(rows)}")
+    return "".join(parts)
 
 
 def commands_page() -> str:

@@ -21,7 +21,8 @@ _ADVICE = """# Rules
 
 `check` names what it finds in square brackets. What has an id such as `IM104` is advice of a rule, each of
 which has a page: why, bad, good, what to do instead. `icemigrate rules` lists them as a project has them,
-and `icemigrate explain IM104` shows a page.
+and `icemigrate explain IM104` shows a page. What every other word in brackets means is on the page of
+[identifiers](identifiers.md); `icemigrate explain` knows them too.
 
 | rule | | by itself | finds |
 | --- | --- | --- | --- |

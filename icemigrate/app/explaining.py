@@ -1,14 +1,22 @@
-"""``rules`` and ``explain``: what the rules are, and what the project makes of them."""
+"""``rules`` and ``explain``: what the rules are, what the project makes of them, and what other words mean.
+
+Those are the identifiers in square brackets, and the names that errors have in JSON.
+"""
 
 from __future__ import annotations
+
+import inspect
+import re
+from textwrap import fill
 
 from icemigrate.checks import RULES, rule_of
 from icemigrate.checks.base import Level, OptionValue, Rule, options_of
 from icemigrate.diagnostics import did_you_mean
-from icemigrate.errors import UsageError
+from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.model.retention import format_duration
 from icemigrate.project.values import NO_SETTING, Project
 from icemigrate.rule_results import RuleOption, RulesResult, RuleStatus
+from icemigrate.told import TOLD
 
 
 def rules(project: Project) -> RulesResult:
@@ -17,16 +25,50 @@ def rules(project: Project) -> RulesResult:
 
 
 def explain(word: str) -> str:
-    """The page of a rule: a heading, then what its file says of it.
+    """What an identifier means: a heading, then what there is to say of it.
 
-    :param word: its id or its name.
-    :raises UsageError: there is no such rule.
+    :param word: a rule's id or name; an identifier in square brackets; the kind of an error, as JSON has it.
+    :raises UsageError: there is no such identifier.
     """
-    rule = rule_of(word)
-    if rule is None:
-        near = did_you_mean(word, (one.name for one in RULES))
-        raise UsageError(f"there is no rule `{word}`", near or "`icemigrate rules` lists them")
-    return page(rule)
+    pages = [page(rule)] if (rule := rule_of(word)) is not None else []
+    if (text := TOLD.get(word)) is not None:
+        pages.append(f"# {word}\n\n{fill(text, _WIDTH, break_on_hyphens=False)}\n")
+    if (fault := faults().get(word)) is not None:
+        code = fault.exit_code
+        pages.append(f"# {word}\n\n{_first_paragraph(fault)}\n\nThe command ends with {code.value}.\n")
+    if not pages:
+        near = did_you_mean(word, (*(one.name for one in RULES), *TOLD, *faults()))
+        raise UsageError(
+            f"there is nothing to explain by the name of `{word}`",
+            near or "what stands in square brackets can be explained; `icemigrate rules` lists the rules",
+        )
+    return "\n".join(pages)
+
+
+_WIDTH = 100
+
+
+def faults() -> dict[str, type[IcemigrateError]]:
+    """Every kind of error, by the name that JSON has for it."""
+    import icemigrate.executor  # noqa: F401 (some kinds are there)
+
+    found: dict[str, type[IcemigrateError]] = {}
+    open_ = [IcemigrateError]
+    while open_:
+        kind = open_.pop()
+        found[kind.__name__] = kind
+        open_ += kind.__subclasses__()
+    return found
+
+
+def _first_paragraph(fault: type[IcemigrateError]) -> str:
+    first = inspect.cleandoc(fault.__doc__ or "").split("\n\n")[0]
+    return " ".join(re.sub(r":\w+:`[^`]*`|``", _plain, first).split())
+
+
+def _plain(found: re.Match[str]) -> str:
+    role = found[0]
+    return "`" if role == "``" else f"`{role.split('`')[1].lstrip('~').rpartition('.')[2]}`"
 
 
 def page(rule: Rule) -> str:

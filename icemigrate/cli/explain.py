@@ -8,13 +8,14 @@ from icemigrate.cli.context import global_options, write
 
 
 @click.command("explain")
-@click.argument("rule")
+@click.argument("word")
 @global_options
-def command(rule: str) -> None:
-    """Show the page of a rule: why, bad, good, what to do instead.
+def command(word: str) -> None:
+    """Say what an identifier means and what to do; of a rule why, bad, good, and what to do instead.
 
-    RULE is an id such as `IM104`, or a name such as `drop`.
+    WORD is the id or the name of a rule (`IM104`, `drop`), what else stands in square brackets behind a
+    message (`no-promotion`), or the kind of an error in JSON (`StalePlan`).
     """
     from icemigrate.app.explaining import explain
 
-    write(explain(rule))
+    write(explain(word))

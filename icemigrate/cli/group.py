@@ -20,7 +20,7 @@ COMMANDS: dict[str, str] = {
     "import": "Write the migration that takes in tables which exist already.",
     "check": "Check every file and every step between versions, without a catalog.",
     "rules": "List the rules of `check` and how much each weighs.",
-    "explain": "Show the page of a rule: why, bad, good, what to do instead.",
+    "explain": "Say what an identifier such as `IM104` or `no-promotion` means, and what to do.",
     "plan": "Show what the pending migrations would do.",
     "apply": "Do it: plan, ask, run, verify, record.",
     "rollback": "Take migrations back: plan, ask, do, verify, record.",
