@@ -47,27 +47,6 @@ def trades(day: datetime, count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def quotes(day: datetime, count: int) -> Iterator[dict[str, Any]]:
-    """Quotes of one day, as :func:`trades`."""
-    chance = random.Random(f"quotes {day}")
-    middles = {symbol: Decimal(start) for symbol, _, _, start in _LISTED}
-    for number, moment in enumerate(_moments(day, count, chance), start=1):
-        symbol, company, exchange, _ = chance.choice(_LISTED)
-        middles[symbol] = max(2 * _TICK, middles[symbol] + _TICK * chance.randint(-5, 5))
-        yield {
-            "symbol": symbol,
-            "company_id": company,
-            "exchange": exchange,
-            "exchange_timestamp": moment,
-            "bid_price": middles[symbol] - _TICK,
-            "bid_volume": 100 * chance.randint(1, 20),
-            "ask_price": middles[symbol] + _TICK,
-            "ask_volume": 100 * chance.randint(1, 20),
-            "ingestion_timestamp": moment + timedelta(milliseconds=chance.randint(2, 90)),
-            "sequence_number": number,
-        }
-
-
 def _moments(day: datetime, count: int, chance: random.Random) -> list[datetime]:
     opening = day + timedelta(hours=9)
     return sorted(opening + timedelta(milliseconds=chance.randint(0, 8 * 3_600_000)) for _ in range(count))

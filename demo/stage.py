@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import datetime
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from demo.rows import quotes, trades
+from demo.rows import trades
 from icemigrate.cli import main
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_RENAMED = {"volume": "quantity", "bid_volume": "bid_quantity", "ask_volume": "ask_quantity"}
+_RENAMED = {"volume": "quantity"}
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 
@@ -23,13 +25,20 @@ class BrokenPromise(Exception):
     """What the demo shows is not what was promised."""
 
 
-def icemigrate(*arguments: str) -> None:
+def icemigrate(*arguments: str, is_told: bool = True) -> None:
     """Type a command.
 
+    :param is_told: whether all that it writes is shown; else the last line of it alone, where it goes well.
     :raises SystemExit: it failed; with its exit code.
     """
     print(f"\n$ icemigrate {' '.join(arguments)}", flush=True)
-    code = main(list(arguments))
+    if is_told:
+        code = main(list(arguments))
+    else:
+        told = StringIO()
+        with redirect_stdout(told), redirect_stderr(told):
+            code = main(list(arguments))
+        print(told.getvalue() if code else told.getvalue().rstrip().rpartition("\n")[2], flush=True)
     if code:
         raise SystemExit(int(code))
 
@@ -63,11 +72,6 @@ def promise(words: str, holds: bool) -> None:
 def load_trades(day: datetime, count: int) -> None:
     """Let a day's trades arrive."""
     _load("trades", day, [*trades(day, count)])
-
-
-def load_quotes(day: datetime, count: int) -> None:
-    """Let a day's quotes arrive."""
-    _load("quotes", day, [*quotes(day, count)])
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The demo's second half: a bad migration, rows that arrive under it, the way back, and the mended file."""
+"""What the demo shows: a bad migration, rows that arrive under it, the way back, and the mended file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def play(migrations: Path) -> None:
     currencies = ask(_CURRENCIES)
     _go_back(prices)
     _redo(migrations / _FILE, prices, currencies)
-    icemigrate("history")
 
 
 def _go_wrong(file: Path) -> None:

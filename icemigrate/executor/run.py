@@ -210,7 +210,7 @@ class _Run:
             )
             stays = _left_by(migration)
             if stays:
-                record = replace(record, stays=stays, message=f"in part: {'; '.join(stays)} left as it was")
+                record = replace(record, stays=stays, message=f"in part; left is {'; '.join(stays)}")
             after = finished(undo, migration, work.after, state, work.published) if is_apply else None
             self.held.end(record, state, after)
         except KeyboardInterrupt as error:

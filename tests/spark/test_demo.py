@@ -46,7 +46,7 @@ def test_it_goes_forward_and_back_and_forward(folder: Path, capsys: pytest.Captu
         ("2026-03-05", "0"),
     ]
     assert [currencies for *_, currencies in days[4:]] == ["0", "0", "0", "2000"]
-    assert re.search(r"\b0008 .* Record the currency$", shown, re.MULTILINE)
+    assert len(shown.splitlines()) < 150, "it is read in a few minutes"
     assert {p.name: p.read_bytes() for p in (ROOT / "migrations").iterdir()} == files
 
 
@@ -54,12 +54,12 @@ def test_it_fails_where_a_promise_is_not_kept(folder: Path, monkeypatch: pytest.
     def lose(day: datetime, count: int) -> None:
         stage.load_trades(day, count - 1)
 
-    monkeypatch.setattr(demo, "_forward", _forward_at_once)
+    monkeypatch.setattr(demo, "_begin", _begin_small)
     monkeypatch.setattr(way_back, "load_trades", lose)
     assert demo.main(folder) == "✗ the 2000 trades that came without a price are still there"
 
 
-def _forward_at_once() -> None:
+def _begin_small() -> None:
     stage.icemigrate("apply", "--auto-approve")
     stage.load_trades(datetime(2026, 3, 4), 10)
 

@@ -72,7 +72,7 @@ def test_what_a_rollback_in_part_has_left_is_told_from_then_on(
     assert "market in local: at 0001, with parts of 0002, nothing pending, 1 held." in out
     assert run(project, "history") == 0
     out, _ = capsys.readouterr()
-    assert "Set k – in part: db.t: properties.k being theirs left as it was" in out
+    assert "Set k – in part; left is db.t: properties.k being theirs" in out
 
 
 def test_what_was_rolled_back_is_held_and_pending_nowhere(
