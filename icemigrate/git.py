@@ -43,6 +43,11 @@ class Repository(Frozen):
         ran = _git(self.folder, "merge-base", one, other)
         return ran.stdout.decode().split("\n")[0] if ran.returncode == 0 and ran.stdout else None
 
+    def symbolic(self, ref: str) -> str | None:
+        """The branch that a name such as ``HEAD`` stands for, in short; ``None`` where it stands for none."""
+        ran = _git(self.folder, "symbolic-ref", "--quiet", "--short", ref)
+        return os.fsdecode(ran.stdout).strip() if ran.returncode == 0 else None
+
     @property
     def is_shallow(self) -> bool:
         """Whether only the newest part of the history was cloned."""

@@ -21,6 +21,8 @@ class CheckResult(Frozen):
     :param tables: number of tables that are declared after the last of them.
     :param diagnostics: in the order of showing.
     :param base: what the change under review was compared with; ``None`` where it was with nothing.
+    :param older: how many warnings and notes were left out, since their files are on the main branch already.
+    :param older_base: that branch; ``None`` where nothing was left out.
     """
 
     project: str
@@ -28,6 +30,8 @@ class CheckResult(Frozen):
     tables: int
     diagnostics: tuple[Diagnostic, ...] = ()
     base: str | None = None
+    older: int = 0
+    older_base: str | None = None
 
     @property
     def ok(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from icemigrate.app.folding import Folding
 from icemigrate.app.git_base import GitBase
 from icemigrate.app.lock_file import fix_lock, lock_findings
+from icemigrate.app.older import Older, without_older
 from icemigrate.app.opening import load_files
 from icemigrate.app.reserved import reserved_in
 from icemigrate.changes.reference_sql import TAG_WITHOUT_SNAPSHOT
@@ -37,13 +38,16 @@ class Rehearsed(Frozen):
 
 
 @collector_at_rest()
-def check(project: Project, base: GitBase | None = None, *, fix: bool = False) -> CheckResult:
+def check(
+    project: Project, base: GitBase | None = None, *, fix: bool = False, leaves_older: bool = False
+) -> CheckResult:
     """Check every file and every step between versions; reads the files alone.
 
     Steps are checked up to the first file that has a mistake of its own.
 
     :param base: what the change under review is compared with, so that only what it adds is told.
     :param fix: write the lock file as the files are now.
+    :param leaves_older: leave warnings and notes out whose files are on the main branch already.
     :raises GitError: Git cannot tell what the base is that the user named.
     :raises IcemigrateError: the folder cannot be read, or the lock file not be written.
     """
@@ -59,12 +63,17 @@ def check(project: Project, base: GitBase | None = None, *, fix: bool = False) -
         from icemigrate.app.impact import sql_findings
 
         told = (*told, *sql_findings(project, judged, new))
+    older = Older(tuple(dict.fromkeys(told)))
+    if leaves_older:
+        older = without_older(project, older.told)
     return CheckResult(
         project=project.name,
         migrations=len(loaded.migrations) + len(loaded.broken),
         tables=len(judged.state.tables),
-        diagnostics=tuple(sorted(dict.fromkeys(told), key=sort_key)),
+        diagnostics=tuple(sorted(older.told, key=sort_key)),
         base=ref,
+        older=older.count,
+        older_base=older.base,
     )
 
 

@@ -11,7 +11,7 @@ from icemigrate.declare.expand import Lists
 from icemigrate.declare.files import FoundFile, Loaded, named_as_migration, read_content
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.reading import Read
-from icemigrate.declare.source import Source, decode
+from icemigrate.declare.source import Source, decode, open_regular
 from icemigrate.errors import GitError
 from icemigrate.frozen import Frozen
 from icemigrate.git import FETCH_HINT, Repository, open_repository
@@ -67,7 +67,7 @@ def read_base(project: Project, base: GitBase, present: Iterable[MigrationFile])
     fork, tip = _commits(repository, base)
     lists = _lists(project, fork)
     known = {(file.path, file.fingerprint): file for file in present}
-    contents = _contents(repository, fork)
+    contents = contents_at(repository, fork)
 
     def read(given: Mapping[str, bytes]) -> tuple[BaseFile, ...]:
         named = ((named_as_migration(project.migrations_dir, name), given[name]) for name in given)
@@ -78,7 +78,7 @@ def read_base(project: Project, base: GitBase, present: Iterable[MigrationFile])
         same = known.get((file.shown, fingerprint(content, lists)))
         return Read(same, ()) if same is not None else read_content(file, content, lists)
 
-    newer = {} if tip == fork else _contents(repository, tip)
+    newer = {} if tip == fork else contents_at(repository, tip)
     return Base(
         base.ref,
         fork,
@@ -111,10 +111,27 @@ def _commits(repository: Repository, base: GitBase) -> tuple[str, str]:
 _OFF = f"`--git-base {NONE}` compares with nothing"
 
 
-def _contents(repository: Repository, commit: str) -> dict[str, bytes]:
+def contents_at(repository: Repository, commit: str) -> dict[str, bytes]:
+    """Every file right in the repository's folder at a commit, by its name.
+
+    :raises GitError: Git does not have it.
+    """
     names = repository.files(commit)
     contents = repository.contents(names.values())
     return {name: contents[of] for name, of in names.items()}
+
+
+def is_same(path: Path, content: bytes) -> bool:
+    """Whether a file on disk holds what Git has, but for line breaks, which Git may have converted."""
+    try:
+        with open_regular(path) as stream:
+            return _one_kind_of_break(stream.read()) == _one_kind_of_break(content)
+    except OSError:
+        return False
+
+
+def _one_kind_of_break(content: bytes) -> bytes:
+    return content.replace(b"\r\n", b"\n")
 
 
 def _lists(project: Project, commit: str) -> Lists:

@@ -10,16 +10,15 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from pathlib import Path
 
 from icemigrate.app.git_base import GitBase
-from icemigrate.app.git_files import Base, BaseFile, read_base
+from icemigrate.app.git_files import Base, BaseFile, is_same, read_base
 from icemigrate.declare.checksum import short
 from icemigrate.declare.files import FoundFile, Loaded, list_migrations, load_one
 from icemigrate.declare.lock_file import FILE_NAME, STALE
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import covers
-from icemigrate.declare.source import open_regular, shown_path
+from icemigrate.declare.source import shown_path
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.frozen import Frozen, replace
 from icemigrate.project.values import Project
@@ -163,7 +162,7 @@ class _Change:
         """Files, as shown, that say in the base what they say now."""
         folder = self.project.migrations_dir
         edited = {one.now.shown for one in self.edits}
-        same = (n for n, content in self.base.contents.items() if _is_same(folder / n, content))
+        same = (n for n, content in self.base.contents.items() if is_same(folder / n, content))
         return frozenset(shown_path(folder / name) for name in same) - edited
 
     @cached_property
@@ -179,7 +178,7 @@ class _Change:
         return tuple(found)
 
     def _edited(self, one: BaseFile, was: MigrationFile, now: MigrationFile) -> Diagnostic:
-        same = _is_same(
+        same = is_same(
             self.project.migrations_dir / one.file.path.name, self.base.contents[one.file.path.name]
         )
         how = f"through the lists of {self.project.file}" if same else self._restored(one)
@@ -236,16 +235,3 @@ def _stands_for(squash: MigrationFile, one: BaseFile) -> bool:
         return False
     listed = dict(squash.replaces.versions)
     return not listed or listed.get(was.version) == was.checksum
-
-
-def _is_same(path: Path, content: bytes) -> bool:
-    """Whether a file on disk holds what Git has, but for line breaks, which Git may have converted."""
-    try:
-        with open_regular(path) as stream:
-            return _one_kind_of_break(stream.read()) == _one_kind_of_break(content)
-    except OSError:
-        return False
-
-
-def _one_kind_of_break(content: bytes) -> bytes:
-    return content.replace(b"\r\n", b"\n")

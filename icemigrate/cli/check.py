@@ -17,7 +17,8 @@ from icemigrate.errors import ExitCode
     "--git-base",
     metavar="REF",
     help="Tell only what is new or changed since this branch or commit; `none` compares with nothing. "
-    "Without it the target of the pull or merge request, in GitHub Actions and GitLab CI.",
+    "Without it the target of the pull or merge request, in GitHub Actions and GitLab CI; outside of CI, "
+    "the text leaves warnings and notes out whose files are on the main branch already.",
 )
 @click.option("--fix", is_flag=True, help="Write the lock file as the files are now.")
 @global_options
@@ -31,6 +32,10 @@ def command(settings: Settings, git_base: str | None, fix: bool) -> int:
     from icemigrate.app.git_base import chosen_base
 
     project = settings.open_project()
-    result = check(project, chosen_base(git_base, os.environ, project.root), fix=fix)
+    base = chosen_base(git_base, os.environ, project.root)
+    # What programs read holds all of it: only the text says what it leaves out.
+    is_for_a_person = all(output.format == "text" for output in settings.outputs) and not os.environ.get("CI")
+    leaves_older = git_base is None and base is None and is_for_a_person
+    result = check(project, base, fix=fix, leaves_older=leaves_older)
     settings.answer(result)
     return ExitCode.OK if result.ok else ExitCode.FINDINGS

@@ -18,6 +18,7 @@ Document: TypeAlias = dict[str, Any]
 
 _FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
     ApplyResult: ("is_baseline", "to", "beyond", "held", "held_gone", "held_edited"),
+    CheckResult: ("older", "older_base"),
     LockStatus: ("words",),
 }
 """Fields that no document has: texts for people are made of them."""

@@ -40,6 +40,11 @@ def check_text(result: CheckResult, style: Style) -> str:
     seen = f"{words.count(result.migrations, 'migration')}, {words.count(result.tables, 'table')}"
     if result.base is not None:
         seen += f", what is new since {words.one_line(result.base)}"
+    if result.older_base is not None:
+        left = words.count(result.older, "older finding")
+        where = words.one_line(result.older_base)
+        way = "`icemigrate check --git-base none` tells all"
+        lines.append(style.dim(f"Left out: {left}, of files that are in {where}; {way}."))
     paint = style.good if result.ok else style.bad
     lines.append(f"{result.project}: {seen}: {paint(tally(result.diagnostics))}.")
     return "\n".join(lines) + "\n"

@@ -15,6 +15,7 @@ from icemigrate.app.checking import check
 from icemigrate.app.git_base import GitBase, chosen_base
 from icemigrate.app.opening import open_project
 from icemigrate.app.squashing import squash
+from icemigrate.cli import main
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import GitError
 from icemigrate.render.findings_text import check_text
@@ -57,6 +58,73 @@ def test_findings_of_new_files_are_told_and_warnings_of_old_ones_are_not(shop: G
     assert [f.split()[1] for f in shop.findings(None)] == ["near-name"]
     shop.write("0004_drop.yaml", DROP)
     assert shop.findings() == ["0004_drop.yaml:1 missing-allow"]
+
+
+def at_home(
+    shop: GitProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *args: str
+) -> str:
+    """What the command tells a person."""
+    for name in ("CI", "GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    main(["check", "--project", str(shop.folder), *args])
+    return capsys.readouterr().out
+
+
+LEFT_OUT = "Left out: 2 older findings, of files that are in {}; `icemigrate check --git-base none`"
+
+
+def test_at_home_old_warnings_are_left_out_and_counted(
+    shop: GitProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    move_main(shop, _0003_near=NEAR)
+    shop.git("merge", "--quiet", "main")
+    told = at_home(shop, monkeypatch, capsys)
+    assert "near-name" not in told
+    assert LEFT_OUT.format("main") in told
+    assert "near-name" in at_home(shop, monkeypatch, capsys, "--git-base", "none")
+    assert "near-name" in at_home(shop, monkeypatch, capsys, "--format", "json"), "programs get all of it"
+    shop.write("0003_near.yaml", NEAR + "# changed\n")
+    told = at_home(shop, monkeypatch, capsys)
+    assert "near-name" in told
+    assert LEFT_OUT.format("main").replace("2 older findings", "1 older finding") in told
+    monkeypatch.setenv("CI", "true")
+    main(["check", "--project", str(shop.folder)])
+    assert "near-name" in capsys.readouterr().out
+
+
+def test_at_home_errors_are_told_and_an_edited_file_is_no_error(
+    shop: GitProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    move_main(shop, _0003_drop=DROP)
+    shop.git("merge", "--quiet", "main")
+    assert "missing-allow" in at_home(shop, monkeypatch, capsys)
+    shop.write("0003_drop.yaml", column("venue"))
+    assert "edited-migration" not in at_home(shop, monkeypatch, capsys)
+
+
+def test_at_home_the_remotes_branch_is_the_main_one_whatever_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    origin = GitProject.make(tmp_path / "origin")
+    origin.commit(_0001_trades=TRADES, _0002_near=NEAR)
+    origin.git("branch", "--quiet", "--move", "trunk")
+    origin.git("clone", "--quiet", str(origin.top), str(tmp_path / "clone"))
+    clone = GitProject(tmp_path / "clone", tmp_path / "clone")
+    assert LEFT_OUT.format("origin/trunk") in at_home(clone, monkeypatch, capsys)
+    clone.commit(_0003_near=NEAR.replace("trade", "tradez"))
+    told = at_home(clone, monkeypatch, capsys)
+    assert "0003_near.yaml:1:17: warning" in told
+    assert LEFT_OUT.format("origin/trunk") in told
+
+
+def test_where_no_branch_is_known_to_be_the_main_one_all_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = GitProject.make(tmp_path / "alone")
+    alone.commit(_0001_trades=TRADES, _0002_near=NEAR)
+    assert "near-name" in at_home(alone, monkeypatch, capsys), "the main branch itself, and no remote"
+    shutil.rmtree(alone.top / ".git")
+    assert "near-name" in at_home(alone, monkeypatch, capsys)
 
 
 def test_what_rules_have_against_old_files_is_no_matter_of_a_change(shop: GitProject) -> None:
