@@ -47,6 +47,8 @@ OVER_TIME: Mapping[str, str] = {
     "required-again": "A column cannot be required again: nulls may have been written since, and Spark "
     "would read them as 0.",
     "snapshot-expired": "The snapshot that an undo or a reference needs has expired, and its rows with it.",
+    "sql-not-understood": "Spark cannot run an expression or a query of a migration file, as it said "
+    "before anything was done to rows. Mend it where it stands.",
     "squash-differs": "One file cannot declare what the files did one after another. Squash through an "
     "earlier version.",
     "squash-digest": "A file that a squash stands for says something else than what was squashed.",

@@ -20,6 +20,8 @@ SAYING: Mapping[str, str] = {
     "name`, `price desc nulls last`.",
     "bad-type": "A type cannot be read. Types are Iceberg's (`long`, `decimal(18,6)`, `struct<a: int, b: "
     "list<string>>`); Spark's unambiguous names are taken too.",
+    "bad-query": "The query of a check is none: it is empty, holds several statements, or does something "
+    "else than ask.",
     "drop-part": "The parts of lists and maps cannot be dropped alone. Drop the whole column.",
     "dropped-twice": "A column is dropped together with one that it stands in. Name the outer one alone.",
     "duplicate-column": "A column stands twice in one entry or in one step.",

@@ -23,6 +23,9 @@ TABLES: Mapping[str, str] = {
     "lets it, and updates, deletes and merges by merge-on-read fail from then on, since files of that "
     "partitioning are still known. Keep the column, or have the table write by copy-on-write.",
     "empty-struct": "A struct has no field left. Neither Parquet nor Spark reads the table then.",
+    "identity-partition-in-optional-struct": "A table is partitioned by a field, as it is, of a struct "
+    "that may be null. Where a query reads nothing else of the struct, Spark takes one that is null for "
+    "one whose fields are null. Partition by another transform of it, or by a column outside.",
     "identifier-in-list-or-map": "A field of a list or a map may occur many times in a row, so it "
     "identifies none.",
     "identifier-in-optional-struct": "An identifier field stands in a struct that may be null.",
@@ -71,6 +74,8 @@ TABLES: Mapping[str, str] = {
     "no place: no row can be written.",
     "unprintable-name": "A name has characters that nobody can type or see: control characters, line "
     "breaks, marks that turn the direction of writing.",
+    "variant-unknown-to-rows": "Iceberg on Spark cannot read a variant that the newest snapshot knows "
+    "nothing of. Append no rows when it is done: `INSERT INTO t SELECT * FROM t WHERE false`.",
     "void-partition-source-missing": "In format version 1 a dropped partition field stays as a void one, "
     "and without its source Spark can write no row. Keep the column, or bring it back with "
     "`restore_columns`.",
