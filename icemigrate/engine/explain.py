@@ -13,6 +13,8 @@ from icemigrate.frozen import Frozen
 
 _COMMIT_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
 _STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
+_PUFFIN, _FORBIDDEN = "org.apache.iceberg.puffin.PuffinWriter", "Status Code: 403"
+"""A task of Spark tells its stack as a text.  SeaweedFS's table buckets, for one, go by the files' names."""
 _NULL_POINTER = "java.lang.NullPointerException"
 _NO_SUCH_FIELD = '"org.apache.iceberg.Schema.findField(String)" is null'
 """How Iceberg 1.12 says it (:mod:`icemigrate.model.legality.unread`)."""
@@ -69,6 +71,11 @@ def explain(error: BaseException) -> EngineError:
         return EngineError(
             "Spark cannot read a column of type variant that the table's newest snapshot does not know",
             "append to the table first: `INSERT INTO … SELECT * FROM … WHERE false` appends no rows",
+        )
+    if any(_PUFFIN in cause.message and _FORBIDDEN in cause.message for cause in chain):
+        return EngineError(
+            "the storage admits no `.puffin` files, in which Iceberg keeps the deletion vectors of format "
+            f"version 3, wherever rows change by merge-on-read: {message}"
         )
     if is_commit_conflict(error):
         return EngineError(f"the table was changed by somebody else meanwhile: {message}", "plan again")

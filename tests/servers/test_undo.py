@@ -6,7 +6,7 @@ import pytest
 
 from icemigrate.app.applying import apply, require_ready
 from icemigrate.cli import main
-from icemigrate.errors import ExitCode, LockHeld
+from icemigrate.errors import EngineError, ExitCode, LockHeld
 from icemigrate.events import StatementStarted
 from icemigrate.model.names import TableName
 from icemigrate.undo import Options
@@ -134,6 +134,26 @@ def test_while_one_applies_another_is_told_who_does(
     assert "process" in seen[0]
     assert f"held by {seen[0].split(',')[0]}" in capfd.readouterr().out
     assert lake.history().lock is None
+
+
+def test_values_come_back_by_row_id_or_it_is_told_what_the_storage_refuses(lake: Lake) -> None:
+    lake.write("0001_make", f"{MAKE.rstrip()}\n        format_version: 3\n")
+    lake.apply()
+    lake.sql("INSERT INTO {t} VALUES ('A', 10, 7), ('B', 11, 8)")
+    lake.write("0002_change", CHANGE)
+    lake.apply()
+    lake.sql("UPDATE {t} SET venue = 'X'")
+    there, lost = [("A", 10, 7), ("B", 11, 8)], [("A", 10, None), ("B", 11, None)]
+    if lake.kind.name != "rest":
+        lake.api.rollback(options=Options(refill=True), spark=lake.session)
+        assert lake.sql("SELECT symbol, volume, qualifiers FROM {t} ORDER BY symbol") == there
+        return
+    with pytest.raises(EngineError, match=r"the storage admits no `\.puffin` files") as failed:
+        lake.api.rollback(options=Options(refill=True), spark=lake.session)
+    assert "`icemigrate rollback --no-refill` ends an undo" in str(failed.value.hint)
+    lake.api.rollback(options=Options(refill=False), spark=lake.session)
+    assert lake.sql("SELECT symbol, volume, qualifiers FROM {t} ORDER BY symbol") == lost
+    assert {name for name, ref in lake.table().refs.items() if ref.kind == "branch"} == {"main"}
 
 
 def test_values_that_were_rewritten_away_come_back_from_the_tag(lake: Lake) -> None:
