@@ -64,7 +64,7 @@ def _busy(changes: Iterable[Change], works: Iterable[RowWork], writers: Iterable
 def _harms(changes: Iterable[Change], works: Iterable[RowWork]) -> Iterator[Harm]:
     """What is done to writers; a column that is swapped for another one neither goes nor gets a name."""
     retypes = [work for work in works if isinstance(work, Retype)]
-    old, passing = {work.field_id for work in retypes}, {(work.temporary,) for work in retypes}
+    old, passing = {work.field_id for work in retypes}, {work.temporary for work in retypes}
     for change in changes:
         if isinstance(change, DropColumn) and change.field_id in old:
             continue

@@ -5,7 +5,7 @@ A column that the migration drops can still be read while rows are written, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Problem
@@ -15,9 +15,10 @@ from icemigrate.diff import Difference, difference, unproved
 from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import rebind_by_path
 from icemigrate.model.marks import branch_name
+from icemigrate.model.names import Path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
-from icemigrate.model.types import Field
+from icemigrate.model.types import Field, Struct, children
 from icemigrate.plan import PlannedWork, TablePlan
 from icemigrate.sql.branches import branch_sql
 from icemigrate.sql.names import table_sql
@@ -59,21 +60,43 @@ def staged(there: Table, target: Table, works: Sequence[RowWork]) -> Staged:
 
 def left_to_retype(there: Table, target: Table, work: Retype) -> bool:
     """Whether the new column is not the table's own yet."""
-    field = target.schema.find((work.column,))
+    field = target.schema.find(work.path)
     return field is None or field.id not in index(there.schema)
+
+
+def _in_structs(
+    fields: tuple[Field, ...], change: Callable[[Path, tuple[Field, ...]], Iterable[Field]], above: Path = ()
+) -> tuple[Field, ...]:
+    """Fields with what stands together changed, in the structs below first.
+
+    :param change: given where fields stand, and the fields.
+    """
+    inner = (
+        replace(f, type=Struct(_in_structs(f.type.fields, change, (*above, f.name))))
+        if isinstance(f.type, Struct)
+        else f
+        for f in fields
+    )
+    return tuple(change(above, tuple(inner)))
 
 
 def _with_temporary(there: Table, target: Table, retypes: Sequence[Retype]) -> Table:
     """The target with new columns under temporary names; those of an earlier run keep their ids."""
-    names = {work.column: work.temporary for work in retypes}
+    names = {work.path: work.temporary for work in retypes}
     if not names:
         return target
-    fields = tuple(
-        replace(f, name=names[f.name], required=False) if f.name in names else f
-        for f in target.schema.fields
-        if f.name not in names.values()
-    )
-    new = {f.id for f in fields if f.name in names.values()}
+    new = set[int]()
+
+    def named(above: Path, fields: tuple[Field, ...]) -> Iterator[Field]:
+        for field in fields:
+            path = (*above, field.name)
+            if path in names:
+                new.add(field.id)
+                yield replace(field, name=names[path][-1], required=False)
+            elif path not in names.values():
+                yield field
+
+    fields = _in_structs(target.schema.fields, named)
     schema = replace(target.schema, fields=fields, identifier_ids=target.schema.identifier_ids - new)
     return rebind_by_path(replace(target, schema=schema), there)
 
@@ -85,37 +108,58 @@ def _swapped(known: Table, target: Table, retypes: Sequence[Retype]) -> Table:
     """
     if not retypes:
         return known
-    own = {work.temporary: target.schema.find((work.column,)) for work in retypes}
-    fields, ids = [], set[int]()
-    for field in known.schema.fields:
-        wanted = own.get(field.name)
-        if wanted is not None:
+    own = {work.temporary: target.schema.find(work.path) for work in retypes}
+    ids = set[int]()
+
+    def swapped(above: Path, fields: tuple[Field, ...]) -> Iterator[Field]:
+        for field in fields:
+            wanted = own.get((*above, field.name))
+            if wanted is None:
+                yield field
+                continue
             if wanted.id in target.schema.identifier_ids:
                 ids.add(field.id)
-            field = replace(field, name=wanted.name, required=wanted.required)
-        fields.append(field)
+            yield replace(field, name=wanted.name, required=wanted.required)
+
+    fields = _in_structs(known.schema.fields, swapped)
     identifier = known.schema.identifier_ids | ids
-    return replace(known, schema=replace(known.schema, fields=tuple(fields), identifier_ids=identifier))
+    return replace(known, schema=replace(known.schema, fields=fields, identifier_ids=identifier))
 
 
 def _expanded(there: Table, target: Table, retypes: Sequence[Retype]) -> Table:
-    """The target with the columns that are there and shall go, each behind the one that it stands behind.
+    """The target with the columns that are there and shall go, each behind the one that it stands behind; and
+    likewise in the structs in which a field is retyped.
 
     A column that is retyped may be renamed as well, and `using` calls it by its new name.
     """
-    renamed = {work.field_id: work.column for work in retypes}
-    ids, names = {f.id for f in target.schema.fields}, {f.name for f in target.schema.fields}
-    fields: list[Field] = list(target.schema.fields)
+    renamed = {work.field_id: work.path[-1] for work in retypes}
+    entries, inside = index(there.schema), {work.path[:-1] for work in retypes}
+
+    def expanded(above: Path, fields: tuple[Field, ...]) -> Iterable[Field]:
+        if above and above not in inside:
+            return fields
+        parent = target.schema.find(above) if above else None
+        if parent is not None and parent.id not in entries:
+            return fields
+        now = there.schema.fields if parent is None else children(entries[parent.id].field.type)
+        return _with_old(fields, (replace(f, name=renamed.get(f.id, f.name)) for f in now))
+
+    return replace(target, schema=replace(target.schema, fields=_in_structs(target.schema.fields, expanded)))
+
+
+def _with_old(fields: tuple[Field, ...], there: Iterable[Field]) -> list[Field]:
+    """Fields that stand together, with those among them that are there and shall go."""
+    ids, names = {f.id for f in fields}, {f.name for f in fields}
+    together = list(fields)
     at = 0
-    for field in there.schema.fields:
-        field = replace(field, name=renamed.get(field.id, field.name))
-        where = next((i for i, f in enumerate(fields) if f.id == field.id), None)
+    for field in there:
+        where = next((i for i, f in enumerate(together) if f.id == field.id), None)
         if where is not None:
             at = where + 1
         elif field.id not in ids and field.name not in names:
-            fields.insert(at, field)
+            together.insert(at, field)
             at += 1
-    return replace(target, schema=replace(target.schema, fields=tuple(fields)))
+    return together
 
 
 def with_works(

@@ -75,7 +75,7 @@ def _of_table(table: TablePlan, before: Table | None, file: str) -> Iterator[Sta
             yield Stake(name, path, Fate.RETYPED, format_type(change.new), file)
     for work in (planned.work for planned in table.rows):
         if isinstance(work, Retype):
-            yield Stake(name, (work.column,), Fate.RETYPED, work.to, file)
+            yield Stake(name, work.path, Fate.RETYPED, work.to, file)
 
 
 def _said(path: Path, table: Table | None) -> Path:

@@ -118,13 +118,13 @@ class Touched(Frozen, dict=True):
     @cached_property
     def newly_named(self) -> tuple[tuple[Path, Field], ...]:
         """Those of them that bear a name that was not there: a column of another type has the old one's."""
-        retyped = {(work.column,) for work in self.retypes}
+        retyped = {work.path for work in self.retypes}
         return tuple(pf for pf in self.added if pf[0] not in retyped)
 
     @cached_property
     def renames(self) -> tuple[RenameColumn, ...]:
         """The renames by a file; what a column is called while it is filled is read by nobody."""
-        filled = {(work.temporary,) for work in self.retypes}
+        filled = {work.temporary for work in self.retypes}
         return tuple(rename for rename in self.of(RenameColumn) if rename.path not in filled)
 
     @cached_property

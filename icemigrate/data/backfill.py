@@ -74,18 +74,31 @@ class Backfill(RowWork):
     def hazards(self, ground: Ground) -> tuple[Hazard, ...]:
         """Values that were there before, and that it may replace."""
         return tuple(
-            Hazard(
-                HazardKind.DESTRUCTIVE,
-                f"values of {format_path(path)} that are there are overwritten",
-                f"{ground.declared}.{format_path(path)}",
-            )
+            Hazard(HazardKind.DESTRUCTIVE, reason, f"{ground.declared}.{format_path(path)}")
             for path in self.paths
-            if ground.is_old(path) and not self._fills_nulls(path)
+            for reason in self._overwritten(path, ground)
         )
+
+    def _overwritten(self, path: Path, ground: Ground) -> Iterator[str]:
+        if ground.is_old(path) and path not in self._said("null"):
+            yield f"values of {format_path(path)} that are there are overwritten"
+        struct = self._made(path, ground)
+        if struct is not None:
+            name = format_path(struct)
+            yield f"{name} becomes a struct where it is null, unless the condition says {name} is not null"
+
+    def _made(self, path: Path, ground: Ground) -> Path | None:
+        """The struct around a field that comes to be where it was null, since Spark sets the field in it."""
+        for depth in range(1, len(path)):
+            struct = ground.table.schema.find(path[:depth])
+            is_there = any(name[:depth] == path[:depth] for name in self._said("not null"))
+            if struct is not None and not struct.required and ground.is_old(path[:depth]) and not is_there:
+                return path[:depth]
+        return None
 
     def overwrites(self, ground: Ground) -> bool:
         """Whether it sets a column that had values, nulls included."""
-        return any(map(ground.is_old, self.paths))
+        return any(ground.is_old(path) or self._made(path, ground) is not None for path in self.paths)
 
     def reversal(self, ground: Ground) -> Reversal:
         """What was added with the migration goes with it; else the rows go back."""
@@ -100,16 +113,17 @@ class Backfill(RowWork):
         sets = ", ".join(f"{column} = {' '.join(value.split())}" for column, value in self.sets)
         return f"fill {sets}" + ("" if self.where is None else f" where {' '.join(self.where.split())}")
 
-    def _fills_nulls(self, path: Path) -> bool:
-        """Whether the condition says for sure that the column is null; read only where that is plain."""
+    def _said(self, what: str) -> tuple[Path, ...]:
+        """The columns that the condition says for sure to be ``null`` or ``not null``, where it is plain."""
         if self.where is None or _NOT_PLAIN.search(self.where):
-            return False
+            return ()
         parts = re.split(r"\s+and\s+", self.where.strip(), flags=re.I)
-        return any((m := _NULL.fullmatch(part)) is not None and _names(m[1]) == path for part in parts)
+        found = (m for m in map(_IS.fullmatch, parts) if m is not None)
+        return tuple(_names(m[1]) for m in found if " ".join(m[2].lower().split()) == what)
 
 
 _NOT_PLAIN = re.compile(r"['\"()]|--|/\*|\b(or|case|between)\b", re.I)
-_NULL = re.compile(r"\s*([\w.`]+)\s+is\s+null\s*", re.I)
+_IS = re.compile(r"\s*([\w.`]+)\s+is\s+((?:not\s+)?null)\s*", re.I)
 
 
 def _names(text: str) -> Path:

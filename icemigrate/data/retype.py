@@ -1,4 +1,5 @@
-"""A column becomes one of a type that Iceberg cannot promote its own to: filled, asked about, and swapped.
+"""A column, or a field of a struct, becomes one of a type that Iceberg cannot promote its own to: filled,
+asked about, and swapped.
 
 The new column stands under a temporary name while its rows are written.  When they are published, the old
 one is dropped and the new one takes its name and its place; so it is a new field, and the old one comes back
@@ -12,9 +13,9 @@ from typing import ClassVar
 
 from icemigrate.changes.base import Harm, Reversal, Reversible, Sql, Subject
 from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage
-from icemigrate.model.names import format_path
+from icemigrate.model.names import Path, parse_path
 from icemigrate.model.writers import Whom
-from icemigrate.sql.names import quote
+from icemigrate.sql.names import path_sql
 
 TEMPORARY = "__icemigrate"
 """What is put behind a column's name while the new one is filled."""
@@ -23,7 +24,7 @@ TEMPORARY = "__icemigrate"
 class Retype(RowWork):
     """One ``UPDATE``, and the question whether a value was lost.
 
-    :param column: as it is called before and after.
+    :param column: as it is called before and after, dotted where it is a field of a struct.
     :param using: the expression that gives the new values.
     :param to: the new type, as people write it.
     :param field_id: of the old column.
@@ -37,9 +38,15 @@ class Retype(RowWork):
     field_id: int
 
     @property
-    def temporary(self) -> str:
-        """What the new column is called while it is filled."""
-        return f"{self.column}{TEMPORARY}"
+    def path(self) -> Path:
+        """The column, or the field of a struct."""
+        return parse_path(self.column)
+
+    @property
+    def temporary(self) -> Path:
+        """What the new one is called while it is filled."""
+        *above, name = self.path
+        return (*above, f"{name}{TEMPORARY}")
 
     @property
     def stage(self) -> Stage:
@@ -57,18 +64,20 @@ class Retype(RowWork):
 
     def statements(self, rows: str) -> tuple[DataStatement, ...]:
         """The ``UPDATE`` and the question."""
-        old, new = quote(self.column), quote(self.temporary)
+        old, new, above = path_sql(self.path), path_sql(self.temporary), self.path[:-1]
+        # To set a field of a struct that is null would make a struct of it.
+        where = f" WHERE {path_sql(above)} IS NOT NULL" if above else ""
         lost = f"SELECT count(*) FROM {rows} WHERE {old} IS NOT NULL AND {new} IS NULL"
         return (
-            Sql(f"UPDATE {rows} SET {new} = {self.using}"),
+            Sql(f"UPDATE {rows} SET {new} = {self.using}{where}"),
             Ask(lost, "0", f"values of {self.column} that became null"),
         )
 
     @property
     def harm(self) -> Harm:
         """Whoever writes the table gives values of the old column."""
-        name = format_path((self.column,))
-        return Harm(Whom.ALL, f"gives `{name}` as it was, which is another column then, of type {self.to}")
+        was = f"gives `{self.column}` as it was"
+        return Harm(Whom.ALL, f"{was}, which is another column then, of type {self.to}")
 
     def reversal(self, ground: Ground) -> Reversal:
         """The old column comes back; what is written after it has no value there."""

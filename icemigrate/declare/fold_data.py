@@ -38,7 +38,7 @@ def fold_data(
         _check_expression(step.using, complaints, ("retype", step.column, "using"))
     steps = (
         *retyped,
-        *_backfills(entry, after, {work.column for work in retyped}, complaints),
+        *_backfills(entry, after, [work.path for work in retyped], complaints),
         *_checks(entry, complaints),
         *_rewrites(entry, after),
     )
@@ -60,7 +60,7 @@ def _check_first_mention(entry: TableEntry, complaints: Complaints) -> None:
 
 
 def _backfills(
-    entry: TableEntry, after: Table, retyped: Collection[str], complaints: Complaints
+    entry: TableEntry, after: Table, retyped: Collection[Path], complaints: Complaints
 ) -> Iterator[Backfill]:
     for number, step in enumerate(entry.backfill):
         seen: set[Path] = set()
@@ -74,9 +74,10 @@ def _backfills(
                 continue
             _check_column(path, entry, after, complaints, subject)
             _check_reads(value, entry, after, complaints, subject)
-            if path[0] in retyped:
+            taken = next((r for r in retyped if r[: len(path)] == path[: len(r)]), None)
+            if taken is not None:
                 # While rows are written its name is still that of the old column, which then goes.
-                column = format_path(path[:1])
+                column = format_path(taken)
                 complaints.error(
                     "backfill-retyped",
                     subject,

@@ -10,7 +10,7 @@ from icemigrate.declare.data_entries import RetypeEntry
 from icemigrate.declare.draft import Draft, Node
 from icemigrate.declare.migration import UNSET, Subject
 from icemigrate.frozen import Frozen
-from icemigrate.model.names import quote_name
+from icemigrate.model.names import Path, format_path
 from icemigrate.model.promotions import is_promotion, is_read_back
 from icemigrate.model.sides import Position
 from icemigrate.model.table import Dropped
@@ -48,35 +48,58 @@ def fold_retypes(
 
 def _places(draft: Draft, works: Iterable[Retype]) -> Iterator[Position]:
     """Where the new fields stand, in an order in which each can be carried out."""
-    names = {work.column for work in works}
-    behind: int | None = None
-    for node in draft.root.children.values():
-        if node.name in names:
-            yield Position(node.id, behind)
-        behind = node.id
+    new = {work.path for work in works}
+    for above in dict.fromkeys(path[:-1] for path in new):
+        parent, behind = draft.find(above), None
+        assert parent is not None, "what is retyped stands in it"
+        for node in parent.children.values():
+            if (*above, node.name) in new:
+                yield Position(node.id, behind)
+            behind = node.id
 
 
 def _retypes(
     draft: Draft, entries: Iterable[RetypeEntry], format_version: int, complaints: Complaints
 ) -> Iterator[tuple[Retype, Dropped]]:
+    done = list[Path]()
     for entry in entries:
         subject: Subject = ("retype", entry.column)
         node = _column(draft, entry, subject, complaints)
+        if node is not None and _is_done_with(node.path, done, subject, complaints):
+            continue
         to = _type(entry, subject, complaints)
         if node is None or to is None or not _is_needed(node, to, format_version, subject, complaints):
             continue
-        old = node.field
-        _check_default(old, to, complaints)
-        work = Retype(old.name, entry.using, format_type(to), old.id)
-        if work.temporary in draft.root.children:
+        old, path = node.field, node.path
+        assert node.parent is not None, "the root is no column"
+        _check_default(old, path, to, complaints)
+        work = Retype(format_path(path), entry.using, format_type(to), old.id)
+        if work.temporary[-1] in node.parent.children:
+            name = format_path(work.temporary)
             complaints.error(
                 "name-in-use",
                 subject,
-                f"`{work.temporary}` is what the new column is called for a while, and it is taken",
+                f"`{name}` is what the new column is called for a while, and it is taken",
                 "rename that one",
             )
             continue
-        yield work, Dropped(old, None, (old.name,), _replace(draft, node, to))
+        above = node.parent.id if len(path) > 1 else None
+        yield work, Dropped(old, above, path, _replace(draft, node.parent, node, to))
+
+
+def _is_done_with(path: Path, done: list[Path], subject: Subject, complaints: Complaints) -> bool:
+    """Whether the entry retypes it already, or what is in it or around it, which is complained about."""
+    other = next((p for p in done if p[: len(path)] == path[: len(p)]), None)
+    done.append(path)
+    if other is not None:
+        both = f"`{format_path(path)}` and `{format_path(other)}`"
+        complaints.error(
+            "retype-twice",
+            subject,
+            f"{both} would both be made anew, and one is in the other",
+            "retype the outer one alone: its `using` gives all that is in it",
+        )
+    return other is not None
 
 
 def _column(draft: Draft, entry: RetypeEntry, subject: Subject, complaints: Complaints) -> Node | None:
@@ -88,12 +111,15 @@ def _column(draft: Draft, entry: RetypeEntry, subject: Subject, complaints: Comp
         complaints.error(
             "unknown-column", subject, f"there is no column `{entry.column}` to retype", draft.nearest(path)
         )
-    elif len(path) > 1:
+        return None
+    lines = [draft.find(path[:depth]) for depth in range(1, len(path) + 1)]
+    inside = next((n.parent for n in lines if n is not None and n.is_part), None)
+    if inside is not None:
         complaints.error(
             "retype-nested",
             subject,
-            f"`{entry.column}` is a part of a column, and columns are retyped as a whole",
-            f"retype `{quote_name(path[0])}`, or add a field beside it and fill it by `backfill`",
+            f"`{entry.column}` lies in a list or a map, whose parts cannot be set one by one",
+            f"retype `{format_path(inside.path)}` as a whole: `using: transform(…, x -> …)` goes over a list",
         )
         return None
     return node
@@ -126,23 +152,24 @@ def _is_needed(node: Node, to: Type, format_version: int, subject: Subject, comp
     return True
 
 
-def _check_default(old: Field, to: Type, complaints: Complaints) -> None:
+def _check_default(old: Field, path: Path, to: Type, complaints: Complaints) -> None:
     """Complain about a default that would go unsaid: one of the old type is none of the new one."""
-    said = (c.name == quote_name(old.name) for c in complaints.entry.columns if c.default is not UNSET)
+    name = format_path(path)
+    said = (c.name == name for c in complaints.entry.columns if c.default is not UNSET)
     if old.write_default is not None and not any(said):
         complaints.error(
             "retype-default",
-            ("retype", old.name),
-            f"`{old.name}` has a default, which is none of {format_type(to)}",
-            f"say it anew: `columns: [{{name: {quote_name(old.name)}, default: …}}]`, with `null` for none",
+            ("retype", name),
+            f"`{name}` has a default, which is none of {format_type(to)}",
+            f"say it anew: `columns: [{{name: {name}, default: …}}]`, with `null` for none",
         )
 
 
-def _replace(draft: Draft, node: Node, to: Type) -> int | None:
+def _replace(draft: Draft, parent: Node, node: Node, to: Type) -> int | None:
     """Put the new field where the old one is; the id of the one that it stands behind."""
-    siblings = list(draft.root.children.values())
+    siblings = list(parent.children.values())
     at = siblings.index(node)
-    new = draft.fresh(draft.root, Field(0, node.name, to, node.required, node.doc))
+    new = draft.fresh(parent, Field(0, node.name, to, node.required, node.doc))
     siblings[at] = new
-    draft.root.children = {child.name: child for child in siblings}
+    parent.children = {child.name: child for child in siblings}
     return siblings[at - 1].id if at else None

@@ -175,6 +175,48 @@ def test_a_column_is_retyped_in_its_place_and_comes_back_as_it_was(
     assert set(desk.rows("id, price, venue")) == {(1, 10.5, "xnys"), (2, 20.5, None), (None, None, "xlon")}
 
 
+NESTED = """
+    allow: [destructive]
+    tables:
+      - name: db.trades
+        renames: {legs.side: legs.way}
+        retype:
+          legs.size: {to: string, using: "concat('S', legs.size)"}
+          legs.way: {to: boolean, using: legs.way = 'buy'}
+"""
+
+
+@pytest.mark.parametrize(("format_version", "settings"), [(2, ""), (3, ", publish: direct")])
+def test_fields_of_structs_are_retyped_and_a_struct_that_is_null_stays_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession,
+    format_version: int,
+    settings: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    desk = Desk(tmp_path, spark, settings).created(format_version)
+    desk.insert("(3, 'xlon', 1.5, null), (4, 'xpar', 2.5, named_struct('side', null, 'size', null))")
+    before, fields = desk.rows("id, legs"), desk.engine.table(TableName.parse("db.trades"))
+    desk.file("0002", NESTED)
+    desk.run("apply", "--auto-approve")
+    after = [(1, (True, "S1")), (2, (False, "S2")), (3, None), (4, (None, None))]
+    assert desk.rows("id, legs") == after
+    assert (
+        desk.spark.table(desk.table).schema["legs"].dataType.simpleString()
+        == "struct<way:boolean,size:string>"
+    )
+    assert desk.project.plan().is_empty
+    desk.run("rollback", "--auto-approve")
+    assert desk.rows("id, legs") == before
+    again = desk.engine.table(TableName.parse("db.trades"))
+    assert fields is not None
+    assert again is not None
+    assert again.schema.fields == fields.schema.fields
+    desk.run("apply", "--redo", "0002", "--auto-approve")
+    assert desk.rows("id, legs") == after
+
+
 def test_a_value_that_became_null_stops_a_retype_and_nobody_saw_it(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
