@@ -16,6 +16,8 @@ from uuid import UUID
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Decimal, Field, Fixed, List, Map, Primitive, Struct, Type, children
+from icemigrate.sql.literals import string_sql
+from icemigrate.sql.types import spark_type
 from tests.random_tables import KEY
 
 _POOLS: dict[str, Sequence[Any]] = {
@@ -44,6 +46,35 @@ def may_hold_null(field: Field) -> bool:
 def write_row(schema: Schema, number: int) -> tuple[Any, ...]:
     """The row of this number as PySpark takes it; the number stands in its key."""
     return tuple(number if f.id == KEY else _value(f, number) for f in schema.fields)
+
+
+def row_sql(schema: Schema, number: int) -> str:
+    """The same row as ``INSERT … VALUES`` takes it."""
+    values = zip(schema.fields, write_row(schema, number), strict=True)
+    return f"({', '.join(_value_sql(f.type, value) for f, value in values)})"
+
+
+def _value_sql(type_: Type, value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(type_, Struct):
+        pairs = zip(type_.fields, value, strict=True)
+        return (
+            f"named_struct({', '.join(f'{string_sql(f.name)}, {_value_sql(f.type, v)}' for f, v in pairs)})"
+        )
+    if isinstance(type_, List):
+        return f"array({', '.join(_value_sql(type_.element.type, v) for v in value)})"
+    if isinstance(type_, Map):
+        pairs = (
+            f"{_value_sql(type_.key.type, k)}, {_value_sql(type_.value.type, v)}" for k, v in value.items()
+        )
+        return f"map({', '.join(pairs)})"
+    if isinstance(value, bytearray):
+        return f"X'{value.hex()}'"
+    text = string_sql(str(value))
+    if type_ == Primitive("variant"):
+        return f"parse_json({text})"
+    return f"CAST({text} AS {spark_type(type_) or 'STRING'})"
 
 
 def _value(field: Field, number: int) -> Any:
@@ -186,6 +217,7 @@ __all__ = [
     "may_hold_null",
     "read_row",
     "row_of",
+    "row_sql",
     "without",
     "write_row",
 ]

@@ -19,7 +19,7 @@ from icemigrate.model.table import Table
 from icemigrate.model.types import is_nested
 from icemigrate.project import choose_environment
 from icemigrate.sql.names import table_sql
-from tests.random_rows import Row, read_row, write_row
+from tests.random_rows import Row, read_row, row_sql
 from tests.random_tables import KEY
 
 if TYPE_CHECKING:
@@ -77,10 +77,9 @@ class UndoWorld:
     def write(self, name: TableName, *numbers: int) -> Schema:
         """Write rows of these numbers; gives the schema that they were written under."""
         schema = self.actual(name).schema
-        full = table_sql(self.catalog, name)
-        target = self.spark.table(full)
-        rows = [write_row(schema, n) for n in numbers]
-        self.spark.createDataFrame(rows, target.schema).writeTo(full).append()
+        # Said in SQL they are there when Spark plans; as Python's rows they would need a process for Python.
+        rows = ", ".join(row_sql(schema, n) for n in numbers)
+        self.spark.sql(f"INSERT INTO {table_sql(self.catalog, name)} VALUES {rows}")
         return schema
 
     def rows(self, name: TableName) -> dict[int, Row]:
