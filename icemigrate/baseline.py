@@ -15,7 +15,7 @@ from icemigrate.diff import Found
 from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import UNKNOWN_BASE, Conflict, adopted, align, merge, rebind
 from icemigrate.model.names import TableName, format_path
-from icemigrate.model.schema import index, siblings
+from icemigrate.model.schema import Schema, index, siblings
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan, TablePlan
@@ -110,7 +110,7 @@ class _Course:
             self.conflicts = (Conflict(f"{name}:name", before, f"table {name}", missing),)
             return
         self.there = there
-        known = index(self.base.schema) if self.base is not None else {}
+        known = Schema() if self.base is None else self.base.schema
         self.ids = align(known, self.table.schema, there.schema)
         self.conflicts = tuple(self._differing(there, around))
 

@@ -116,7 +116,7 @@ def alter(
 ) -> Outcome:
     """Lead the table that is there to what was merged."""
     notes = [*notes, *done_notes(merged.done)]
-    if taken := legality.duplicate_names(merged.target):
+    if taken := legality.duplicate_names(merged.target, there):
         # Somebody else uses a name that the migration gives, so no path means one field any more.
         plan = replace(case.plan(name, (), notes), conflicts=merged.conflicts)
         return Outcome(plan, there, tuple(_problem(case, breach) for breach in taken))

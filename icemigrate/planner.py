@@ -15,6 +15,7 @@ from icemigrate.changes.base import Hazard
 from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import ordered_like, rebind_by_path
 from icemigrate.model.names import TableName
+from icemigrate.model.schema import index
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 from icemigrate.plan import Consent, MigrationPlan
@@ -144,7 +145,7 @@ def settle(wanted: Table, after: Table | None, base: Table | None = None) -> Tab
     """
     if after is None:
         return wanted
-    gone = [f.id for _, f in base.schema.walk() if f.id < 0] if base is not None else []
+    gone = [i for i, _ in index(base.schema).new()] if base is not None else []
     settled = ordered_like(rebind_by_path(wanted, after, kept=gone), after)
     ids = {f.definition: f.id for f in after.spec.fields}
     fields = tuple(replace(f, id=ids.get(f.definition, f.id)) for f in settled.spec.fields)

@@ -58,7 +58,7 @@ def deferred(table: Table, version: str, field_ids: frozenset[int]) -> Refill:
     :param table: with its columns back; without rows there is nothing to bring back.
     :param version: of the migration.
     """
-    there = index(table.schema)
+    there = index(table.schema) if field_ids else {}
     fields = tuple(Refilled(entry.path) for i, entry in there.items() if i in field_ids)
     is_due = bool(fields) and table.has_rows and spark_loads(table.schema)
     return around(table, version, [RefillColumns(table.name, "", fields)] if is_due else [])

@@ -11,12 +11,13 @@ from icemigrate.app.older import Older, without_older
 from icemigrate.app.opening import load_files
 from icemigrate.app.reserved import reserved_in
 from icemigrate.changes.reference_sql import TAG_WITHOUT_SNAPSHOT
-from icemigrate.declare.files import Loaded, collector_at_rest
+from icemigrate.declare.files import Loaded
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import replaced_by, squash_mistakes
 from icemigrate.diagnostics import Diagnostic, Severity, sort_key
 from icemigrate.errors import GitError
 from icemigrate.frozen import Frozen, replace
+from icemigrate.model.collecting import collector_at_rest
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.plan import MigrationPlan
 from icemigrate.plan_case import Surroundings

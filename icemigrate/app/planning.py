@@ -23,6 +23,7 @@ from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History, is_history
 from icemigrate.live import with_writers
+from icemigrate.model.collecting import collector_at_rest
 from icemigrate.model.makers import trash_name
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import State
@@ -56,7 +57,7 @@ def plan(
     :raises CatalogError: the catalog cannot be read.
     :raises HistoryError: the history cannot be used.
     """
-    with mistakes_first(project), opened(project, environment) as world:
+    with collector_at_rest(), mistakes_first(project), opened(project, environment) as world:
         history = world.history()
         loaded = load_unapplied(project, history.applied)
         result = plan_in(
@@ -103,7 +104,8 @@ def plan_in(
     if again is not None:
         # A table that it made the first time was put into the trash.
         physical |= {trash_name(name, again.file.version.text) for name in physical}
-    actual = world.catalog.load(sorted(physical), with_writers=True)
+    known = {world.names.table(name): table for name, table in history.state.tables.items()}
+    actual = world.catalog.load(sorted(physical), with_writers=True, known=known)
     there = frozenset(world.catalog.namespaces())
     planner = partial(plan_baseline, is_claimed=to is not None) if baseline else plan_migrations
     given = _Given(world, pending, history, dict(actual), there, again, squashes, planner)

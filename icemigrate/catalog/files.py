@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from urllib.parse import unquote
 
 from icemigrate.errors import MetadataError
 from icemigrate.model.json_form import BadMetadata
+from icemigrate.model.json_text import read_json
 from icemigrate.model.names import TableName
 
 ReadBytes = Callable[[str], bytes]
@@ -56,7 +56,7 @@ def decode(content: bytes) -> Any:
         except zlib.error as error:
             raise BadMetadata("the gzip stream is damaged") from error
     try:
-        return json.loads(content)
+        return read_json(content)
     except RecursionError as error:
         raise BadMetadata("the JSON is nested too deeply") from error
     except ValueError as error:

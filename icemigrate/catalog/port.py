@@ -91,11 +91,17 @@ class Catalog(Protocol):
         ...
 
     def load(
-        self, names: Iterable[TableName], *, with_writers: bool = False
+        self,
+        names: Iterable[TableName],
+        *,
+        with_writers: bool = False,
+        known: Mapping[TableName, Table] | None = None,
     ) -> Mapping[TableName, Table | None]:
         """The tables of these names; ``None`` for a name that no table has.  A view counts as no table.
 
         :param with_writers: with those who wrote them of late; a server has to send every snapshot for it.
+        :param known: the tables as they are known to be: a column that is written so is the same object, and
+            takes no time to compare.
         """
         ...
 

@@ -14,8 +14,9 @@ from icemigrate.catalog.kind import THREADS, Kind
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.pyiceberg_kinds import KINDS
-from icemigrate.catalog.reading import many_objects, to_table
+from icemigrate.catalog.reading import to_table
 from icemigrate.errors import CatalogError, IcemigrateError
+from icemigrate.model.collecting import collector_at_rest
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -57,18 +58,23 @@ class PyIcebergCatalog:
         return f"{settings.type}:{where}#{within}"
 
     def load(
-        self, names: Iterable[TableName], *, with_writers: bool = False
+        self,
+        names: Iterable[TableName],
+        *,
+        with_writers: bool = False,
+        known: Mapping[TableName, Table] | None = None,
     ) -> Mapping[TableName, Table | None]:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         wanted = tuple(dict.fromkeys(names))
-        with self._faults(), many_objects():
+        with self._faults(), collector_at_rest():
             find = self._kind.finder(wanted, whole=with_writers)
 
             def table(name: TableName) -> Table | None:
                 document = find(name)
                 if document is None:
                     return None
-                return to_table(name, document.json, document.location, with_writers)
+                there = None if known is None else known.get(name)
+                return to_table(name, document.json, document.location, with_writers, there)
 
             return dict(zip(wanted, self._map(table, wanted), strict=True))
 

@@ -13,9 +13,10 @@ from icemigrate.catalog.file_io import file_io
 from icemigrate.catalog.files import read_metadata
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
-from icemigrate.catalog.reading import joined_location, many_objects, to_table
+from icemigrate.catalog.reading import joined_location, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
 from icemigrate.errors import CatalogError
+from icemigrate.model.collecting import collector_at_rest
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -49,19 +50,24 @@ class SqliteCatalog:
         return f"sqlite:{self._path.resolve()}#{self.settings.name}"
 
     def load(
-        self, names: Iterable[TableName], *, with_writers: bool = False
+        self,
+        names: Iterable[TableName],
+        *,
+        with_writers: bool = False,
+        known: Mapping[TableName, Table] | None = None,
     ) -> Mapping[TableName, Table | None]:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         locations = self._rows().tables
         tables: dict[TableName, Table | None] = {}
-        with many_objects():
+        with collector_at_rest():
             for name in names:
                 location = locations.get(name)
                 # One metadata file at a time is in memory.
                 if location is None:
                     tables[name] = None
                     continue
-                tables[name] = to_table(name, self._read(name, location), location, with_writers)
+                there = None if known is None else known.get(name)
+                tables[name] = to_table(name, self._read(name, location), location, with_writers, there)
         return tables
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:

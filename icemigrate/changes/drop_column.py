@@ -49,7 +49,7 @@ class DropColumn(FieldChange):
         """The top-most fields of structs that are gone: what was below one goes with it."""
         if pair.both is None:
             return
-        for field_id, entry in pair.old.items():
+        for field_id, entry in pair.old_apart.items():
             parent = entry.parent
             if field_id in pair.new or (parent is not None and parent not in pair.new):
                 continue

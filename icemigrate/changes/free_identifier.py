@@ -29,9 +29,9 @@ class FreeIdentifier(IdentifierChange):
         if pair.before is None or pair.after is None:
             return
         ids = pair.before.schema.identifier_ids
-        staying = tuple(e.path for i, e in pair.old.items() if i in ids and not _in_the_way(pair, i, e))
+        staying = {i for i in ids if i in pair.old and not _in_the_way(pair, i, pair.old[i])}
         if len(staying) < len(ids):
-            yield cls(pair.before.name, staying)
+            yield cls(pair.before.name, tuple(e.path for i, e in pair.old.items() if i in staying))
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``DROP IDENTIFIER FIELDS``."""

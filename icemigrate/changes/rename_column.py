@@ -23,7 +23,7 @@ from icemigrate.changes.statements import of_one_kind
 from icemigrate.frozen import replace
 from icemigrate.model.column_properties import after_rename
 from icemigrate.model.names import Path, format_path, passing_name, quote_name
-from icemigrate.model.schema import Entry, index
+from icemigrate.model.schema import Entry, Schema, index
 from icemigrate.model.schema_edits import fields_of
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Whom
@@ -114,7 +114,7 @@ def _statements(renames: Sequence[RenameColumn], before: Table, catalog: str) ->
     if blocking:
         fields = ", ".join(path_sql(entries[i].path) for i in blocking)
         texts.append(f"ALTER TABLE {table} DROP IDENTIFIER FIELDS {fields}")
-    for path, to in _in_order(renames, entries):
+    for path, to in _in_order(renames, before.schema):
         texts.append(f"ALTER TABLE {table} RENAME COLUMN {path_sql(path)} TO {quote(to)}")
     if blocking:
         names = {rename.field_id: rename.to for rename in renames}
@@ -131,13 +131,9 @@ def _blocking_identifiers(
     Iceberg 1.12 looks such a field up by a name that it no longer has, and refuses the rename.
     """
     renamed = {rename.field_id for rename in renames}
-    return [
-        i
-        for i in entries
-        if i in before.schema.identifier_ids
-        and entries[i].parent is not None
-        and renamed & set(_line_up(i, entries))
-    ]
+    nested = {i for i in before.schema.identifier_ids if i in entries and entries[i].parent is not None}
+    blocking = {i for i in nested if renamed & set(_line_up(i, entries))}
+    return [i for i in entries if i in blocking] if blocking else []
 
 
 def _line_up(field_id: int, entries: Mapping[int, Entry]) -> Iterator[int]:
@@ -152,7 +148,7 @@ def _path_after(field_id: int, entries: Mapping[int, Entry], names: dict[int, st
     return tuple(reversed(line))
 
 
-def _in_order(renames: Sequence[RenameColumn], entries: Mapping[int, Entry]) -> Iterator[tuple[Path, str]]:
+def _in_order(renames: Sequence[RenameColumn], schema: Schema) -> Iterator[tuple[Path, str]]:
     """Path and new name of every rename that is to run, the deepest first.
 
     Names are compared without case, as Spark compares them.  Where all new names are taken, which
@@ -160,9 +156,9 @@ def _in_order(renames: Sequence[RenameColumn], entries: Mapping[int, Entry]) -> 
     """
     groups: dict[int | None, list[RenameColumn]] = {}
     for rename in sorted(renames, key=lambda r: -len(r.path)):
-        groups.setdefault(entries[rename.field_id].parent, []).append(rename)
+        groups.setdefault(index(schema)[rename.field_id].parent, []).append(rename)
     for parent, waiting in groups.items():
-        names = {i: e.field.name for i, e in entries.items() if e.parent == parent}
+        names = {f.id: f.name for f in fields_of(schema, parent)}
         taken = Counter(name.lower() for name in names.values())
         while waiting:
             rename, to = _next(waiting, names, taken)

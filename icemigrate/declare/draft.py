@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import Schema
-from icemigrate.model.types import Field, JsonValue, List, Map, Primitive, Struct, Type, children
+from icemigrate.model.types import Field, JsonValue, List, Map, Primitive, Struct, Type, below, children
 
 STRUCT, LIST, MAP = Struct, List, Map
 _Nested = type[Struct] | type[List] | type[Map]
@@ -25,6 +25,7 @@ class Node:
     :param shape: the class of a nested type, ``None`` for a primitive.
     :param leaf: a primitive's type; ``None`` where nobody has said it yet.
     :param origin: the field that it was made from; given back as it is where nothing of it changed.
+    :param below: the type whose fields are no nodes yet: most stay as they are, and nobody asks for them.
     """
 
     id: int
@@ -36,8 +37,21 @@ class Node:
     doc: str | None = None
     initial_default: JsonValue = None
     write_default: JsonValue = None
-    children: dict[str, Node] = field(default_factory=dict)
     origin: Field | None = None
+    below: Type | None = None
+    _children: dict[str, Node] = field(default_factory=dict)
+
+    @property
+    def children(self) -> dict[str, Node]:
+        """The nodes right below, by name."""
+        if self.below is not None:
+            fields, self.below = children(self.below), None
+            self._children = {one.name: _node(self, one) for one in fields}
+        return self._children
+
+    @children.setter
+    def children(self, nodes: dict[str, Node]) -> None:
+        self.below, self._children = None, nodes
 
     @property
     def path(self) -> Path:
@@ -55,6 +69,8 @@ class Node:
         if self.shape is None:
             assert self.leaf is not None, f"nobody said the type of {self.path}"
             return self.leaf
+        if self.below is not None:
+            return self.below
         fields = tuple(child.field for child in self.children.values())
         if self.shape is STRUCT:
             return Struct(fields)
@@ -85,6 +101,27 @@ class Node:
             yield from child.walk()
 
 
+def _node(parent: Node, one: Field) -> Node:
+    """A field that has its ids as a node, with what is below it."""
+    node = Node(
+        one.id,
+        one.name,
+        parent,
+        None,
+        None,
+        one.required,
+        one.doc,
+        one.initial_default,
+        one.write_default,
+        origin=one,
+    )
+    if isinstance(one.type, (Struct, List, Map)):
+        node.shape, node.below = type(one.type), one.type
+    else:
+        node.leaf = one.type
+    return node
+
+
 class Draft:
     """A schema's fields as nodes, and the next id for a new one."""
 
@@ -98,9 +135,7 @@ class Draft:
             self._take(one)
 
     def _take(self, one: Field) -> None:
-        self._lowest = min(self._lowest, one.id)
-        for below in children(one.type):
-            self._take(below)
+        self._lowest = min(self._lowest, one.id, below(one.type).lowest)
 
     def new(self, parent: Node, name: str) -> Node:
         """A new field without a type below ``parent``, at the end."""
@@ -111,26 +146,8 @@ class Draft:
 
     def attach(self, parent: Node, one: Field) -> Node:
         """A field that has its ids, with everything below, at the end of ``parent``."""
-        self._lowest = min(self._lowest, one.id)
-        node = Node(
-            one.id,
-            one.name,
-            parent,
-            None,
-            None,
-            one.required,
-            one.doc,
-            one.initial_default,
-            one.write_default,
-            origin=one,
-        )
-        parent.children[one.name] = node
-        if isinstance(one.type, (Struct, List, Map)):
-            node.shape = type(one.type)
-            for below in children(one.type):
-                self.attach(node, below)
-        else:
-            node.leaf = one.type
+        self._take(one)
+        node = parent.children[one.name] = _node(parent, one)
         return node
 
     def fresh(self, parent: Node, one: Field) -> Node:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from icemigrate.declare.checksum import fingerprint
@@ -17,6 +15,7 @@ from icemigrate.declare.version import MAX_DIGITS, Version
 from icemigrate.diagnostics import Diagnostic, Place, Severity, sort_key
 from icemigrate.errors import IcemigrateError, why
 from icemigrate.frozen import Frozen, replace
+from icemigrate.model.collecting import collector_at_rest
 
 _NAME = re.compile(r"([0-9]+)_([^/]+)\.(yaml|yml)", re.DOTALL)
 _EXTENSIONS = frozenset({".yaml", ".yml"})
@@ -134,24 +133,6 @@ def _read(file: FoundFile, content: bytes, lists: Lists, print_: str) -> Read:
     if read.migration is None:
         return read
     return replace(read, migration=replace(read.migration, fingerprint=print_))
-
-
-@contextlib.contextmanager
-def collector_at_rest() -> Iterator[None]:
-    """Without the cycle collector: a hundred thousand frozen nodes hold no cycle, and it costs a third.
-
-    What was made meanwhile counts as old afterwards, so that the next collection of what is young skips it.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            # Both move all objects from one list to another, whatever their number.
-            gc.freeze()
-            gc.unfreeze()
-            gc.enable()
 
 
 def list_migrations(folder: Path) -> Listing:

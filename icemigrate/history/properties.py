@@ -22,6 +22,7 @@ from icemigrate.history.head import LockInfo
 from icemigrate.history.intent import Intent, intent_from_json, intent_to_json
 from icemigrate.history.undo_record import UndoRecord, unpack_undo
 from icemigrate.model.json_form import BadMetadata
+from icemigrate.model.json_text import read_json
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
@@ -194,7 +195,9 @@ def _pack(table: Table) -> str:
 
 def _unpack(key: str, value: str) -> tuple[TableName, Table]:
     name = TableName.parse(key.removeprefix(TABLE_PREFIX))
-    table = table_from_json_form(json.loads(zlib.decompress(base64.b64decode(value, validate=True))))
+    # All properties were written together, which their digest has told.
+    json_ = read_json(zlib.decompress(base64.b64decode(value, validate=True)))
+    table = table_from_json_form(json_, is_whole=True)
     if table.name != name:
         raise BadMetadata(f"`{key}` holds table `{table.name}`")
     return name, table

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from icemigrate.frozen import replace
 from icemigrate.merge.fields import align
 from icemigrate.merge.rebind import rebind
-from icemigrate.model.schema import index
+from icemigrate.model.schema import Schema, index
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field, Struct, map_fields
 
@@ -20,7 +20,7 @@ def adopted(wanted: Table, actual: Table, unsaid: Collection[str]) -> Table:
     :param wanted: as the file says it, its fields under negative ids.
     :param unsaid: keys that the file leaves out, see :class:`~icemigrate.model.sides.Wanted`.
     """
-    table = rebind(wanted, align({}, wanted.schema, actual.schema))
+    table = rebind(wanted, align(Schema(), wanted.schema, actual.schema))
     there = index(actual.schema)
 
     def completed(field: Field) -> Field:

@@ -9,16 +9,16 @@ from icemigrate.frozen import replace
 from icemigrate.merge.facts import ABSENT, Fact, Shown, Verdicts
 from icemigrate.model.json_form import primitive_text
 from icemigrate.model.names import Path, format_path, passing_name
-from icemigrate.model.schema import Entry, Schema, index
+from icemigrate.model.schema import Entry, Schema, apart, index
 from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, remove_by_id
 from icemigrate.model.types import Field, Type, children, is_nested, walk
 
 _PARENT_GONE = "(absent, with the field that it belongs to)"
 
 
-def align(known: Mapping[int, Entry], wanted: Schema, actual: Schema) -> dict[int, int]:
+def align(base: Schema, wanted: Schema, actual: Schema) -> dict[int, int]:
     """Which new field of ``wanted`` is there already under the same name, by nobody known to base."""
-    by_id = index(actual)
+    by_id, known = index(actual), index(base)
     found: dict[int, int] = {}
 
     def visit(wanted_type: Type, actual_type: Type) -> None:
@@ -35,17 +35,21 @@ def align(known: Mapping[int, Entry], wanted: Schema, actual: Schema) -> dict[in
                 if entry is None:
                     continue
                 there = entry.field
-            if type(want.type) is type(there.type):
+            if type(want.type) is type(there.type) and want.type is not there.type:
                 visit(want.type, there.type)
 
     visit(wanted.root, actual.root)
     return found
 
 
-def merge_schema(verdicts: Verdicts, known: Mapping[int, Entry], wanted: Schema, actual: Schema) -> Schema:
-    want, have = index(wanted), index(actual)
-    schema = _drop_fields(verdicts, known, want, have, actual)
-    for field_id, entry in want.items():
+def merge_schema(verdicts: Verdicts, before: Schema, wanted: Schema, actual: Schema) -> Schema:
+    """The fields that are there, with what is wanted otherwise than before.
+
+    :param before: as the history has it; without fields where it does not know the table.
+    """
+    known, want, have = index(before), index(wanted), index(actual)
+    schema = _drop_fields(verdicts, before, wanted, have, actual)
+    for field_id, entry in apart(wanted, before):
         base = known.get(field_id)
         if base is not None and base.field == entry.field:
             continue
@@ -71,13 +75,10 @@ def _is_top(entry: Entry, want: Mapping[int, Entry], have: Mapping[int, Entry]) 
 
 
 def _drop_fields(
-    verdicts: Verdicts,
-    known: Mapping[int, Entry],
-    want: Mapping[int, Entry],
-    have: Mapping[int, Entry],
-    schema: Schema,
+    verdicts: Verdicts, before: Schema, wanted: Schema, have: Mapping[int, Entry], schema: Schema
 ) -> Schema:
-    for field_id, entry in known.items():
+    known, want = index(before), index(wanted)
+    for field_id, entry in apart(before, wanted):
         if field_id in want or (entry.parent is not None and entry.parent not in want):
             continue
         if entry.parent is not None and _kind(want[entry.parent].field.type) != _kind(

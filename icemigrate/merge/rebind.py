@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from operator import is_
 
 from icemigrate.frozen import replace
-from icemigrate.model.schema import Entry, index
+from icemigrate.model.schema import index
+from icemigrate.model.schema_edits import fields_of
 from icemigrate.model.table import Table
-from icemigrate.model.types import Field, Struct, children, is_nested, map_fields, with_children, with_id
+from icemigrate.model.types import (
+    Field,
+    Struct,
+    Type,
+    children,
+    is_nested,
+    map_fields,
+    with_children,
+    with_id,
+)
 
 
 def rebind(table: Table, ids: Mapping[int, int]) -> Table:
@@ -18,7 +29,7 @@ def rebind(table: Table, ids: Mapping[int, int]) -> Table:
     def new(old: int) -> int:
         return ids.get(old, old)
 
-    root = map_fields(table.schema.root, lambda f: with_id(f, ids[f.id]) if f.id in ids else f)
+    root = map_fields(table.schema.root, lambda f: with_id(f, ids[f.id]) if f.id in ids else f, ids)
     assert isinstance(root, Struct)
     return replace(
         table,
@@ -54,20 +65,17 @@ def rebind_by_path(table: Table, onto: Table, above: int = 0, kept: Collection[i
     :param kept: negative ids that stay: of fields that nobody knows the id of.
     """
     here = index(table.schema)
-    new = [i for i in here if i < 0 and i not in kept]
-    if not new:
-        return table
-    there = {
-        (entry.parent, entry.field.name): i
-        for i, entry in index(onto.schema).items()
-        if i > above and i not in here
-    }
+    new = [(i, entry) for i, entry in here.new() if i not in kept]
+    there: dict[int | None, dict[str, int]] = {}
     ids: dict[int, int] = {}
-    for i in new:  # parents come before what is in them
-        parent = here[i].parent
-        key = (None if parent is None else ids.get(parent, parent), here[i].field.name)
-        if key in there:
-            ids[i] = there[key]
+    for i, entry in new:  # parents come before what is in them
+        parent = None if entry.parent is None else ids.get(entry.parent, entry.parent)
+        if parent not in there:
+            fields = fields_of(onto.schema, parent)
+            there[parent] = {f.name: f.id for f in fields if f.id > above and f.id not in here}
+        found = there[parent].get(entry.field.name)
+        if found is not None:
+            ids[i] = found
     return rebind(table, ids)
 
 
@@ -76,20 +84,24 @@ def ordered_like(table: Table, actual: Table) -> Table:
 
     Nobody has to say where a column stands, so a file may list columns otherwise than a table has them.
     """
-    entries = index(actual.schema)
-
-    def ordered(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-        below = (
-            replace(f, type=with_children(f.type, ordered(children(f.type)))) if is_nested(f.type) else f
-            for f in fields
-        )
-        return _in_order(entries, tuple(below))
-
-    if [i for i in index(table.schema) if i in entries] == [i for i in entries if i in index(table.schema)]:
+    fields = _in_order(table.schema.fields, actual.schema.fields)
+    if fields is table.schema.fields:
         return table
-    return replace(table, schema=replace(table.schema, fields=ordered(table.schema.fields)))
+    return replace(table, schema=replace(table.schema, fields=fields))
 
 
-def _in_order(entries: Mapping[int, Entry], fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    rank = {field_id: at for at, field_id in enumerate(entries)}
-    return tuple(sorted(fields, key=lambda f: rank.get(f.id, len(rank))))
+def _in_order(fields: tuple[Field, ...], there: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields in the order that those of the same ids have; the others last, as they stand."""
+    twins = {f.id: (at, f) for at, f in enumerate(there)}
+    below = tuple(_with_order(f, twins[f.id][1].type) if f.id in twins else f for f in fields)
+    ordered = tuple(sorted(below, key=lambda f: twins[f.id][0] if f.id in twins else len(twins)))
+    return fields if all(map(is_, fields, ordered)) else ordered
+
+
+def _with_order(field: Field, there: Type) -> Field:
+    """The field with all that is below it in order; what is in order stays the same object."""
+    if not is_nested(field.type) or field.type is there:
+        return field
+    before = children(field.type)
+    after = _in_order(before, children(there))
+    return field if after is before else replace(field, type=with_children(field.type, after))

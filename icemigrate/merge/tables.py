@@ -32,7 +32,7 @@ from icemigrate.model.column_properties import after_drop, after_rename
 from icemigrate.model.names import format_path
 from icemigrate.model.partitioning import Definition, PartitionSpec
 from icemigrate.model.retention import property_text
-from icemigrate.model.schema import index
+from icemigrate.model.schema import Schema, apart, index
 from icemigrate.model.sides import Position
 from icemigrate.model.sorting import SortOrder
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
@@ -69,14 +69,14 @@ def merge(
     :param overwrite: facts (as text) that are set to what is wanted whatever they are now.
     """
     verdicts = Verdicts(actual.name, overwrite)
-    known = index(base.schema) if base else {}
+    known = base.schema if base else Schema()
     ids = align(known, wanted.schema, actual.schema)
     wanted = rebind(wanted, ids)
     schema = merge_schema(verdicts, known, wanted.schema, actual.schema)
     for position in positions:
         placed, behind = (i if i is None else ids.get(i, i) for i in (position.field_id, position.after))
         assert placed is not None
-        schema = assert_position(verdicts, known, wanted.schema, schema, placed, behind)
+        schema = assert_position(verdicts, index(known), wanted.schema, schema, placed, behind)
     target = replace(actual, schema=schema)
     target = replace(target, properties=_moved(actual.properties, actual, target))
     for merge_fact in (_identifier, _spec, _order, _properties, _format, _refs):
@@ -200,7 +200,8 @@ def _order(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table)
 
 def _moved(properties: Mapping[str, str], before: Table, after: Table) -> Mapping[str, str]:
     """Properties that name a column, after it was renamed or dropped: they go with it by themselves."""
-    old, new = index(before.schema), index(after.schema)
+    new = index(after.schema)
+    old = dict(apart(before.schema, after.schema))
     kept = {i: (entry.path, new[i].path) for i, entry in old.items() if i in new}
     renamed = {was: now for was, now in kept.values() if was[-1] != now[-1]}
     dropped = [entry.path for i, entry in old.items() if i not in new]

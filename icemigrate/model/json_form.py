@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
+from icemigrate.frozen import Frozen
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import SortField, SortOrder
 from icemigrate.model.types import (
     PRIMITIVES,
+    Below,
     Decimal,
     Field,
     Fixed,
@@ -101,6 +104,61 @@ def type_from_json(json: Any) -> Type:
     raise BadMetadata(f"unknown type {kind!r}")
 
 
+def unread_type(json: Any) -> Type:
+    """A type whose structs are read when somebody asks for their fields.
+
+    For JSON that is known to be whole: who asks for the fields knows no file to tell of.
+    """
+    if isinstance(json, str):
+        return _primitive_from_text(json)
+    if json["type"] == "struct":
+        return Struct.unread(_Written(json["fields"]))
+    if json["type"] == "list":
+        element = unread_type(json["element"])
+        return List(Field(json["element-id"], "element", element, json["element-required"]))
+    return Map(
+        Field(json["key-id"], "key", unread_type(json["key"]), True),
+        Field(json["value-id"], "value", unread_type(json["value"]), json["value-required"]),
+    )
+
+
+def unread_field(json: Json) -> Field:
+    """A struct's field whose own structs are read when somebody asks; see :func:`unread_type`."""
+    return field_from_json(json, unread_type)
+
+
+_ID, _NAME, _TYPE = map(itemgetter, ("id", "name", "type"))
+
+
+class _Written(Frozen):
+    """The fields of a struct as they are written."""
+
+    json: Sequence[Json]
+
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(map(unread_field, self.json))
+
+    def below(self) -> Below:
+        ids, texts, names = set[int](), set[str](), list[str]()
+        waiting = [self.json]
+        for fields in waiting:
+            ids.update(map(_ID, fields))
+            names.extend(map(_NAME, fields))
+            for type_ in map(_TYPE, fields):
+                if type(type_) is str:
+                    texts.add(type_)
+                else:
+                    waiting.append(type_["fields"] if type_["type"] == "struct" else _parts(type_))
+        leaves = frozenset(map(_primitive_from_text, texts))
+        return Below(frozenset(ids), min(ids, default=0), leaves, "." in "".join(names))
+
+
+def _parts(json: Json) -> Sequence[Json]:
+    """The parts of a list or a map, as the fields of a struct are written."""
+    names = ("element",) if json["type"] == "list" else ("key", "value")
+    return [{"id": json[f"{name}-id"], "name": name, "type": json[name]} for name in names]
+
+
 @functools.lru_cache(maxsize=1024)
 def _primitive_from_text(text: str) -> Type:
     if text in PRIMITIVES:
@@ -134,7 +192,7 @@ def field_to_json(field: Field) -> dict[str, Any]:
     return out
 
 
-def field_from_json(json: Json) -> Field:
+def field_from_json(json: Json, read_type: Callable[[Any], Type] = type_from_json) -> Field:
     """Read a struct field."""
     type_ = json["type"]
     if isinstance(type_, str) and len(json) == 4 + ("doc" in json):
@@ -142,7 +200,7 @@ def field_from_json(json: Json) -> Field:
     return Field(
         id=json["id"],
         name=json["name"],
-        type=type_from_json(json["type"]),
+        type=read_type(type_),
         required=json["required"],
         doc=json.get("doc"),
         initial_default=json.get("initial-default"),
@@ -172,10 +230,13 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
     return out
 
 
-def schema_from_json(json: Json) -> Schema:
-    """Read a schema; version 1 writers may leave out its id."""
+def schema_from_json(json: Json, read_field: Callable[[Any], Field] = field_from_json) -> Schema:
+    """Read a schema; version 1 writers may leave out its id.
+
+    :param read_field: :func:`unread_field` for one that is known to be whole.
+    """
     return Schema(
-        fields=tuple(field_from_json(f) for f in json["fields"]),
+        fields=tuple(read_field(f) for f in json["fields"]),
         identifier_ids=frozenset(json.get("identifier-field-ids", ())),
         id=json.get("schema-id", 0),
     )

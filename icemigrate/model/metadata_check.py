@@ -7,9 +7,10 @@ Iceberg's Java library checks the same when it reads a file (``TableMetadataPars
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-from icemigrate.model.json_form import BadMetadata, field_from_json, schema_from_json
+from icemigrate.model.json_form import BadMetadata, field_from_json, schema_from_json, unread_field
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, children, is_nested
 
@@ -120,20 +121,30 @@ def read_parts(part: str, read: Callable[[Any], T], jsons: Sequence[Any]) -> tup
     return tuple(read_part(f"{part}[{i}]", read, json) for i, json in enumerate(jsons))
 
 
-def read_schema(part: str, json: Any) -> Schema:
-    """Read a schema and check its fields: ids and names unique and of the right types, identifiers there."""
+def read_schema(part: str, json: Any, known: Schema | None = None) -> Schema:
+    """Read a schema and check its fields: ids and names unique and of the right types, identifiers there.
+
+    :param known: the schema as it is known to be; columns that are written as there are the same objects, and
+        are neither read nor checked again.
+    """
+    columns = {} if known is None else {column.id: column for column in known.fields}
     try:
-        schema = read_part(part, schema_from_json, json)
+        schema = read_part(part, partial(schema_from_json, read_field=partial(_column, columns)), json)
     except BadMetadata:
         _blame_field(part, json)
         raise
-    ids: set[int] = set()
-    _check_fields(part, schema.fields, ids)
-    if not schema.identifier_ids <= ids:
-        missing = next(iter(schema.identifier_ids - ids))
-        raise BadMetadata(f"{part}: identifier field {missing} is no field of it")
+    same = {f.id for f in schema.fields if columns.get(f.id) is f}
+    if len(same) < len(schema.fields):
+        _check_fields(part, schema.fields, set())
+    if missing := [i for i in schema.identifier_ids if not schema.line_to(i)]:
+        raise BadMetadata(f"{part}: identifier field {missing[0]} is no field of it")
     check_id(part, schema.id)
     return schema
+
+
+def _column(known: Mapping[Any, Field], json: Json) -> Field:
+    there = known.get(json["id"])
+    return there if there is not None and unread_field(json) == there else field_from_json(json)
 
 
 def _blame_field(part: str, json: Any) -> None:

@@ -77,14 +77,17 @@ def current_schema_id(json: Json) -> int:
     return maybe_whole_number(json["schema"], "schema-id") or 0
 
 
-def current_schema(json: Json) -> Schema:
-    """The current schema, the others left unread."""
+def current_schema(json: Json, known: Schema | None = None) -> Schema:
+    """The current schema, the others left unread.
+
+    :param known: see :func:`~icemigrate.model.metadata_check.read_schema`.
+    """
     current = current_schema_id(json)
     jsons = schema_jsons(json)
     ids = [read_part(f"schemas[{i}]", lambda s: s.get("schema-id", 0), s) for i, s in enumerate(jsons)]
     check_chosen("current-schema-id", current, "schemas", ids)
     at = ids.index(current)
-    return read_schema(f"schemas[{at}]", jsons[at])
+    return read_schema(f"schemas[{at}]", jsons[at], known)
 
 
 def read_specs(json: Json) -> tuple[PartitionSpec, ...]:

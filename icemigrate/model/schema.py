@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from functools import cached_property
 
 from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path
-from icemigrate.model.types import Field, Struct, Type, children, is_nested, walk
+from icemigrate.model.types import Field, Struct, Type, below, children, holds, is_nested, walk
 
 
-class Schema(Frozen):
+class Schema(Frozen, dict=True):
     """Columns in order, and the ids of the identifier fields (a set; the specification gives no order)."""
 
     fields: tuple[Field, ...] = ()
@@ -35,6 +36,11 @@ class Schema(Frozen):
                 return None
             type_ = field.type
         return field
+
+    @cached_property
+    def by_ids(self) -> Index:
+        """Every field by id; see :func:`index`."""
+        return Index(self.fields)
 
     def line_to(self, field_id: int) -> tuple[Field, ...]:
         """The fields from a column down to the one with this id; empty where there is none.
@@ -64,10 +70,8 @@ def _line_to(fields: tuple[Field, ...], field_id: int) -> tuple[Field, ...]:
         if field.id == field_id:
             return (field,)
     for field in fields:
-        if is_nested(field.type):
-            below = _line_to(children(field.type), field_id)
-            if below:
-                return (field, *below)
+        if is_nested(field.type) and holds(field.type, field_id):
+            return (field, *_line_to(children(field.type), field_id))
     return ()
 
 
@@ -82,24 +86,100 @@ class Entry(Frozen):
     parent: int | None
 
 
-_INDEXED: dict[int, tuple[Schema, Mapping[int, Entry]]] = {}
-_INDEXES_KEPT = 32
+class Index(Mapping[int, Entry]):
+    """Every field of a schema by id, in document order; what is in a struct is looked for when asked for."""
+
+    __slots__ = ("_columns", "_fields", "_found", "_whole")
+
+    def __init__(self, fields: tuple[Field, ...]) -> None:
+        self._fields = fields
+        self._columns = {column.id: column for column in fields}
+        self._found: dict[int, Entry] = {}
+        self._whole = False
+
+    def __getitem__(self, field_id: int) -> Entry:
+        found = self._found.get(field_id)
+        if found is None:
+            column = self._columns.get(field_id)
+            line = _line_to(self._fields, field_id) if column is None and not self._whole else ()
+            if column is not None:
+                found = Entry(column, (column.name,), None)
+            elif line:
+                found = Entry(line[-1], tuple(f.name for f in line), line[-2].id)
+            else:
+                raise KeyError(field_id)
+            self._found[field_id] = found
+        return found
+
+    def __contains__(self, field_id: object) -> bool:
+        if field_id in self._found or field_id in self._columns:
+            return True
+        nested = (column.type for column in self._fields if is_nested(column.type))
+        return not self._whole and isinstance(field_id, int) and any(holds(t, field_id) for t in nested)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def items(self) -> ItemsView[int, Entry]:
+        return self._all().items()
+
+    def values(self) -> ValuesView[Entry]:
+        return self._all().values()
+
+    def new(self) -> Iterator[tuple[int, Entry]]:
+        """The fields that have negative ids, since nobody has numbered them yet."""
+        return _new(self._fields, (), None)
+
+    def _all(self) -> dict[int, Entry]:
+        if not self._whole:
+            self._found = dict(_apart(self._fields, (), (), None))
+            self._whole = True
+        return self._found
 
 
-def index(schema: Schema) -> Mapping[int, Entry]:
+def apart(one: Schema, other: Schema) -> Iterator[tuple[int, Entry]]:
+    """The fields of a schema by id, in document order, but for those that another one has as well.
+
+    What nobody changed is the very same object in both, with all that is below it: that is looked at, and not
+    whether fields are equal.
+    """
+    yield from _apart(one.fields, other.fields, (), None)
+
+
+def _apart(
+    fields: tuple[Field, ...], others: tuple[Field, ...], prefix: Path, parent: int | None
+) -> Iterator[tuple[int, Entry]]:
+    there = {f.id: f for f in others}
+    for field in fields:
+        twin = there.get(field.id)
+        if twin is field:
+            continue
+        path = (*prefix, field.name)
+        yield field.id, Entry(field, path, parent)
+        if is_nested(field.type) and (twin is None or twin.type is not field.type):
+            below_twin = () if twin is None else children(twin.type)
+            yield from _apart(children(field.type), below_twin, path, field.id)
+
+
+def _new(fields: tuple[Field, ...], prefix: Path, parent: int | None) -> Iterator[tuple[int, Entry]]:
+    for field in fields:
+        path = (*prefix, field.name)
+        if field.id < 0:
+            yield field.id, Entry(field, path, parent)
+        if is_nested(field.type) and below(field.type).lowest < 0:
+            yield from _new(children(field.type), path, field.id)
+
+
+def index(schema: Schema) -> Index:
     """Every field of a schema by id, in document order.
 
-    One pass, for those who ask for many fields; :meth:`Schema.line_to` looks for one.  The last indexes are
-    kept, since while a table is planned many ask for that of the same schema.
+    For those who ask for many fields; :meth:`Schema.line_to` looks for one.  It is made once, since while a
+    table is planned many ask for that of the same schema.
     """
-    known = _INDEXED.get(id(schema))
-    if known is not None and known[0] is schema:
-        return known[1]
-    if len(_INDEXED) >= _INDEXES_KEPT:
-        _INDEXED.clear()
-    found = _index(schema)
-    _INDEXED[id(schema)] = (schema, found)
-    return found
+    return schema.by_ids
 
 
 def siblings(schema: Schema) -> dict[int | None, list[int]]:
@@ -107,42 +187,4 @@ def siblings(schema: Schema) -> dict[int | None, list[int]]:
     out: dict[int | None, list[int]] = {}
     for field_id, entry in index(schema).items():
         out.setdefault(entry.parent, []).append(field_id)
-    return out
-
-
-def _index(schema: Schema) -> dict[int, Entry]:
-    out: dict[int, Entry] = {}
-    for column in schema.fields:
-        if is_nested(column.type):
-            out.update(_index_of(column))
-        else:
-            out[column.id] = Entry(column, (column.name,), None)
-    return out
-
-
-_COLUMNS: dict[int, tuple[Field, Mapping[int, Entry]]] = {}
-_COLUMNS_KEPT = 4096
-
-
-def _index_of(column: Field) -> Mapping[int, Entry]:
-    """A nested column and all below it.
-
-    Kept too: from one change of a table to the next, nearly all columns stay the same objects.
-    """
-    known = _COLUMNS.get(id(column))
-    if known is not None and known[0] is column:
-        return known[1]
-    if len(_COLUMNS) >= _COLUMNS_KEPT:
-        _COLUMNS.clear()
-    out: dict[int, Entry] = {}
-
-    def visit(field: Field, prefix: Path, parent: int | None) -> None:
-        path = (*prefix, field.name)
-        out[field.id] = Entry(field, path, parent)
-        if is_nested(field.type):
-            for below in children(field.type):
-                visit(below, path, field.id)
-
-    visit(column, (), None)
-    _COLUMNS[id(column)] = (column, out)
     return out

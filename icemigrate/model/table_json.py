@@ -19,9 +19,11 @@ from icemigrate.model.json_form import (
     schema_to_json,
     spec_from_json,
     spec_to_json,
+    unread_field,
 )
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.table import Dropped, Ref, Snapshot, Table
+from icemigrate.model.types import Field
 
 Json = Mapping[str, Any]
 T = TypeVar("T")
@@ -54,14 +56,15 @@ def table_to_json(table: Table) -> dict[str, Any]:
     }
 
 
-def table_from_json_form(json: Any) -> Table:
+def table_from_json_form(json: Any, *, is_whole: bool = False) -> Table:
     """Read what :func:`table_to_json` wrote.
 
+    :param is_whole: it is known to be as it was written; then structs are read when they are asked for.
     :raises BadMetadata: it is not that; the message names the table where it can be read.
     """
     named = f"table {json.get('name')!r}" if isinstance(json, Mapping) else "the table"
     try:
-        return _table(json)
+        return _table(json, unread_field if is_whole else field_from_json)
     except KeyError as error:
         raise BadMetadata(f"{named}: {error.args[0]!r} is missing") from error
     except (TypeError, AttributeError, ValueError) as error:
@@ -81,10 +84,10 @@ def ref_from_json(json: Json) -> Ref:
     return Ref(json["type"], json["snapshot-id"], **limits)
 
 
-def _table(json: Json) -> Table:
+def _table(json: Json, read_field: Callable[[Any], Field]) -> Table:
     return Table(
         name=_name(json["name"]),
-        schema=schema_from_json(json["schema"]),
+        schema=schema_from_json(json["schema"], read_field),
         spec=spec_from_json(json["spec"]),
         sort_order=order_from_json(json["sort-order"]),
         properties=dict(json["properties"]),

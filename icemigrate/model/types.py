@@ -6,9 +6,9 @@ Every nested position is a :class:`Field`: of a struct under its own name, of a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from operator import is_
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from icemigrate.frozen import Frozen, replace
 from icemigrate.model.names import Path
@@ -70,10 +70,86 @@ class Field(Frozen):
     write_default: JsonValue = None
 
 
-class Struct(Frozen):
-    """A struct, and the root of every schema."""
+class Below(Frozen):
+    """What is below a type, at every depth.
 
-    fields: tuple[Field, ...]
+    :param ids: of all fields.
+    :param lowest: of the ids; 0 where there is none.
+    :param leaves: the types without fields.
+    :param is_dotted: whether a name has a dot in it.
+    """
+
+    ids: frozenset[int]
+    lowest: int
+    leaves: frozenset[Type]
+    is_dotted: bool
+
+
+class Unread(Protocol):
+    """What the fields of a struct are made of when they are asked for; equal ones make equal fields."""
+
+    def fields(self) -> tuple[Field, ...]:
+        """The fields."""
+        ...
+
+    def below(self) -> Below:
+        """What is below the struct, without making the fields."""
+        ...
+
+
+class Struct:
+    """A struct, and the root of every schema.
+
+    One that comes from a file may be *unread*: its fields are made when they are asked for.  A plan looks at
+    a few fields of a table of thousands; what it leaves alone is compared as it was written, and costs no
+    more.  Nothing else tells the two apart.
+    """
+
+    __slots__ = ("_below", "_fields", "_unread")
+
+    def __init__(self, fields: tuple[Field, ...]) -> None:
+        self._fields: tuple[Field, ...] | None = fields
+        self._unread: Unread | None = None
+        self._below: Below | None = None
+
+    @classmethod
+    def unread(cls, unread: Unread) -> Struct:
+        """A struct whose fields are made later."""
+        out = cls(())
+        out._fields, out._unread = None, unread
+        return out
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields right below, in order."""
+        if self._fields is None:
+            assert self._unread is not None
+            self._fields = self._unread.fields()
+        return self._fields
+
+    @property
+    def below(self) -> Below:
+        """What is below at every depth; gathered once."""
+        if self._below is None:
+            self._below = _gather(self.fields) if self._unread is None else self._unread.below()
+        return self._below
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Struct):
+            return NotImplemented
+        is_read_alike = self._unread is not None and self._unread == other._unread
+        return is_read_alike or self.fields == other.fields
+
+    def __hash__(self) -> int:
+        return hash(self.fields)
+
+    def __repr__(self) -> str:
+        return f"Struct(fields={self.fields!r})"
+
+    def __reduce__(self) -> tuple[type[Struct], tuple[tuple[Field, ...]]]:
+        return (Struct, (self.fields,))
 
 
 class List(Frozen):
@@ -140,6 +216,26 @@ def children(type_: Type) -> tuple[Field, ...]:
     return ()
 
 
+def below(type_: Type) -> Below:
+    """What is below a type, at every depth."""
+    return type_.below if isinstance(type_, Struct) else _gather(children(type_))
+
+
+def _gather(fields: tuple[Field, ...]) -> Below:
+    nested = [below(f.type) for f in fields if is_nested(f.type)]
+    ids = frozenset().union([f.id for f in fields], *(b.ids for b in nested))
+    leaves = frozenset().union([f.type for f in fields if not is_nested(f.type)], *(b.leaves for b in nested))
+    is_dotted = any("." in f.name for f in fields) or any(b.is_dotted for b in nested)
+    return Below(ids, min(ids, default=0), leaves, is_dotted)
+
+
+def holds(type_: Type, field_id: int) -> bool:
+    """Whether a field is somewhere below a type."""
+    if isinstance(type_, Struct):
+        return field_id in type_.below.ids
+    return any(f.id == field_id or holds(f.type, field_id) for f in children(type_))
+
+
 def with_children(type_: Type, fields: tuple[Field, ...]) -> Type:
     """The same kind of type over other fields (as many as :func:`children` gives, but for a struct)."""
     if isinstance(type_, Struct):
@@ -163,17 +259,19 @@ def walk(type_: Type, prefix: Path = ()) -> Iterator[tuple[Path, Field]]:
             yield from walk(field.type, path)
 
 
-def map_fields(type_: Type, change: Callable[[Field], Field]) -> Type:
+def map_fields(type_: Type, change: Callable[[Field], Field], ids: Collection[int] | None = None) -> Type:
     """The type with ``change`` applied to every field, children before their parent.
 
     What comes out as it was is the same object, so that comparing it with what it was takes no time.
+
+    :param ids: the fields that it changes; ``None``: any.
     """
-    if not is_nested(type_):
+    if not is_nested(type_) or (ids is not None and below(type_).ids.isdisjoint(ids)):
         return type_
 
     def mapped(f: Field) -> Field:
-        below = map_fields(f.type, change)
-        return change(f if below is f.type else replace(f, type=below))
+        inner = map_fields(f.type, change, ids)
+        return change(f if inner is f.type else replace(f, type=inner))
 
     before = children(type_)
     fields = tuple(map(mapped, before))

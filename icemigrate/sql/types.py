@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from icemigrate.model.schema import Schema, index
-from icemigrate.model.types import Decimal, Field, Geography, Geometry, List, Map, Primitive, Struct, Type
+from icemigrate.model.schema import Schema
+from icemigrate.model.types import (
+    Decimal,
+    Field,
+    Geography,
+    Geometry,
+    List,
+    Map,
+    Primitive,
+    Struct,
+    Type,
+    below,
+    is_nested,
+)
 from icemigrate.sql.literals import string_sql
 from icemigrate.sql.names import quote
 
@@ -56,7 +68,8 @@ def spark_loads(schema: Schema) -> bool:
     It refuses one that has a ``time``, a nanosecond timestamp, a geometry or a geography anywhere
     (``TypeToSparkType``, Iceberg 1.12), and then no statement can be said about the table.
     """
-    return all(_loads(entry.field.type) for entry in index(schema).values())
+    columns = [column.type for column in schema.fields]
+    return all(all(map(_loads, below(t).leaves)) if is_nested(t) else _loads(t) for t in columns)
 
 
 def _loads(type_: Type) -> bool:

@@ -92,7 +92,9 @@ def undo_altered(
         current = rename.apply(there)
     steps = list(as_steps(found, catalog))
     merged = inverse(sides, current)
-    taken = tuple(_problem_of(breach, undo.declared) for breach in legality.duplicate_names(merged.target))
+    taken = tuple(
+        _problem_of(breach, undo.declared) for breach in legality.duplicate_names(merged.target, current)
+    )
     # Where two fields would have one name, no path means one field any more: nothing can be planned.
     outcome = difference(current, current if taken else merged.target, KINDS)
     inner = list(outcome.found)

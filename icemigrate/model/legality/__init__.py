@@ -117,13 +117,16 @@ def problems(table: Table, before: Table | None, written: Table | None = None) -
     :param written: the table as it is when the migration writes its rows; ``None`` where it writes none.
     """
     found = list(_breaches(View(table, before, written)))
-    old = set(_breaches(View(before, before))) if found and before else set()
+    old = set(_breaches(View(before, before, is_whole=True))) if found and before else set()
     return (breach for breach in found if breach not in old)
 
 
-def duplicate_names(table: Table) -> tuple[Breach, ...]:
-    """Names that two fields of one parent have: what a table must not even be on the way."""
-    return tuple(no_duplicate_names(View(table, None)))
+def duplicate_names(table: Table, before: Table) -> tuple[Breach, ...]:
+    """Names that two fields of one parent have: what a table must not even be on the way.
+
+    :param before: the table that is there, which has none.
+    """
+    return tuple(no_duplicate_names(View(table, before)))
 
 
 def _breaches(view: View) -> Iterator[Breach]:

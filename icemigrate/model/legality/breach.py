@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, format_path
-from icemigrate.model.schema import Entry, index
+from icemigrate.model.schema import Entry, Schema, apart, index
 from icemigrate.model.table import Table
-from icemigrate.model.types import Field, Struct
+from icemigrate.model.types import Field, Struct, children, is_nested
 
 
 class Breach(Frozen):
@@ -36,11 +36,14 @@ class View(Frozen, dict=True):
 
     :param before: the table that it comes from; ``None`` where it is new.
     :param written: the table as it is when the migration writes its rows; ``None`` where it writes none.
+    :param is_whole: whether all fields are looked at, and not only those that are new or changed: what a
+        table was guilty of before is not held against it.
     """
 
     table: Table
     before: Table | None
     written: Table | None = None
+    is_whole: bool = False
 
     @cached_property
     def fields(self) -> Mapping[int, Entry]:
@@ -49,13 +52,31 @@ class View(Frozen, dict=True):
 
     @cached_property
     def walked(self) -> tuple[tuple[Path, Field], ...]:
-        """Every field with its path, parents first; walked once for all rules."""
-        return tuple(self.table.schema.walk())
+        """The fields to look at with their paths, parents first; walked once for all rules."""
+        return tuple((entry.path, entry.field) for _, entry in apart(self.table.schema, self._known))
 
     @cached_property
-    def paths(self) -> Mapping[str, int]:
-        """Field ids by dotted name, as Iceberg looks names up (no quoting there)."""
-        return {".".join(entry.path): field_id for field_id, entry in self.fields.items()}
+    def siblings(self) -> tuple[tuple[Path, tuple[Field, ...]], ...]:
+        """The fields of the table and of every struct, list and map in which there is one to look at."""
+        nested = ((path, children(field.type)) for path, field in self.walked if is_nested(field.type))
+        return (((), self.table.schema.fields), *nested)
+
+    @property
+    def _known(self) -> Schema:
+        """What needs no look; an older format version allows less, though."""
+        before = self.before
+        if self.is_whole or before is None or before.format_version > self.table.format_version:
+            return Schema()
+        return before.schema
+
+    def find(self, name: str) -> int | None:
+        """The id of the field of a dotted name, as Iceberg looks names up (no quoting there)."""
+        return _find(self.table.schema.fields, name)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The dotted names of all fields."""
+        return tuple(".".join(entry.path) for entry in self.fields.values())
 
     def above(self, entry: Entry) -> Iterator[Entry]:
         """The fields that a field stands in, nearest first."""
@@ -66,6 +87,17 @@ class View(Frozen, dict=True):
     def in_container(self, entry: Entry) -> bool:
         """Whether a list or a map stands somewhere above the field."""
         return any(not isinstance(e.field.type, Struct) for e in self.above(entry))
+
+
+def _find(fields: tuple[Field, ...], name: str) -> int | None:
+    for field in fields:
+        if field.name == name:
+            return field.id
+        if is_nested(field.type) and name.startswith(f"{field.name}."):
+            found = _find(children(field.type), name[len(field.name) + 1 :])
+            if found is not None:
+                return found
+    return None
 
 
 Rule: TypeAlias = Callable[[View], Iterator[Breach]]

@@ -38,9 +38,9 @@ def properties_name_columns(view: View) -> Iterator[Breach]:
     old = view.before.properties if view.before else {}
     for key in view.table.properties:
         prefix = next((p for p in PREFIXES if key.startswith(p)), None)
-        if prefix is None or key[len(prefix) :] in view.paths:
+        if prefix is None or view.find(key[len(prefix) :]) is not None:
             continue
-        near = did_you_mean(key[len(prefix) :], view.paths)
+        near = did_you_mean(key[len(prefix) :], view.names)
         yield Breach(
             "property-without-column",
             _subject(key),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from icemigrate.model.legality.breach import Breach, View, column
 from icemigrate.model.names import Path, format_path
-from icemigrate.model.types import Field, Struct, Type, children, is_nested
+from icemigrate.model.types import Struct, below, is_nested
 
 METADATA_COLUMNS = frozenset(
     {
@@ -35,7 +35,7 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u
 
 def no_duplicate_names(view: View) -> Iterator[Breach]:
     """Fields of one parent have different names (specification, "Schemas": names are unique in a struct)."""
-    for path, fields in _siblings(view.table.schema.root):
+    for path, fields in view.siblings:
         seen: set[str] = set()
         for field in fields:
             if field.name in seen:
@@ -54,7 +54,7 @@ def no_names_that_differ_in_case(view: View) -> Iterator[Breach]:
     Iceberg commits them; Spark, Hive and Trino read names without regard to case and fail on the table
     then (public thread: apache/iceberg#13696).
     """
-    for path, fields in _siblings(view.table.schema.root):
+    for path, fields in view.siblings:
         seen: dict[str, str] = {}
         for field in fields:
             other = seen.setdefault(field.name.lower(), field.name)
@@ -74,7 +74,7 @@ def no_names_that_look_the_same(view: View) -> Iterator[Breach]:
     An accented letter is one character or two; nobody sees the difference, and some engines and file systems
     do not keep it.
     """
-    for path, fields in _siblings(view.table.schema.root):
+    for path, fields in view.siblings:
         seen: dict[str, str] = {}
         for field in fields:
             other = seen.setdefault(unicodedata.normalize("NFC", field.name), field.name)
@@ -216,8 +216,11 @@ def no_ambiguous_paths(view: View) -> Iterator[Breach]:
     A column ``a.b`` and a field ``b`` of struct ``a`` are one name in Iceberg's index of names
     (``TypeUtil.indexByName``: "multiple fields for name").
     """
+    columns = view.table.schema.fields
+    if not any("." in c.name or (is_nested(c.type) and below(c.type).is_dotted) for c in columns):
+        return  # every path is written in one way
     seen: dict[str, Path] = {}
-    for path, _ in view.walked:
+    for path, _ in view.table.schema.walk():
         other = seen.setdefault(".".join(path), path)
         if other != path:
             yield Breach(
@@ -226,11 +229,3 @@ def no_ambiguous_paths(view: View) -> Iterator[Breach]:
                 f"`{format_path(path)}` and `{format_path(other)}` are the same name in Iceberg",
                 "give one of them a name without a dot",
             )
-
-
-def _siblings(type_: Type, prefix: Path = ()) -> Iterator[tuple[Path, tuple[Field, ...]]]:
-    fields = children(type_)
-    yield prefix, fields
-    for field in fields:
-        if is_nested(field.type):
-            yield from _siblings(field.type, (*prefix, field.name))

@@ -231,7 +231,7 @@ def names_differ_from_columns(view: View) -> Iterator[Breach]:
     seen: set[tuple[str, int]] = set()
     for spec in (view.table.spec, *view.table.older_specs):
         for field in spec.fields:
-            clash = view.paths.get(field.name)
+            clash = view.find(field.name)
             if clash is None or (field.name, clash) in seen or field.source_ids[0] not in view.fields:
                 continue
             own = (clash,) == field.source_ids
@@ -276,7 +276,7 @@ def _term_text(field: PartitionField, source: str) -> str:
 
 def _free_name(view: View, field: PartitionField) -> str:
     name = default_name(view.fields[field.source_ids[0]].path, field.transform).replace(".", "_")
-    while name in view.paths:
+    while view.find(name) is not None:
         name += "_part"
     return name
 

@@ -315,7 +315,15 @@ CORRUPTIONS: dict[str, tuple[Callable[[Json], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("read", [parse, lambda json: table_from_json(json, NAME)], ids=["whole", "quick"])
+def _beside_what_is_known(json: Json) -> object:
+    return table_from_json(json, NAME, table_from_json(sample("spark-v2"), NAME))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [parse, lambda json: table_from_json(json, NAME), _beside_what_is_known],
+    ids=["whole", "quick", "known"],
+)
 @pytest.mark.parametrize("corruption", CORRUPTIONS)
 def test_damage_is_named(corruption: str, read: Callable[[Json], object]) -> None:
     damage, message = CORRUPTIONS[corruption]
@@ -324,6 +332,24 @@ def test_damage_is_named(corruption: str, read: Callable[[Json], object]) -> Non
     with pytest.raises(BadMetadata) as raised:
         read(json)
     assert message in str(raised.value)
+
+
+def test_columns_that_are_known_are_taken_over() -> None:
+    known = table_from_json(sample("spark-v2"), NAME)
+    again = table_from_json(sample("spark-v2"), NAME, known)
+    assert again == known
+    assert all(a is b for a, b in zip(again.schema.fields, known.schema.fields, strict=True))
+    json = sample("spark-v2")
+    fields = json["schemas"][-1]["fields"]
+    fields[0]["doc"] = "another"
+    changed = table_from_json(json, NAME, known)
+    assert changed == table_from_json(json, NAME)
+    assert changed.schema.fields[0] is not known.schema.fields[0]
+    assert changed.schema.fields[1] is known.schema.fields[1]
+    # A column that stands there twice is known twice, and still one too many.
+    fields.append(fields[1])
+    with pytest.raises(BadMetadata, match="there twice"):
+        table_from_json(json, NAME, known)
 
 
 @pytest.mark.parametrize(
