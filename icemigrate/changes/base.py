@@ -20,9 +20,8 @@ from typing import ClassVar, TypeAlias
 
 from icemigrate.frozen import AbstractFrozen, Frozen
 from icemigrate.model.names import TableName
-from icemigrate.model.schema import Entry, Schema, apart, index
+from icemigrate.model.schema import Entry, Schema, altered, apart, index
 from icemigrate.model.table import Table
-from icemigrate.model.types import Type, children
 from icemigrate.model.writers import Whom
 
 Subject: TypeAlias = tuple[str, ...]
@@ -174,23 +173,13 @@ class Pair(Frozen, dict=True):
     def altered(self) -> tuple[tuple[Entry, Entry], ...]:
         """The fields of both sides about which anything differs (but their place), what is below included:
         old entry and new, in the new order."""
-        return () if self.after is None else tuple(self._altered(self.after.schema.root))
+        return () if self.both is None else tuple(altered(*(table.schema for table in self.both)))
 
     @cached_property
     def old_apart(self) -> Mapping[int, Entry]:
         """The fields of ``before`` that do not stay as they are."""
         before, after = (Schema() if table is None else table.schema for table in (self.before, self.after))
         return dict(apart(before, after))
-
-    def _altered(self, type_: Type) -> Iterator[tuple[Entry, Entry]]:
-        for field in children(type_):
-            old = self.old.get(field.id)
-            # Equal fields are equal in all that is below them.
-            if old is not None and (old.field is field or old.field == field):
-                continue
-            if old is not None:
-                yield old, self.new[field.id]
-            yield from self._altered(field.type)
 
 
 class Change(AbstractFrozen):

@@ -140,21 +140,22 @@ class _Written(Frozen):
 
     def below(self) -> Below:
         ids, texts, names = set[int](), set[str](), list[str]()
-        waiting = [self.json]
-        for fields in waiting:
+        fields = self.json
+        while fields:  # one depth after another
             ids.update(map(_ID, fields))
             names.extend(map(_NAME, fields))
-            for type_ in map(_TYPE, fields):
-                if type(type_) is str:
-                    texts.add(type_)
-                else:
-                    waiting.append(type_["fields"] if type_["type"] == "struct" else _parts(type_))
+            types = list(map(_TYPE, fields))
+            texts.update(t for t in types if type(t) is str)
+            fields = [f for t in types if type(t) is not str for f in _below(t)]
         leaves = frozenset(map(_primitive_from_text, texts))
         return Below(frozenset(ids), min(ids, default=0), leaves, "." in "".join(names))
 
 
-def _parts(json: Json) -> Sequence[Json]:
-    """The parts of a list or a map, as the fields of a struct are written."""
+def _below(json: Json) -> Sequence[Json]:
+    """The fields of a nested type; the parts of a list or a map, as the fields of a struct are written."""
+    if json["type"] == "struct":
+        fields: Sequence[Json] = json["fields"]
+        return fields
     names = ("element",) if json["type"] == "list" else ("key", "value")
     return [{"id": json[f"{name}-id"], "name": name, "type": json[name]} for name in names]
 

@@ -194,7 +194,7 @@ def check_chosen(key: str, wanted: int, part: str, ids: Sequence[int]) -> None:
 def snapshot_ids(json: Json) -> set[int]:
     """The ids in the snapshot list."""
     snapshots = json.get("snapshots") or ()
-    ids = {read_part("snapshots", _snapshot_id, snapshot) for snapshot in snapshots}
+    ids = read_part("snapshots", lambda jsons: set(map(_snapshot_id, jsons)), snapshots)
     if len(ids) != len(snapshots):
         raise BadMetadata("`snapshots` has a snapshot id twice")
     return ids

@@ -164,6 +164,26 @@ def _apart(
             yield from _apart(children(field.type), below_twin, path, field.id)
 
 
+def altered(old: Schema, new: Schema) -> Iterator[tuple[Entry, Entry]]:
+    """The fields of both about which anything differs (but their place), what is below included; in the new
+    order."""
+    yield from _altered(old.fields, new.fields, ((), ()), None)
+
+
+def _altered(
+    old: tuple[Field, ...], new: tuple[Field, ...], prefixes: tuple[Path, Path], parent: int | None
+) -> Iterator[tuple[Entry, Entry]]:
+    there = {f.id: f for f in old}
+    for field in new:
+        was = there.get(field.id)
+        # Equal fields are equal in all that is below them.
+        if was is None or was is field or was == field:
+            continue
+        paths = (*prefixes[0], was.name), (*prefixes[1], field.name)
+        yield Entry(was, paths[0], parent), Entry(field, paths[1], parent)
+        yield from _altered(children(was.type), children(field.type), paths, field.id)
+
+
 def _new(fields: tuple[Field, ...], prefix: Path, parent: int | None) -> Iterator[tuple[int, Entry]]:
     for field in fields:
         path = (*prefix, field.name)
