@@ -89,11 +89,12 @@ class Entry(Frozen):
 class Index(Mapping[int, Entry]):
     """Every field of a schema by id, in document order; what is in a struct is looked for when asked for."""
 
-    __slots__ = ("_columns", "_fields", "_found", "_whole")
+    __slots__ = ("_columns", "_fields", "_found", "_nested", "_whole")
 
     def __init__(self, fields: tuple[Field, ...]) -> None:
         self._fields = fields
         self._columns = {column.id: column for column in fields}
+        self._nested = tuple(column for column in fields if is_nested(column.type))
         self._found: dict[int, Entry] = {}
         self._whole = False
 
@@ -101,7 +102,7 @@ class Index(Mapping[int, Entry]):
         found = self._found.get(field_id)
         if found is None:
             column = self._columns.get(field_id)
-            line = _line_to(self._fields, field_id) if column is None and not self._whole else ()
+            line = _line_to(self._nested, field_id) if column is None and not self._whole else ()
             if column is not None:
                 found = Entry(column, (column.name,), None)
             elif line:
@@ -114,8 +115,9 @@ class Index(Mapping[int, Entry]):
     def __contains__(self, field_id: object) -> bool:
         if field_id in self._found or field_id in self._columns:
             return True
-        nested = (column.type for column in self._fields if is_nested(column.type))
-        return not self._whole and isinstance(field_id, int) and any(holds(t, field_id) for t in nested)
+        if self._whole or not isinstance(field_id, int):
+            return False
+        return any(holds(column.type, field_id) for column in self._nested)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._all())
