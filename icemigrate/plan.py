@@ -176,6 +176,8 @@ class MigrationPlan(Frozen):
     :param checksum: of the file's parsed content.
     :param fingerprint: of the file's bytes; empty where it is not known.
     :param create_namespaces: namespaces made before its tables are touched.
+    :param drop_namespaces: those that go in the end, which the migration that is undone made, and which are
+        empty then.
     :param problems: what forbids it.
     :param unconsented: hazards that the file's ``allow`` does not cover.
     :param direction: ``rollback`` where it undoes the version: no tag is put on its tables, its row says
@@ -189,6 +191,7 @@ class MigrationPlan(Frozen):
     checksum: str
     tables: tuple[TablePlan, ...] = ()
     create_namespaces: tuple[tuple[str, ...], ...] = ()
+    drop_namespaces: tuple[tuple[str, ...], ...] = ()
     namespaces: frozenset[tuple[str, ...]] = frozenset()
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()

@@ -40,6 +40,11 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
         "a table dropped by hand loses its files; drop tables by migrations, which use the trash",
     ),
     (
+        "namespace_drop_keeps_files",
+        "a namespace that a migration made goes with its undo, once nothing is in it",
+        "a namespace stays when the migration that made it is undone: dropping it may take files along",
+    ),
+    (
         "registers",
         "a metadata file can be made a table again",
         "a metadata file cannot be made a table again",

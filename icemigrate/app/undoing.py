@@ -16,7 +16,18 @@ from icemigrate.model.table import Table
 from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import MigrationPlan
 from icemigrate.planner import Planned
-from icemigrate.undo import PLAIN, Options, Place, Undo, find, names_of, plan_undo, questions, uuid_of
+from icemigrate.undo import (
+    PLAIN,
+    Contents,
+    Options,
+    Place,
+    Undo,
+    find,
+    names_of,
+    plan_undo,
+    questions,
+    uuid_of,
+)
 
 if TYPE_CHECKING:
     from icemigrate.engine.spark import SparkEngine
@@ -56,7 +67,16 @@ class Undoing:
         undos = [
             Undo(v.version, v.description, v.checksum, v.record, self._evidence(v.record)) for v in versions
         ]
-        return plan_undo(undos, state, self.actual, self._place(), self.options)
+        contents = self._contents({n for v in versions for n in v.record.namespaces})
+        return plan_undo(undos, state, self.actual, self._place(), self.options, contents)
+
+    def _contents(self, made: Iterable[tuple[str, ...]]) -> Contents | None:
+        """What is in namespaces that migrations made; ``None`` where they have to stay."""
+        made, catalog = frozenset(made), self.world.catalog
+        if not made or not catalog.capabilities.namespace_drop_keeps_files:
+            return None
+        there = frozenset(catalog.namespaces())
+        return Contents(there, {n: frozenset(catalog.tables(n)) for n in made & there})
 
     def _place(self) -> Place:
         world = self.world

@@ -29,6 +29,8 @@ class Capabilities(Frozen):
     :param registers: a metadata file can be made a table again.
     :param registering_keeps_uuid: it is the same table then, and so the one that the history knows.
     :param drop_keeps_files: a dropped table's metadata files stay, so that it can be registered again.
+    :param namespace_drop_keeps_files: a namespace can be dropped whose folder holds files of tables that were
+        renamed out of it, as into the trash, and these files stay.
     :param compare_and_swap: a commit that asserts its base fails when another came first.
     :param multi_table_commit: several tables can be committed at once, or not at all.
     :param format_versions: format versions that it takes.
@@ -47,6 +49,7 @@ class Capabilities(Frozen):
     registers: bool = True
     registering_keeps_uuid: bool = True
     drop_keeps_files: bool = True
+    namespace_drop_keeps_files: bool = True
     compare_and_swap: bool = True
     multi_table_commit: bool = False
     format_versions: tuple[int, ...] = (1, 2, 3)
@@ -62,12 +65,13 @@ MATRIX: dict[str, Capabilities] = {
     "sqlite": _SQL,
     "sql": _SQL,
     # What a server does beyond the protocol differs: assume the careful answer.  SeaweedFS deletes the
-    # metadata files of a dropped table, lets racing renames through, adds a name mapping, and gives a table
-    # that is registered a uuid of its own.
+    # metadata files of a dropped table and all files below a dropped namespace, lets racing renames through,
+    # adds a name mapping, and gives a table that is registered a uuid of its own.
     "rest": Capabilities(
         atomic_rename=False,
         registering_keeps_uuid=False,
         drop_keeps_files=False,
+        namespace_drop_keeps_files=False,
         adds_properties=frozenset({NAME_MAPPING}),
         partitions_by_first_column=False,
     ),
@@ -81,6 +85,7 @@ MATRIX: dict[str, Capabilities] = {
         branches=False,
         registers=False,
         drop_keeps_files=False,
+        namespace_drop_keeps_files=False,
         nested_namespaces=False,
         lowercases_names=True,
         format_versions=(2, 3),

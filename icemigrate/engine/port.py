@@ -114,6 +114,13 @@ class Engine(Protocol):
         """Make a namespace, unless it is there."""
         ...
 
+    def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
+        """Drop a namespace in which nothing is.
+
+        :returns: whether it is gone; ``False`` where something is in it.
+        """
+        ...
+
     def table(self, name: TableName) -> Table | None:
         """The table as it is now, not as some cache has it; ``None`` where there is none."""
         ...

@@ -108,6 +108,14 @@ class RecordingEngine(Engine):
         if self._takes(f"create namespace {'.'.join(namespace)}"):
             self.namespaces.add(namespace)
 
+    def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
+        """Drop a namespace."""
+        if any(name.namespace == namespace for name in self.tables):
+            return False
+        if self._takes(f"drop namespace {'.'.join(namespace)}"):
+            self.namespaces.discard(namespace)
+        return True
+
     def table(self, name: TableName) -> Table | None:
         """The table as it is now."""
         return self.tables.get(name)

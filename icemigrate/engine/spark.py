@@ -132,6 +132,15 @@ class SparkEngine:
                 if not any(_EXISTS in cause.kind for cause in causes(error)):
                     self._session.sql(text)
 
+    def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
+        """Drop a namespace in which nothing is; :returns: whether it is gone."""
+        name = namespace_sql(self._catalog_name, namespace)
+        # Not every catalog refuses to drop one that holds something.
+        if self.ask(f"SHOW TABLES IN {name}") or self.ask(f"SHOW NAMESPACES IN {name}"):
+            return False
+        self.sql(f"DROP NAMESPACE IF EXISTS {name}")
+        return True
+
     def table(self, name: TableName) -> Table | None:
         """The table as it is now; ``None`` where there is none."""
         metadata = self.metadata_json(name)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher
-from icemigrate.errors import IcemigrateError, LockHeld
+from icemigrate.errors import EngineError, IcemigrateError, LockHeld
 from icemigrate.events import Event, UndoFinished, UndoStarted
 from icemigrate.executor.faults import Failed, Interrupted, Report, Undone
 from icemigrate.executor.work import Work
@@ -70,6 +71,9 @@ class Recovery(Frozen):
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The statements that took it back, and why it was not taken back."""
         if all(map(self._is_as_before, migration.tables, undo.tables)):
+            for namespace in undo.namespaces:
+                with suppress(EngineError):  # an empty one harms nobody
+                    self.engine.drop_namespace(namespace)
             return (), ()
         if migration.direction is Direction.ROLLBACK:
             return (), ("half of an undo is not undone again",)

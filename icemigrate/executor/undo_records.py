@@ -32,7 +32,8 @@ def intended(migration: MigrationPlan, engine: Engine, state: State) -> tuple[Un
         location = None if found is None else engine.metadata_location(plan.name)
         if location is not None:
             metadata[str(plan.name)] = location
-    return UndoRecord(migration.version, tuple(tables)), metadata
+    made = migration.create_namespaces
+    return UndoRecord(migration.version, tuple(tables), namespaces=made), metadata
 
 
 def finished(

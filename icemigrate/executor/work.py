@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -31,7 +32,7 @@ from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.model.undo_record import UndoRecord
-from icemigrate.plan import MigrationPlan, Step, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, Step, TablePlan
 from icemigrate.plan_file import structure
 from icemigrate.plan_rows import RowsPart, running
 from icemigrate.planner import settle
@@ -94,6 +95,8 @@ class Work:
         for table in self.migration.tables:
             if any(planned.work.stage is Stage.SETTLED for planned in table.rows):
                 self._settle(table)
+        for namespace in self.migration.drop_namespaces:
+            self._drop_namespace(namespace)
 
     def settled(self, state: State) -> State:
         """The declared state after it, with the ids that the catalog gave."""
@@ -103,7 +106,9 @@ class Work:
             if wanted is not None and not self.migration.baseline:
                 wanted = settle(wanted, self.after[table.declared], base)
             state = state.after(table.declared, table.formerly, wanted)
-        return replace(state, namespaces=state.namespaces | self.migration.namespaces)
+        now = self.migration.namespaces
+        is_undo = self.migration.direction is Direction.ROLLBACK
+        return replace(state, namespaces=now if is_undo else state.namespaces | now)
 
     @property
     def done(self) -> tuple[str, ...]:
@@ -130,11 +135,27 @@ class Work:
         self._at = "the record in the history"
 
     def _namespace(self, namespace: tuple[str, ...]) -> None:
-        text = _namespace_text(namespace)
+        with self._as_statement(_namespace_text(namespace)):
+            self.engine.create_namespace(namespace)
+
+    def _drop_namespace(self, namespace: tuple[str, ...]) -> None:
+        """Drop it, unless somebody uses it by now; one that stays harms nobody, so nothing fails by it."""
+        why = "somebody put something into it meanwhile"
+        try:
+            with self._as_statement(_drop_text(namespace)):
+                is_gone = self.engine.drop_namespace(namespace)
+        except EngineError as error:
+            is_gone, why = False, error.message
+        if not is_gone:
+            self._note(None, f"namespace {format_path(namespace)} stays: {why}")
+
+    @contextmanager
+    def _as_statement(self, text: str) -> Iterator[None]:
+        """Tell of what is done within as of a statement."""
         self._base = len(self._done)
         self._hear(StatementStarted(self.migration.version, None, text, 1, 1))
         clock = time.monotonic()
-        self.engine.create_namespace(namespace)
+        yield
         self._hear(StatementFinished(self.migration.version, None, text, time.monotonic() - clock))
 
     def _table(self, plan: TablePlan) -> Table | None:
@@ -277,7 +298,7 @@ class Work:
         self._at = text
         self.before_each(text)
 
-    def _note(self, table: TableName, text: str) -> None:
+    def _note(self, table: TableName | None, text: str) -> None:
         self.on_event(Noted(self.migration.version, table, text))
 
 
@@ -299,6 +320,7 @@ def statements(migration: MigrationPlan, catalog: str) -> tuple[str, ...]:
         *(text for part in asked for text in _texts(part)),
         *(_namespace_text(n) for n in migration.create_namespaces),
         *(text for part in parts[len(asked) :] for text in _texts(part)),
+        *(_drop_text(n) for n in migration.drop_namespaces),
     )
 
 
@@ -311,6 +333,10 @@ def _texts(part: Step | RowsPart) -> Iterator[str]:
 def _with_values(snapshot: Snapshot | None) -> int | None:
     """The id of a snapshot that may have rows."""
     return None if snapshot is None or snapshot.total_records == 0 else snapshot.id
+
+
+def _drop_text(namespace: tuple[str, ...]) -> str:
+    return f"drop namespace {format_path(namespace)}"
 
 
 def _namespace_text(namespace: tuple[str, ...]) -> str:

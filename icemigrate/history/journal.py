@@ -280,7 +280,8 @@ def with_first_states(first: UndoRecord, now: UndoRecord) -> UndoRecord:
                 rows_changed=table.rows_changed or before.rows_changed,
             )
         tables.append(table)
-    return replace(now, tables=tuple(tables))
+    made = dict.fromkeys((*first.namespaces, *now.namespaces))
+    return replace(now, tables=tuple(tables), namespaces=tuple(made))
 
 
 def _logged(history: History, before: History, record: Record) -> History:

@@ -33,6 +33,8 @@ def undo_to_json(record: UndoRecord) -> dict[str, Any]:
         "version": record.version,
         "tables": [_table_to_json(t) for t in record.tables],
         **({"baseline": True} if record.baseline else {}),
+        # An older icemigrate passes over it, and leaves them as it always did.
+        **({"namespaces": [list(n) for n in record.namespaces]} if record.namespaces else {}),
     }
 
 
@@ -49,7 +51,8 @@ def undo_from_json(json_: Any) -> UndoRecord:
                 "pip install --upgrade icemigrate",
             )
         tables = tuple(_table_from_json(t) for t in json_["tables"])
-        return UndoRecord(json_["version"], tables, json_.get("baseline", False))
+        made = tuple(tuple(map(str, namespace)) for namespace in json_.get("namespaces", ()))
+        return UndoRecord(json_["version"], tables, json_.get("baseline", False), made)
     except (KeyError, TypeError, AttributeError, ValueError, BadMetadata, BadName) as error:
         raise HistoryError(f"the undo record is damaged: {error}") from error
 

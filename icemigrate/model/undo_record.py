@@ -45,8 +45,10 @@ class UndoRecord(Frozen):
     """All tables of one applied migration, in the order in which they were done.
 
     :param baseline: it was recorded as done already, so undoing it touches no table either.
+    :param namespaces: those that it made, by their names in the catalog; an older icemigrate noted none.
     """
 
     version: str
     tables: tuple[TableUndo, ...]
     baseline: bool = False
+    namespaces: tuple[tuple[str, ...], ...] = ()

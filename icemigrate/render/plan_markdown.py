@@ -58,6 +58,8 @@ def _migration(migration: MigrationPlan, catalog: str, with_statements: bool) ->
         yield ""
     for table in migration.tables:
         yield from _table(table, migration, catalog, with_statements)
+    for namespace in migration.drop_namespaces:
+        yield f"- **-** drop namespace {code('.'.join(namespace))}, left empty"
 
 
 def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statements: bool) -> Iterator[str]:

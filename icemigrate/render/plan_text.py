@@ -42,10 +42,12 @@ def _migration(migration: MigrationPlan, catalog: str, style: Style) -> Iterator
         yield f"{_INDENT}{style.symbol('+')} create namespace {words.one_line('.'.join(namespace))}"
     for table in migration.tables:
         yield from (f"{_INDENT}{line}" for line in _table(table, migration, catalog, style))
+    for namespace in migration.drop_namespaces:
+        yield f"{_INDENT}{style.symbol('-')} drop namespace {words.one_line('.'.join(namespace))}, left empty"
     recorded = words.recorded_text(migration)
     if recorded is not None:
         yield f"{_INDENT}{style.dim(recorded)}"
-    elif not migration.tables and not migration.create_namespaces:
+    elif not (migration.tables or migration.create_namespaces or migration.drop_namespaces):
         yield f"{_INDENT}{style.dim('nothing to do')}"
 
 

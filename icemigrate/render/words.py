@@ -52,7 +52,7 @@ def summarise(plan: Plan) -> Summary:
         adopt=len(changes) - len(kept),
         add=symbols.count("+") + namespaces,
         change=len(symbols) - symbols.count("+") - symbols.count("-"),
-        drop=symbols.count("-"),
+        drop=symbols.count("-") + sum(len(m.drop_namespaces) for m in plan.migrations),
         conditional=answers.count(Reversible.WHILE),
         irreversible=answers.count(Reversible.NO),
         conflicts=sum(len(m.conflicts) for m in plan.migrations),

@@ -12,6 +12,7 @@ from icemigrate.undo.dependence import Blocker, blockers
 from icemigrate.undo.finding import find, names_of, uuid_of
 from icemigrate.undo.inverse import Sides, declared_again, inverse
 from icemigrate.undo.keeping import keep, narrowed
+from icemigrate.undo.namespaces import Contents
 from icemigrate.undo.planning import Place, Undo, plan_undo
 from icemigrate.undo.redoing import with_recorded_ids
 from icemigrate.undo.values import PLAIN, Options, Unanswered
@@ -20,6 +21,7 @@ __all__ = [
     "PLAIN",
     "Asked",
     "Blocker",
+    "Contents",
     "Options",
     "Place",
     "Sides",

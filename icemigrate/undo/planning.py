@@ -24,6 +24,7 @@ from icemigrate.steps import as_steps
 from icemigrate.undo.altered import undo_altered
 from icemigrate.undo.finding import declared_now, find
 from icemigrate.undo.inverse import Sides, declared_again
+from icemigrate.undo.namespaces import Contents, left_empty
 from icemigrate.undo.own import is_moved
 from icemigrate.undo.values import PLAIN, Options, both_sides
 
@@ -52,6 +53,10 @@ class Place(Frozen):
     catalog_name: str
     physical: Callable[[TableName], TableName] = lambda name: name
 
+    def physical_namespace(self, declared: tuple[str, ...]) -> tuple[str, ...]:
+        """A declared namespace as the catalog calls it."""
+        return self.physical(TableName(declared, "any")).namespace
+
 
 def plan_undo(
     undos: Iterable[Undo],
@@ -59,13 +64,15 @@ def plan_undo(
     actual: Mapping[TableName, Table | None],
     place: Place,
     options: Options = PLAIN,
+    contents: Contents | None = None,
 ) -> Planned:
     """Plan the undo of versions, in the order given.
 
     :param state: as declared by what is applied.
     :param actual: the catalog's tables by their name there.
+    :param contents: of the namespaces that the versions made; all of them stay where nobody looked.
     """
-    world = _World(state, dict(actual), place, options)
+    world = _World(state, dict(actual), place, options, contents)
     return Planned(tuple(world.undo(u) for u in undos), world.state)
 
 
@@ -77,6 +84,7 @@ class _World:
     actual: dict[TableName, Table | None]
     place: Place
     options: Options
+    contents: Contents | None
     taken_back: set[str] = field(default_factory=set)
 
     def undo(self, undo: Undo) -> MigrationPlan:
@@ -90,17 +98,31 @@ class _World:
             self.state = self.state.after(done.plan.declared, done.plan.formerly, done.declared)
             self._advance(done)
         self.taken_back.add(made_by(self.place.project, undo.version))
+        emptied = self._emptied(undo.record)
         return MigrationPlan(
             version=undo.version,
             description=undo.description,
             checksum=undo.checksum,
             tables=tuple(plans),
+            drop_namespaces=emptied,
             namespaces=self.state.namespaces,
             problems=tuple(problems),
             warnings=tuple(warnings),
             direction=Direction.ROLLBACK,
             baseline=undo.record.baseline,
         )
+
+    def _emptied(self, record: UndoRecord) -> tuple[tuple[str, ...], ...]:
+        """The namespaces that go with what made them; like those gone already, they are declared no more."""
+        if self.contents is None:
+            return ()
+        emptied = tuple(left_empty(record.namespaces, self.contents, self.actual))
+        there = self.contents.there.difference(emptied)
+        self.contents = replace(self.contents, there=there)
+        gone = set(record.namespaces) - there
+        kept = (n for n in self.state.namespaces if self.place.physical_namespace(n) not in gone)
+        self.state = replace(self.state, namespaces=frozenset(kept))
+        return emptied
 
     def _advance(self, done: _Done) -> None:
         if not done.plan.steps:

@@ -98,6 +98,16 @@ def test_what_a_dropped_table_leaves(lake: Lake, capabilities: Capabilities) -> 
     assert back is (capabilities.registers and capabilities.drop_keeps_files)
 
 
+def test_what_a_dropped_namespace_leaves(lake: Lake, capabilities: Capabilities) -> None:
+    lake.sql(f"CREATE TABLE {lake.sql_name()} USING iceberg AS SELECT 1 AS id")
+    away = lake.name("trades", f"{lake.namespace}_archive")
+    lake.engine.rename(lake.name(), away)
+    assert lake.engine.drop_namespace((lake.namespace,))
+    is_read = succeeds(lambda: lake.engine.ask(f"SELECT * FROM {lake.kind.catalog}.{away}"))
+    assert is_read is capabilities.namespace_drop_keeps_files
+    assert not lake.engine.drop_namespace(away.namespace), "something is in it"
+
+
 def test_a_metadata_file_is_registered(lake: Lake, capabilities: Capabilities) -> None:
     made = make(lake)
     location = lake.engine.metadata_location(lake.name())

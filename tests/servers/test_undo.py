@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from icemigrate.app.applying import apply, require_ready
+from icemigrate.app.world import opened
 from icemigrate.cli import main
 from icemigrate.errors import EngineError, ExitCode, LockHeld
 from icemigrate.events import StatementStarted
@@ -48,6 +49,11 @@ def changed(lake: Lake) -> Lake:
 
 def roll_back(lake: Lake) -> tuple[str, ...]:
     return lake.api.rollback(spark=lake.session, on_event=lake.events.append).rolled_back
+
+
+def namespaces(lake: Lake) -> tuple[tuple[str, ...], ...]:
+    with opened(lake.project, None) as world:
+        return world.catalog.namespaces()
 
 
 def states(lake: Lake) -> list[tuple[str, str]]:
@@ -102,6 +108,14 @@ def test_a_drop_and_a_creation_are_taken_back(lake: Lake) -> None:
     away = lake.find(TableName(("icemigrate_trash",), f"{lake.namespace}__trades__0001"))
     assert away is not None
     assert away.uuid == uuid
+    # The namespace that it had made goes, unless it took the files of what is in the trash along.
+    assert ((lake.namespace,) in namespaces(lake)) == (lake.kind.name == "rest")
+    lake.api.apply(lake.api.plan(redo="0001"), spark=lake.session)
+    assert lake.sql("SELECT symbol, volume FROM {t}") == [("A", 10)]
+    lake.sql(f"CREATE TABLE {lake.sql_name('theirs')} (id INT) USING iceberg")
+    assert roll_back(lake) == ("0001",)
+    assert (lake.namespace,) in namespaces(lake), "somebody else has a table in it"
+    lake.sql(f"DROP TABLE {lake.sql_name('theirs')}")
 
 
 def test_a_move_is_taken_back(changed: Lake) -> None:
@@ -109,6 +123,8 @@ def test_a_move_is_taken_back(changed: Lake) -> None:
     changed.write("0003_move", "tables: [{name: archive.deals, renamed_from: market_data.trades}]")
     changed.apply()
     assert roll_back(changed) == ("0003",)
+    is_there = (f"{changed.namespace}_archive",) in namespaces(changed)
+    assert is_there == (changed.kind.name == "rest"), "it may take files along there"
     assert changed.tables() == (changed.name(),)
     assert changed.table().uuid == uuid
 
