@@ -76,6 +76,8 @@ SAYING: Mapping[str, str] = {
     "anew.",
     "retype-nested": "Columns are retyped as a whole, not a part of one.",
     "retype-to-itself": "A column is retyped to the type that it has. Leave it out.",
+    "retype-twice": "Of two retypes in one entry, one is of a part of what the other makes anew. Retype "
+    "the outer one alone: its `using` gives all that is in it.",
     "retype-unneeded": "Iceberg changes this type by itself, without writing a row. Give the column the "
     "new type.",
     "said-twice": "A property says what a key of its own says as well, such as `retention`. Keep one of "
