@@ -7,6 +7,7 @@ from icemigrate.errors import HistoryError
 from icemigrate.frozen import replace
 from icemigrate.history.head import head_of
 from icemigrate.history.properties import History, decode
+from icemigrate.history.record import check_columns
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 
@@ -30,6 +31,7 @@ def history_of(table: Table, name: TableName, project: str) -> History:
     try:
         history = decode(table.properties)
         head = head_of(table.snapshot)
+        check_columns(table.schema)
     except HistoryError as error:
         raise HistoryError(f"the history `{name}` cannot be used: {error.message}", error.hint) from error
     if history.project != project:

@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from icemigrate.declare.version import Version
+from icemigrate.errors import HistoryError
 from icemigrate.frozen import Frozen
 from icemigrate.model.schema import Schema
-from icemigrate.model.types import Field, List, Primitive, Type
+from icemigrate.model.type_text import format_type
+from icemigrate.model.types import Field, List, Primitive, Type, same_type
 
 Action: TypeAlias = Literal[
     "apply", "rollback", "unlock", "repair", "squash", "baseline", "maintain", "reconcile"
@@ -143,3 +145,29 @@ def _column(index: int, name: str, type_: Type, doc: str) -> Field:
 
 SCHEMA = Schema(tuple(_column(i, *column) for i, column in enumerate(_COLUMNS, start=1)))
 """The history table's columns."""
+
+
+def check_columns(there: Schema) -> None:
+    """See that rows can still be written to a history's columns; what others added is none of ours.
+
+    :raises HistoryError: somebody altered them.
+    """
+    found = {field.name: field for field in there.fields}
+    for field in SCHEMA.fields:
+        other = found.pop(field.name, None)
+        if other is None:
+            raise _altered(f"`{field.name}` is missing")
+        if not same_type(field.type, other.type) or (other.required and not field.required):
+            required = ", required" if other.required else ""
+            raise _altered(f"`{field.name}` is {format_type(other.type)}{required}")
+    for field in found.values():
+        if field.required and field.write_default is None:
+            raise _altered(f"`{field.name}` is required, and nothing is ever written there")
+
+
+def _altered(reason: str) -> HistoryError:
+    return HistoryError(
+        f"its columns were altered: {reason}",
+        "only icemigrate may change them: set them back to what an earlier metadata file of the table says, "
+        "under the same field ids",
+    )

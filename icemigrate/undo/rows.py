@@ -46,6 +46,8 @@ def rewind(undo: TableUndo, there: Table, evidence: Evidence | None, options: Op
             f"the snapshot before the migration{which} has expired, and its rows with it",
             "`--metadata-only` undoes the rest and leaves the rows as they are",
         )
+    if _id(there.snapshot) == _id(before) != _id(last):
+        return Rows(notes=("the rows are back already",))  # an undo that was cut short got so far
     newer = _id(there.snapshot) != _id(last) and not _are_taken_back(evidence, options)
     if newer and not options.discard_new_data:
         unknown, known = "an unknown number of snapshots", evidence.snapshots

@@ -5,13 +5,18 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.crash.client import Blow, Gateway
 from tests.crash.stage import Stage, append
+from tests.crash.test_bad_worlds import session_of
 from tests.crash.walking import walk_over
 from tests.crash.world import World
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MAKE = """
 tables:
@@ -79,3 +84,95 @@ def test_rows_are_written_once_and_go_back_wherever_it_died(rows: Stage, tmp_pat
 
     # Lock, intent, metadata, branch, two writes, publication, branch gone, swap, record.
     assert walk_over([rows.copied(tmp_path / f"world{n}", "atomic") for n in range(5)], at) >= 9
+
+
+def test_rows_that_are_taken_back_go_wherever_it_died(rows: Stage, tmp_path: Path) -> None:
+    def at(stage: Stage, number: int) -> bool:
+        if number < 2:
+            return True
+        world = stage.world
+        world.restore(stage.applied)
+        end = world.change("rollback", blow=Blow(number))
+        if end.code == 0:
+            return False
+        assert end.code == -signal.SIGKILL, end
+        _rest(world)
+        standing = world.standings()["0002"]
+        world.planned()
+        if standing != "held":
+            world.done("rollback", "--only", "0002")
+        stage.is_undone()
+        return True
+
+    # Intent, one commit for columns and rows, record.
+    assert walk_over([rows.copied(tmp_path / f"world{n}", "atomic") for n in range(2)], at) >= 3
+
+
+def test_ctrl_c_while_rows_are_written_leaves_nothing_behind(rows: Stage, tmp_path: Path) -> None:
+    def at(stage: Stage, number: int) -> bool:
+        world, sent = stage.world, (signal.SIGINT, signal.SIGTERM)[number // 2 % 2]
+        if number < 3 or number % 2:
+            return True
+        world.restore(stage.pending)
+        end = world.change("apply", blow=Blow(number, sent))
+        assert stage.is_at_rest, end
+        assert not any(name.endswith("-data") for t in world.tables().values() for name in t.refs), end
+        if end.code == 0:
+            stage.is_done()
+            return False
+        assert end.code == {signal.SIGINT: 130, signal.SIGTERM: 143}[sent], end
+        assert end.is_one_message, end
+        assert world.facts() == stage.before, end
+        assert world.standings() == {"0001": "applied"}
+        return True
+
+    assert walk_over([rows.copied(tmp_path / f"world{n}", "direct") for n in range(2)], at) >= 8
+
+
+KEPT = """
+tables:
+  - name: shop.trades
+    identifier: [id]
+    columns:
+      - {name: id, type: long, required: true}
+      - {name: venue, type: string}
+      - {name: price, type: double}
+"""
+
+
+def test_a_refill_that_dies_is_gone_on_with(
+    gateway: Gateway, crash_jvm: SparkSession, tmp_path: Path
+) -> None:
+    world = World(tmp_path / "project", gateway)
+    world.write("0001_make", KEPT)
+    world.done("apply")
+    session = session_of(world, crash_jvm)
+    table = f"{world.catalog}.shop.trades"
+    session.sql(f"INSERT INTO {table} VALUES (1, 'A', 1.5), (2, 'B', 2.5)")
+    pending, before = world.rows(), world.facts()
+    world.write("0002_drop", "{allow: [destructive], tables: [{name: shop.trades, drop_columns: [price]}]}")
+    world.done("apply")
+    session.sql(f"UPDATE {table} SET venue = concat(venue, '')")
+    first = Stage(world, pending, world.rows(), before, world.facts())
+
+    def at(stage: Stage, number: int) -> bool:
+        if number < 3 or number % 2 == 0:
+            return True  # before anything of it is done, what was asked for is asked for again
+        world = stage.world
+        world.restore(stage.applied)
+        end = world.change("rollback", "--refill", blow=Blow(number))
+        if end.code == 0:
+            return False
+        assert end.code == -signal.SIGKILL, end
+        _rest(world)
+        standing = world.standings()["0002"]
+        world.planned()
+        if standing == "applied":
+            world.done("rollback", "--refill")
+        elif standing != "held":
+            world.done("rollback", "--only", "0002")
+        stage.is_undone()
+        assert not any("refill" in name for t in world.tables().values() for name in t.refs)
+        return True
+
+    assert walk_over([first.copied(tmp_path / f"world{n}", "atomic") for n in range(3)], at) >= 6

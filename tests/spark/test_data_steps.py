@@ -186,16 +186,13 @@ NESTED = """
 """
 
 
-@pytest.mark.parametrize(("format_version", "settings"), [(2, ""), (3, ", publish: direct")])
 def test_fields_of_structs_are_retyped_and_a_struct_that_is_null_stays_so(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     spark: SparkSession,
-    format_version: int,
-    settings: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    desk = Desk(tmp_path, spark, settings).created(format_version)
+    desk = Desk(tmp_path, spark, ", publish: direct").created(3)
     desk.insert("(3, 'xlon', 1.5, null), (4, 'xpar', 2.5, named_struct('side', null, 'size', null))")
     before, fields = desk.rows("id, legs"), desk.engine.table(TableName.parse("db.trades"))
     desk.file("0002", NESTED)

@@ -112,8 +112,10 @@ FAILS = (
 
 
 def test_what_fails_on_some_row_is_told_where_it_stands_and_undone(
-    desk: Desk, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    desk = Desk(tmp_path, spark).created()
     desk.file(
         "0002", "{allow: [incompatible], tables: [{name: db.trades, columns: [{name: id, required: true}]}]}"
     )

@@ -29,7 +29,8 @@ from icemigrate.history.properties import (
     encode,
 )
 from icemigrate.history.read import read
-from icemigrate.history.record import SCHEMA, Record
+from icemigrate.history.record import SCHEMA, Record, check_columns
+from icemigrate.model.json_form import schema_to_json
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
@@ -178,6 +179,7 @@ def _catalog(folder: Path, properties: Mapping[str, str]) -> Catalog:
     lake = lakes.make(folder, {NAME: "spark-v2-empty"})
     metadata = sample("spark-v2-empty")
     metadata["properties"] |= properties
+    metadata["schemas"] = [{**schema_to_json(SCHEMA), "schema-id": metadata["current-schema-id"]}]
     lake.files[NAME].write_text(json.dumps(metadata), encoding="utf-8")
     return open_catalog(lake.settings())
 
@@ -257,3 +259,31 @@ def test_the_schemas_ids_are_those_that_iceberg_gives() -> None:
         field.id for path, field in walk(SCHEMA.root) if len(path) > 1
     ]
     assert ids == list(range(1, len(ids) + 1))
+
+
+ROOMY = (
+    *(replace(f, required=False) for f in reversed(SCHEMA.fields)),
+    Field(90, "theirs", Primitive("long")),
+    Field(91, "said", Primitive("long"), required=True, initial_default=1, write_default=1),
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (ROOMY, None),
+        (SCHEMA.fields[1:], "`version` is missing"),
+        ((replace(SCHEMA.fields[0], type=Primitive("int")), *SCHEMA.fields[1:]), "`version` is int"),
+        ((replace(SCHEMA.fields[0], required=True), *SCHEMA.fields[1:]), "`version` is long, required"),
+        ((*SCHEMA.fields, Field(90, "theirs", Primitive("long"), required=True)), "`theirs` is required"),
+    ],
+)
+def test_columns_that_somebody_altered_are_told_before_a_row_is_written(
+    fields: tuple[Field, ...], reason: str | None
+) -> None:
+    if reason is None:
+        check_columns(replace(SCHEMA, fields=fields))
+        return
+    with pytest.raises(HistoryError, match=f"its columns were altered: {reason}") as raised:
+        check_columns(replace(SCHEMA, fields=fields))
+    assert "only icemigrate may change them" in str(raised.value.hint)
