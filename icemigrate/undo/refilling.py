@@ -60,6 +60,26 @@ def plan_refill(
     refill = around(table, version, tuple(refills_of(table, fit)) if wanted else ())
     steps = tuple(step for one in refill.after for step in as_steps([one], catalog))
     # Nobody sees the plan of a run that failed, so it must not be what brings a column back without values.
-    lost = notes if options.apart and not (wanted and len(fit) == len(kept)) else []
+    lost = [*notes] if options.apart and not (wanted and len(fit) == len(kept)) else []
+    lost += _nowhere(table, evidence) if options.apart and evidence is not None else ()
     problems = [Problem("values-rewritten", table.name, ("rows",), note) for note in lost]
     return Refilling(refill.before, steps, tuple(notes), tuple(problems))
+
+
+def _nowhere(table: Table, evidence: Evidence) -> Iterator[str]:
+    """Values that nothing keeps any more: the snapshot of before the migration has expired since, untagged.
+
+    Where it is still there, it is known what rows it had, and so what they lost; else it may be that they had
+    none.
+    """
+    if evidence.snapshots is not None:
+        return
+    for field_id, share in evidence.held.items():
+        entry = index(table.schema).get(field_id)
+        missing = share.total - share.held
+        if entry is not None and field_id not in evidence.kept and missing > 0:
+            yield (
+                f"{missing} of {share.total} rows have no value of {format_path(entry.path)} in their files, "
+                "as far as these tell: it may be lost, since files were written anew, the snapshot before "
+                "the migration has expired, and no tag keeps it"
+            )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from icemigrate import Project
 from icemigrate.data.rewrite import OPTIONS
 from icemigrate.engine import rewriting
 from icemigrate.errors import EngineError, IcemigrateError
@@ -191,6 +193,32 @@ def test_rows_that_a_migration_filled_go_back_though_it_rewrote_their_files(
     assert mill.world.project.rollback(spark=mill.world.spark).rolled_back == ("0002",)
     assert mill.rows() == rows
     assert set(mill.files().values()) == {0}
+
+
+def test_a_run_that_fails_says_that_values_are_lost_which_no_snapshot_keeps_any_more(
+    tmp_path: Path, spark: SparkSession, small_groups: None
+) -> None:
+    mill = Mill(tmp_path, spark)
+    settings = mill.world.folder / "icemigrate.yaml"
+    text = settings.read_text(encoding="utf-8")
+    settings.write_text(text.replace("{catalog:", "{record: history, catalog:"), encoding="utf-8")
+    mill.world.project = Project(mill.world.folder)
+    mill.apply("0002", BUCKETS)
+    drop = "allow: [destructive]\ntables: [{name: db.t, drop_columns: [note], rewrite: {partitions: old}}]"
+    mill.world.file("0003", drop)
+
+    def fail(event: Event) -> None:
+        if isinstance(event, FilesRewritten) and event.left <= 2:
+            keep_one = (
+                f"CALL {mill.world.catalog}.system.expire_snapshots(table => 'db.t', retain_last => 1, "
+            )
+            mill.world.spark.sql(
+                f"{keep_one} older_than => TIMESTAMP '{datetime.now() + timedelta(days=1)}')"
+            )
+            raise EngineError("the disk is full")
+
+    with pytest.raises(Interrupted, match="rows have no value of note in their files, as far as these tell"):
+        mill.world.project.apply(spark=spark, on_event=fail)
 
 
 def test_a_run_that_fails_behind_a_drop_says_what_its_undo_would_lose(

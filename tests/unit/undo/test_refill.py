@@ -117,6 +117,28 @@ def test_a_run_that_failed_brings_nothing_back_without_its_values(lake: Lake) ->
     assert "up to 3 rows lost the value of price" in problem.message
 
 
+@pytest.mark.parametrize(
+    ("share", "snapshots", "is_told"),
+    [
+        (Share(0, 0, 3), None, True),
+        (Share(1, 1, 3), None, True),
+        (Share(0, 3, 3), None, True),  # without the snapshot nobody knows which files are new
+        (Share(3, 0, 3), None, False),
+        (Share(0, 0, 3), 2, False),  # the snapshot of before is there, and had no value to lose
+    ],
+)
+def test_a_run_that_failed_says_that_values_are_lost_which_nothing_keeps(
+    lake: Lake, share: Share, snapshots: int | None, is_told: bool
+) -> None:
+    found = Evidence(held={PRICE: share}, snapshots=snapshots)
+    (migration,) = lake.undo("0002", evidence=found, options=Options(apart=True)).migrations
+    told = [p.message for p in migration.problems if p.rule == "values-rewritten"]
+    assert bool(told) is is_told
+    assert all("rows have no value of price in their files" in text for text in told)
+    (asked_for,) = lake.undo("0002", evidence=found).migrations
+    assert not asked_for.problems, "who sees the plan sees the share"
+
+
 def test_what_is_led_back_writes_no_rows_and_says_where_values_are(lake: Lake) -> None:
     before = lake.record("0002").tables[0].actual_before
     assert before is not None
