@@ -6,10 +6,27 @@ All mistakes of all files are collected and shown at once, so nothing here is ra
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from enum import Enum
 
+from msgspec.structs import force_setattr
+
 from icemigrate.frozen import Frozen
+
+_PART = r"[^\s`.]+"
+_QUOTED = r"`(?:[^`]|``)+`"
+_TWICE = re.compile(rf"`((?:{_PART}\.)*{_QUOTED}(?:\.(?:{_PART}|{_QUOTED}))*)`(?!`)")
+"""Backticks around a dotted name of which a part stands in backticks already."""
+
+
+def once_quoted(text: str) -> str:
+    """A message whose names stand in backticks once.
+
+    Messages put names in backticks, and a name that is no plain word brings its own: then those around it go.
+    That is done here and not where each message is written, for one place cannot forget it.
+    """
+    return _TWICE.sub(r"\1", text) if text.count("`") > 3 else text
 
 
 class Severity(str, Enum):
@@ -49,6 +66,11 @@ class Diagnostic(Frozen):
     place: Place | None = None
     hint: str | None = None
     severity: Severity = Severity.ERROR
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "message", once_quoted(self.message))
+        if self.hint is not None:
+            force_setattr(self, "hint", once_quoted(self.hint))
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""

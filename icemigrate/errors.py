@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from icemigrate.diagnostics import Diagnostic
+from icemigrate.diagnostics import Diagnostic, once_quoted
 from icemigrate.frozen import Frozen
 
 
@@ -47,9 +47,9 @@ class IcemigrateError(Exception):
     exit_code: ExitCode = ExitCode.ERROR
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        super().__init__(once_quoted(message))
+        self.message = once_quoted(message)
+        self.hint = None if hint is None else once_quoted(hint)
 
 
 def why(error: OSError) -> str:

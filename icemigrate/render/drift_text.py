@@ -7,7 +7,7 @@ from datetime import datetime
 
 from icemigrate.drift.results import AcceptResult, DriftFact, DriftResult, TableDrift
 from icemigrate.render.style import Style
-from icemigrate.render.words import count, moment, one_line, visible
+from icemigrate.render.words import count, moment, note_line, one_line, visible
 
 _SYMBOLS = {"added": "+", "changed": "~", "removed": "-"}
 
@@ -35,7 +35,7 @@ def accept_text(result: AcceptResult, style: Style) -> str:
         lines = [
             f"{style.good('wrote')} {one_line(result.path)}: review it, then `icemigrate apply` records it."
         ]
-    lines += [f"{style.changed('note')}: {one_line(note)}" for note in result.notes]
+    lines += [f"{style.changed('note')}: {note_line(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"
 
 
@@ -52,7 +52,7 @@ def _table(table: TableDrift, style: Style) -> Iterator[str]:
             yield from (f"        {style.dim(line)}" for line in told)
         last = told
     for note in table.notes:
-        yield f"    {style.dim(f'note: {one_line(note)}')}"
+        yield f"    {style.dim(f'note: {note_line(note)}')}"
 
 
 def _state(table: TableDrift) -> str:

@@ -25,7 +25,7 @@ def maintain_text(result: MaintainResult, style: Style) -> str:
             lines += [style.bold(_TITLES[part]), *_acts(acts, style), ""]
     if result.kept and not result.done:
         lines += [style.bold("Left alone"), *(_kept(kept, style) for kept in result.kept), ""]
-    lines += [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
+    lines += [style.dim(f"note: {words.note_line(note)}") for note in result.notes]
     lines.append(style.bold(_summary(result)))
     return "\n".join(lines) + "\n"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from icemigrate.changes.base import Reversible
-from icemigrate.diagnostics import Diagnostic
+from icemigrate.diagnostics import Diagnostic, once_quoted
 from icemigrate.merge import Conflict
 from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.plan_rows import RowsPart, table_parts
@@ -84,7 +84,7 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statem
     files = words.old_files_text(table)
     if files is not None:
         yield f"- files: {text(files)}"
-    yield from (f"- note: {text(note)}" for note in table.notes)
+    yield from (f"- note: {text(once_quoted(note))}" for note in table.notes)
     for writer in table.writers:
         first, *rest = writer_lines(writer)
         yield f"- {'⚠️ ' if writer.breaks else ''}{text(first)}"

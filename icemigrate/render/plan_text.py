@@ -63,7 +63,7 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, style: Styl
     if files is not None:
         yield f"{_INDENT * 2}{style.dim(f'files: {files}')}"
     for note in table.notes:
-        yield f"{_INDENT * 2}{style.dim(f'note: {words.one_line(note)}')}"
+        yield f"{_INDENT * 2}{style.dim(f'note: {words.note_line(note)}')}"
     for writer in table.writers:
         paint = style.changed if writer.breaks else style.dim
         yield from (f"{_INDENT * 2}{paint(line)}" for line in writer_lines(writer))

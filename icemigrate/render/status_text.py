@@ -59,7 +59,7 @@ def status_text(status: Status, style: Style) -> str:
         ("table", "at", "catalog", "pending"),
         style,
     )
-    lines += [f"{words.one_line(t.name)}: {words.one_line(t.note)}." for t in status.tables if t.note]
+    lines += [f"{words.one_line(t.name)}: {words.note_line(t.note)}." for t in status.tables if t.note]
     lines += [
         style.dim(f"{words.one_line(t.name)}: {t.old_files} lie as it was partitioned before.")
         for t in status.tables
@@ -249,7 +249,7 @@ def squash_text(result: SquashResult, style: Style) -> str:
 
 def revert_text(result: RevertResult, style: Style) -> str:
     """The file that was written."""
-    notes = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
+    notes = [style.dim(f"note: {words.note_line(note)}") for note in result.notes]
     return "\n".join([*notes, result.path]) + "\n"
 
 
@@ -257,8 +257,8 @@ def import_text(result: ImportResult, style: Style) -> str:
     """The file that was written, or what would be: a file too, its notes as comments."""
     if result.path is None:
         head, *rest = result.content.splitlines(keepends=True)
-        return "".join([head, *(f"# note: {words.one_line(note)}\n" for note in result.notes), *rest])
-    notes = [style.dim(f"note: {words.one_line(note)}") for note in result.notes]
+        return "".join([head, *(f"# note: {words.note_line(note)}\n" for note in result.notes), *rest])
+    notes = [style.dim(f"note: {words.note_line(note)}") for note in result.notes]
     what = words.count(len(result.tables), "table")
     return "\n".join([*notes, f"{style.good('wrote')} {words.one_line(result.path)}, with {what}"]) + "\n"
 

@@ -10,6 +10,7 @@ from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Deferred, Hazard, Reversal, Reversible, Sql, Statement
 from icemigrate.data.base import Ask
 from icemigrate.data.rewrite import Rewrite
+from icemigrate.diagnostics import once_quoted
 from icemigrate.frozen import Frozen
 from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.model.counting import count as count
@@ -189,18 +190,19 @@ def reversal_text(reversal: Reversal) -> str:
     if not reversal.reason:
         return reversal.answer.value
     between = " " if reversal.answer is Reversible.WHILE else ": "
-    return f"{reversal.answer.value}{between}{reversal.reason}"
+    return f"{reversal.answer.value}{between}{once_quoted(reversal.reason)}"
 
 
 def hazard_text(hazard: Hazard, migration: MigrationPlan) -> str:
     """A hazard, its reason, and whether the file consents to it; no file is asked about an undo."""
+    reason = once_quoted(hazard.reason)
     if migration.direction is Direction.ROLLBACK:
-        return f"{hazard.kind.value}: {hazard.reason}"
+        return f"{hazard.kind.value}: {reason}"
     if migration.direction is Direction.RECONCILE:
         consent = "not allowed" if hazard in migration.unconsented else "allowed"
-        return f"{hazard.kind.value}, {consent}: {hazard.reason}"
+        return f"{hazard.kind.value}, {consent}: {reason}"
     consent = "not allowed by the file" if hazard in migration.unconsented else "allowed"
-    return f"{hazard.kind.value}, {consent}: {hazard.reason}"
+    return f"{hazard.kind.value}, {consent}: {reason}"
 
 
 def table_symbol(table: TablePlan) -> str:
@@ -250,6 +252,11 @@ def one_line(text: str) -> str:
     """A text without line breaks and without characters that would steer a terminal."""
     joined = " ".join(text.split())
     return joined if joined.isprintable() else "".join(_safe(c) for c in joined)
+
+
+def note_line(text: str) -> str:
+    """A note on one line, its names in backticks once."""
+    return one_line(once_quoted(text))
 
 
 def visible(text: str) -> str:

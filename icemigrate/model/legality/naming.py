@@ -226,6 +226,6 @@ def no_ambiguous_paths(view: View) -> Iterator[Breach]:
             yield Breach(
                 "ambiguous-path",
                 column(path),
-                f"`{format_path(path)}` and `{format_path(other)}` are the same name in Iceberg",
+                f"`{'.'.join(path)}` is there twice, cut into names at different dots: one name to Iceberg",
                 "give one of them a name without a dot",
             )
