@@ -8,9 +8,10 @@ from datetime import datetime, timezone
 
 from icemigrate.app.lock_file import keep_lock
 from icemigrate.declare.files import list_migrations
-from icemigrate.declare.scaffold import new_file_name, write_new
+from icemigrate.declare.scaffold import new_file_name, remove, write_new
 from icemigrate.declare.source import shown_path
 from icemigrate.declare.version import Version
+from icemigrate.errors import IcemigrateError
 from icemigrate.project.values import Project
 
 
@@ -46,5 +47,9 @@ def put(project: Project, name: str, text: str, *, begins_lock: bool = True) -> 
     :raises IcemigrateError: it cannot be written.
     """
     (path,) = write_new(project.migrations_dir, {name: text})
-    keep_lock(project, [name], begins=begins_lock)
+    try:
+        keep_lock(project, [name], begins=begins_lock)
+    except IcemigrateError:
+        remove([path])
+        raise
     return shown_path(path)

@@ -51,7 +51,8 @@ def write_whole(path: Path, text: str) -> None:
         beside.replace(target)
     except OSError as error:
         if beside is not None:
-            beside.unlink(missing_ok=True)
+            with suppress(OSError):  # on a disk that is read-only even what is not there cannot be removed
+                beside.unlink(missing_ok=True)
         raise IcemigrateError(f"`{path}` cannot be written: {why(error)}") from error
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.app.world import Opened
 from icemigrate.engine.session import SparkSettings
-from icemigrate.errors import UsageError
+from icemigrate.errors import CatalogError, UsageError, why
 from icemigrate.project import Environment, spark_conf
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def open_engine(
     :param spark: a running session; without it one is started.
     :param on_start: called right before one is started, which takes seconds.
     :raises UsageError: see :func:`spark_settings`.
+    :raises CatalogError: the folder of its SQLite file cannot be made.
     :raises EngineError: Java or Spark failed.
     """
     from icemigrate.engine.session import start
@@ -59,13 +60,23 @@ def open_engine(
     settings = spark_settings(environment)
     if environment.catalog.type == "sqlite" and environment.catalog.uri is not None:
         # SQLite makes the file, but not the folder.
-        Path(environment.catalog.uri).parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(Path(environment.catalog.uri).parent)
     name = settings.catalog_name
     if spark is None or spark.conf.get(f"spark.sql.catalog.{name}", None) is None:
         # Where Spark runs already, this is another session of it, with the catalog added.
         on_start()
         spark = start(settings)
     return SparkEngine(spark, name)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CatalogError(
+            f"the catalog's folder `{folder}` cannot be made: {why(error)}",
+            "make it, or name another file as the catalog's `uri`",
+        ) from error
 
 
 def spark_settings(environment: Environment) -> SparkSettings:

@@ -6,6 +6,7 @@ import datetime
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from icemigrate.declare.nodes import plain_value
@@ -189,12 +190,15 @@ def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
         raise UsageError(
             f"{names} is there already; nothing was written", "remove it, or choose another name"
         )
+    made: list[Path] = []
     for path, text in zip(paths, files.values(), strict=True):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8", newline="\n") as stream:
+                made.append(path)
                 stream.write(text)
         except OSError as error:
+            remove(made)
             if path.parent.is_symlink() and not path.parent.exists():
                 raise IcemigrateError(
                     f"`{path}` cannot be written: `{path.parent}` is a link that leads to no folder",
@@ -202,3 +206,10 @@ def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
                 ) from error
             raise IcemigrateError(f"`{path}` cannot be written: {why(error)}") from error
     return tuple(paths)
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Take away what was written by half, as on a disk that is full, as far as that can be."""
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()

@@ -83,6 +83,38 @@ def test_a_warehouse_that_is_full_or_read_only(
         assert stage.is_at_rest
 
 
+@pytest.mark.parametrize("harm", ["full", "read-only"])
+def test_a_project_folder_that_is_full_or_read_only(
+    tmp_path: Path, harm: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What only reads works; what writes says so in one message, and leaves nothing behind by half."""
+    table = "tables: [{name: shop.trades, columns: [{name: id, type: long}]}]"
+    with small_disk(tmp_path / "disk") as disk:
+        monkeypatch.chdir(disk)
+        (disk / "migrations").mkdir()
+        (disk / "migrations" / "0001_make.yaml").write_text(table, encoding="utf-8")
+        (disk / "icemigrate.yaml").write_text("project: shop\n", encoding="utf-8")
+        assert main(["check", "--fix"]) == ExitCode.OK
+        subprocess.run("cat /dev/zero > filler 2>/dev/null", shell=True, check=False)
+        if harm == "read-only":
+            as_root("mount", "-o", "remount,ro", disk)
+        before = sorted(path for path in disk.rglob("*") if path.is_file())
+        for args in (["check"], ["plan"], ["status"], ["history"], ["drift"], ["show"]):
+            assert main(args) == ExitCode.OK, (args, capsys.readouterr())
+        capsys.readouterr()
+        files = [["plan", "--out", "plan.json"], ["check", "--format", "sarif=found.sarif"], ["new", "more"]]
+        # A folder takes no room on a full disk, and only Spark would find that out.
+        for args in (*files, *([["apply", "--auto-approve"]] if harm == "read-only" else [])):
+            assert main(args) == ExitCode.ERROR, args
+            told = capsys.readouterr()
+            assert told.err.count("error: ") == 1, (args, told)
+            reason = {"full": "no space left on device", "read-only": "read-only file system"}[harm]
+            assert reason in told.err, (args, told)
+            assert "bug in icemigrate" not in told.err
+        assert sorted(path for path in disk.rglob("*") if path.is_file()) == before
+        monkeypatch.chdir(tmp_path)
+
+
 def test_a_tag_that_somebody_removed(alone: Stage, crash_jvm: SparkSession) -> None:
     world = alone.world
     world.restore(alone.applied)
