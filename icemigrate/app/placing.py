@@ -12,13 +12,16 @@ from icemigrate.changes.base import Subject
 from icemigrate.declare.fold import fold
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic, Place, sort_key
-from icemigrate.errors import Mistakes, NotUnderstood
+from icemigrate.errors import CheckFailed, Mistakes, NotUnderstood
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.plan import Plan
 
 if TYPE_CHECKING:
     from icemigrate.executor import Failed
+
+_OF_SQL = "["
+"""How all begins that Spark has against SQL and the values in it: ``[DIVIDE_BY_ZERO] …``."""
 
 
 @contextmanager
@@ -59,7 +62,10 @@ def _mistakes(world: Opened, error: NotUnderstood) -> Mistakes:
 
 
 def _of_failed(world: Opened, plan: Plan, error: Failed) -> Place | None:
-    """Where the data step stands whose statement failed; ``None`` where it was no data step's."""
+    """Where the data step stands whose statement failed; ``None`` where it was no data step's, or where
+    something else than its SQL and the rows is the cause."""
+    if not isinstance(error.cause, CheckFailed) and not error.cause.message.startswith(_OF_SQL):
+        return None
     for migration in plan.migrations:
         if migration.version != error.report.version:
             continue
