@@ -18,15 +18,21 @@ _PART = r"[^\s`.]+"
 _QUOTED = r"`(?:[^`]|``)+`"
 _TWICE = re.compile(rf"`((?:{_PART}\.)*{_QUOTED}(?:\.(?:{_PART}|{_QUOTED}))*)`(?!`)")
 """Backticks around a dotted name of which a part stands in backticks already."""
+_ONE_WITH_A_DOT = re.compile(r"`(?:[^`]|``)*\.(?:[^`]|``)*`\Z")
 
 
 def once_quoted(text: str) -> str:
     """A message whose names stand in backticks once.
 
     Messages put names in backticks, and a name that is no plain word brings its own: then those around it go.
+    One name with a dot in it keeps both: without its own it were a path, and it has to be written with them.
     That is done here and not where each message is written, for one place cannot forget it.
     """
-    return _TWICE.sub(r"\1", text) if text.count("`") > 3 else text
+    return _TWICE.sub(_once, text) if text.count("`") > 3 else text
+
+
+def _once(found: re.Match[str]) -> str:
+    return found[0] if _ONE_WITH_A_DOT.match(found[1]) else found[1]
 
 
 class Severity(str, Enum):

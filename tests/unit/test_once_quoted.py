@@ -15,7 +15,7 @@ from icemigrate.errors import IcemigrateError
 from icemigrate.render.formats import render
 from tests.embedded import Embedded
 
-TWICE = re.compile(r"(?<![\w`])``(?=[^`\s])|`[\w.]+`[^`]+``(?!`)")
+TWICE = re.compile(r"(?<![\w`])``(?=[^`\s.]+`)|`[\w.]+`[^`]+``(?!`)")
 MAKE = """\
 tables:
   - name: db.`a b`
@@ -51,6 +51,8 @@ tables:
         ("`db.`a.b`.`c d`` fails", "db.`a.b`.`c d` fails"),
         ("``a``b``", "`a``b`"),
         ("``größe in €``", "`größe in €`"),
+        # One name with a dot is told from a path, and has to be written with its backticks.
+        ("write ``a.b``, not `a.b`", "write ``a.b``, not `a.b`"),
         # Nothing is quoted twice here.
         ("`a` and `b c` and `d`", "`a` and `b c` and `d`"),
         ("`a`.`b`", "`a`.`b`"),
