@@ -12,20 +12,21 @@ from hypothesis import strategies as st
 
 SOAKS = "SOAK_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("SOAK_EXAMPLES", "1"))
-"""Projects of eight to ten tables, for each case of a test; `make soak` asks for more."""
+"""How often each case of a test is run with projects of its own; `make soak` asks for more."""
 
 COUNTED: Counter[tuple[str, str]] = Counter()
 """Examples that came to a good end, by what they are and their format version."""
 
 
-def run(case: str, course: Callable[[st.DataObject], None]) -> None:
+def run(case: str, course: Callable[[st.DataObject], None], projects: int = 1) -> None:
     """Run a course on random examples.
 
     :param case: what tells this case from others of the test: each has examples of its own.
+    :param projects: examples where one is asked for: an example may hold so much and no more.
     """
 
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=EXAMPLES * projects,
         database=None,
         # To make a failing example smaller takes as long as it took to find it, many times over.
         phases=(Phase.explicit, Phase.generate),
