@@ -15,7 +15,18 @@ from uuid import UUID
 
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import Schema
-from icemigrate.model.types import Decimal, Field, Fixed, List, Map, Primitive, Struct, Type, children
+from icemigrate.model.types import (
+    Decimal,
+    Field,
+    Fixed,
+    List,
+    Map,
+    Primitive,
+    Struct,
+    Type,
+    children,
+    is_nested,
+)
 from icemigrate.sql.literals import string_sql
 from icemigrate.sql.types import spark_type
 from tests.random_tables import KEY
@@ -56,7 +67,8 @@ def row_sql(schema: Schema, number: int) -> str:
 
 def _value_sql(type_: Type, value: Any) -> str:
     if value is None:
-        return "NULL"
+        # Structs of one list or map would be cast to one type otherwise, which Spark refuses of a variant.
+        return "NULL" if is_nested(type_) else f"CAST(NULL AS {_leaf_sql(type_)})"
     if isinstance(type_, Struct):
         pairs = zip(type_.fields, value, strict=True)
         return (
@@ -74,7 +86,12 @@ def _value_sql(type_: Type, value: Any) -> str:
     text = string_sql(str(value))
     if type_ == Primitive("variant"):
         return f"parse_json({text})"
-    return f"CAST({text} AS {spark_type(type_) or 'STRING'})"
+    return f"CAST({text} AS {_leaf_sql(type_)})"
+
+
+def _leaf_sql(type_: Type) -> str:
+    """The type of a leaf in Spark, which has fixed as binary and all else that it has no word for as text."""
+    return "BINARY" if isinstance(type_, Fixed) else spark_type(type_) or "STRING"
 
 
 def _value(field: Field, number: int) -> Any:
