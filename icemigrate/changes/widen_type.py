@@ -22,7 +22,7 @@ from icemigrate.model.partitioning import PartitionField, reads_as_same
 from icemigrate.model.promotions import is_promotion, is_read_back, promoted_default, promotion_since
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
-from icemigrate.model.types import Decimal, Field, Primitive, Type, is_nested
+from icemigrate.model.types import Decimal, Field, Primitive, Struct, Type, is_nested
 from icemigrate.model.writers import Whom
 from icemigrate.sql.types import spark_type
 
@@ -86,7 +86,7 @@ class WidenType(Alteration):
             return
         since = promotion_since(self.old, self.new)
         if since is None:
-            yield self._no_promotion()
+            yield self._no_promotion(before)
             return
         is_unread = before.has_rows and not is_read_back(self.old, self.new)
         if before.format_version < since:
@@ -94,17 +94,17 @@ class WidenType(Alteration):
             yield self._problem(
                 "promotion-needs-v3",
                 f"format version {before.format_version} does not let {self._from_to()}",
-                self._made_anew()
+                self._made_anew(before)
                 if is_unread
                 else f"declare `format_version: {since}` for the table, which cannot be undone",
             )
         elif is_unread:
-            yield self._not_read_back()
+            yield self._not_read_back(before)
         for field in before.spec.live:
             if self.field_id in field.source_ids and not reads_as_same(field.transform, self.old, self.new):
                 yield self._partitioned_by(field)
 
-    def _no_promotion(self) -> Problem:
+    def _no_promotion(self, before: Table) -> Problem:
         name = format_path(self.path)
         wider = _WIDER.get(self.old.name) if isinstance(self.old, Primitive) else None
         if isinstance(self.old, Decimal):
@@ -114,8 +114,7 @@ class WidenType(Alteration):
             f"to make it anew, name `{name}` in `drop_columns` and in `columns`: it then gets a new field id,"
             " and its old values can no longer be read"
         )
-        # Columns are retyped as a whole; a part of one is not.
-        if len(self.path) == 1:
+        if self._can_be_retyped(before):
             to = format_type(self.new)
             to = to if to.isidentifier() else f'"{to}"'
             anew = (
@@ -124,17 +123,22 @@ class WidenType(Alteration):
         message = f"no format version lets {self._from_to()}"
         return self._problem("no-promotion", message, f"{can}; {anew}" if can else anew)
 
-    def _not_read_back(self) -> Problem:
+    def _not_read_back(self, before: Table) -> Problem:
         return self._problem(
             "promotion-not-read",
             f"the table has rows, and Iceberg's library cannot read them if it lets {self._from_to()}: Spark"
             " fails on them, or takes days for microseconds",
-            self._made_anew(),
+            self._made_anew(before),
         )
 
-    def _made_anew(self) -> str:
+    def _can_be_retyped(self, before: Table) -> bool:
+        """Whether it is a column, or a field of structs alone: a part of a list or a map is not."""
+        return all(isinstance(above.type, Struct) for above in before.schema.line_to(self.field_id)[:-1])
+
+    def _made_anew(self, before: Table) -> str:
         name, new, in_spark = format_path(self.path), format_type(self.new), spark_type(self.new)
-        if in_spark is None or len(self.path) > 1 or not name.isidentifier():
+        is_plain = all(part.isidentifier() for part in self.path)
+        if in_spark is None or not is_plain or not self._can_be_retyped(before):
             return f"add a new column of type `{new}`, fill it from `{name}`, and drop that one later"
         retype = f"retype: {{{name}: {{to: {new}, using: cast({name} as {in_spark})}}}}"
         return f"write `{retype}` instead, which makes the column anew and fills it"

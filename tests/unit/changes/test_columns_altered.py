@@ -11,7 +11,7 @@ from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.set_default import SetDefault
 from icemigrate.changes.widen_type import WidenType
 from icemigrate.model.table import Table
-from icemigrate.model.types import JsonValue
+from icemigrate.model.types import JsonValue, Primitive
 from tests.build import table, with_columns
 from tests.columns import (
     COLUMN_KINDS,
@@ -106,6 +106,28 @@ def test_a_date_with_rows_becomes_no_timestamp_since_nobody_reads_it() -> None:
     assert problem.hint.startswith("add a new column")
     other, _ = retyped("unknown", "timestamp", 3)
     assert rules(other, with_rows(base)) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "path", "hint"),
+    [
+        (
+            "s: struct<t: struct<d: date>>",
+            "s.t.d",
+            "write `retype: {s.t.d: {to: timestamp, using: cast(s.t.d as",
+        ),
+        ("s: struct<l: list<struct<d: date>>>", "s.l.element.d", "add a new column of type `timestamp`"),
+    ],
+)
+def test_a_date_in_a_struct_is_retyped_and_one_in_a_list_is_not(column: str, path: str, hint: str) -> None:
+    base = with_rows(table(column, format_version=3))
+    names = tuple(path.split("."))
+    field = base.schema.find(names)
+    assert field is not None
+    change = WidenType(base.name, field.id, names, Primitive("date"), Primitive("timestamp"))
+    (problem,) = change.problems(base)
+    assert problem.hint is not None
+    assert problem.hint.startswith(hint)
 
 
 def test_the_defaults_of_a_date_are_midnights_of_a_timestamp() -> None:
