@@ -428,7 +428,12 @@ def migrations(
         if name not in EDITS or (name == kind and wanted is not table):
             continue
         after = EDITS[name](draw, wanted, ids)
-        if after is not None and has_unique_names(after.schema) and is_legal(after):
+        if (
+            after is not None
+            and has_unique_names(after.schema)
+            and can_be_written(after.schema)
+            and is_legal(after)
+        ):
             wanted = after
     return wanted
 
@@ -437,3 +442,9 @@ def has_unique_names(schema: Schema) -> bool:
     """Whether every path names one field."""
     paths = [path for path, _ in schema.walk()]
     return len(set(paths)) == len(paths)
+
+
+def can_be_written(schema: Schema) -> bool:
+    """Whether each struct has a field that a file holds: Parquet has no empty group, and no ``unknown``."""
+    structs = [f.type for _, f in schema.walk() if isinstance(f.type, Struct)]
+    return all(any(f.type != Primitive("unknown") for f in s.fields) for s in structs)

@@ -26,7 +26,7 @@ _TAGS = st.dictionaries(
     st.sampled_from(("t1", "t2")),
     st.builds(Ref, st.just("tag"), st.just(-1), st.none() | st.sampled_from((60_000, 86_400_000))),
 )
-_NO_KEYS = ("double", "float")
+_NO_KEYS = ("double", "float", "variant")
 
 
 class Evolution(Frozen):

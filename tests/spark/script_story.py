@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from icemigrate.model.schema import Entry, index, siblings
 from icemigrate.model.table import Table
-from icemigrate.model.types import Struct, is_nested
+from icemigrate.model.types import Primitive, Struct, is_nested
 from icemigrate.sql.names import path_sql
 from tests.random_tables import KEY
 from tests.spark.undo_course import Course, write
@@ -96,7 +96,7 @@ def _free(s: Story, table: Table) -> list[Entry]:
         if i not in held
         and not is_nested(e.field.type)
         and (e.parent is None or isinstance(entries[e.parent].field.type, Struct))
-        and len(around[e.parent]) > 1
+        and any(entries[j].field.type != Primitive("unknown") for j in around[e.parent] if j != i)
         and not _is_in_map_key(entries, e)
     ]
 
