@@ -36,8 +36,8 @@ test-quick: setup ## The tests that need no Spark and no servers
 coverage: setup java postgres ## The tests, with the lines and branches that they reach
 	@$(PYTHON) -m pytest --cov --cov-report=term
 
-soak: setup java ## Random migrations done and undone, many more of them and other ones each time (SOAK_EXAMPLES=25)
-	@SOAK_EXAMPLES=$${SOAK_EXAMPLES:-25} $(PYTHON) -m pytest tests/spark/test_script_properties.py tests/spark/test_undo_properties.py
+soak: setup java ## Random migrations done and undone, many more of them and other ones each time (SOAK_EXAMPLES=15)
+	@SOAK_EXAMPLES=$${SOAK_EXAMPLES:-15} $(PYTHON) -m pytest tests/spark/test_script_properties.py tests/spark/test_undo_properties.py
 
 bench: setup java ## The measurements in bench/, as ratios
 	@set -e; for program in bench/*.py; do echo "== $$program"; $(PYTHON) "$$program"; done

@@ -44,12 +44,23 @@ def unknown_is_optional(view: View) -> Iterator[Breach]:
 
 
 def unknown_is_written_beside_others(view: View) -> Iterator[Breach]:
-    """Nothing but ``unknown`` in a list, a value of a map or a struct: Parquet has no place for it.
+    """Nothing but ``unknown`` in a table, a list, a value of a map or a struct: Parquet has no place for it.
 
-    Iceberg takes such a table, and every write into it fails ("Cannot convert element Parquet: unknown").
+    Iceberg takes such a table, and every write into it fails ("Cannot convert element Parquet: unknown",
+    "Cannot write a schema with an empty group").
     """
     if view.table.format_version < since_version(_UNKNOWN):
         return
+    columns = view.table.schema.fields
+    if columns and all(c.type == _UNKNOWN for c in columns):
+        yield Breach(
+            "unknown-not-written",
+            ("columns",),
+            f"table `{view.table.name}` has nothing but columns of type unknown, for which a Parquet file has no "
+            "place: Spark can write no row into it",
+            "add a column of another type, or give one of them its type",
+            is_warning=True,
+        )
     for path, field in view.walked:
         parts = children(field.type)
         if isinstance(field.type, Map):

@@ -158,15 +158,16 @@ def test_unknown_is_optional() -> None:
 @pytest.mark.parametrize(
     ("columns", "found"),
     [
-        ("l: list<unknown>", 1),
-        ("m: map<string, unknown>", 1),
-        ("s: struct<a: unknown, b: unknown>", 1),
-        ("l: list<struct<a: unknown>>", 1),
-        ("l: list<struct<a: unknown, b: int>>, u: unknown", 0),
+        ("id: int, l: list<unknown>", 1),
+        ("id: int, m: map<string, unknown>", 1),
+        ("id: int, s: struct<a: unknown, b: unknown>", 1),
+        ("id: int, l: list<struct<a: unknown>>", 1),
+        ("id: int, l: list<struct<a: unknown, b: int>>, u: unknown", 0),
+        ("a: unknown, b: unknown", 1),
     ],
 )
 def test_unknown_alone_has_no_place_in_a_file(columns: str, found: int) -> None:
-    told = list(problems(table(f"id: int, {columns}", format_version=3), None))
+    told = list(problems(table(columns, format_version=3), None))
     assert [(b.rule, b.is_warning) for b in told] == [("unknown-not-written", True)] * found
 
 
