@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 from icemigrate.app.opening import load_unapplied
 from icemigrate.app.world import Opened
 from icemigrate.changes.base import Subject
-from icemigrate.declare.fold import fold
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.diagnostics import Diagnostic, Place, sort_key
 from icemigrate.errors import CheckFailed, Mistakes, NotUnderstood
-from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.plan import Plan
 
@@ -45,12 +43,12 @@ def placed(world: Opened, plan: Plan) -> Iterator[None]:
 
 
 def _mistakes(world: Opened, error: NotUnderstood) -> Mistakes:
-    history = world.history()
+    file = _file(world, error.version)
     found = (
         Diagnostic(
             "sql-not-understood",
             f"{one.what}: {one.why}",
-            _place(world, history, error.version, one.table, one.subject),
+            _place(file, TableName.parse(one.table), one.subject),
             error.hint,
         )
         for one in error.found
@@ -72,14 +70,15 @@ def _of_failed(world: Opened, plan: Plan, error: Failed) -> Place | None:
         for table in migration.tables:
             for planned in table.rows:
                 if error.failed in (statement.text for statement in planned.statements):
-                    subject = planned.work.subject
-                    return _place(world, world.history(), migration.version, str(table.declared), subject)
+                    return _place(_file(world, migration.version), table.declared, planned.work.subject)
     return None
 
 
-def _place(world: Opened, history: History, version: str, table: str, subject: Subject) -> Place | None:
-    for file in load_unapplied(world.project, history.applied).files:
-        if file.version.text == version and isinstance(file, MigrationFile):
-            entry = fold(history.state, file, frozenset()).entries.get(TableName.parse(table))
-            return None if entry is None else entry.place_of(subject)
-    return None
+def _file(world: Opened, version: str) -> MigrationFile | None:
+    files = load_unapplied(world.project, world.history().applied).files
+    return next((f for f in files if isinstance(f, MigrationFile) and f.version.text == version), None)
+
+
+def _place(file: MigrationFile | None, table: TableName, subject: Subject) -> Place | None:
+    entry = None if file is None else file.entry_of(table)
+    return None if entry is None else entry.place_of(subject)

@@ -12,8 +12,11 @@ from typing import TypeAlias
 Fault: TypeAlias = "tuple[str, str]"
 """What is wrong, to stand behind the name of the text, and what to write instead."""
 
-_QUOTED = re.compile(r"""(?i:\br)(?:'[^']*'|"[^"]*")|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`""", re.S)
+_COMMENT = r"--[^\n]*|/\*.*?\*/"
+_QUOTED = r"""(?i:\br)(?:'[^']*'|"[^"]*")|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`"""
 """Texts and quoted names; in a raw text (``r'…'``) a backslash is one."""
+_NOT_BARE = re.compile(f"(?P<comment>{_COMMENT})|{_QUOTED}", re.S)
+"""Looked for at once: a comment may have a quote in it, and a text what begins a comment."""
 _PAIRS = {")": "(", "]": "["}
 _QUERIES = ("select", "with", "values", "table", "from")
 
@@ -22,7 +25,7 @@ def expression_fault(text: str) -> Fault | None:
     """What is wrong with an expression by its signs alone; ``None`` where nothing is."""
     if not text.strip():
         return "is empty", "write an SQL expression, or `null`"
-    bare = _QUOTED.sub(lambda found: "x" * len(found[0]), text)
+    bare = _NOT_BARE.sub(lambda found: "--" if found["comment"] else "x", text)
     if fault := _of_signs(bare):
         return fault
     if "--" in bare or "/*" in bare:
@@ -32,7 +35,7 @@ def expression_fault(text: str) -> Fault | None:
 
 def query_fault(text: str) -> Fault | None:
     """What is wrong with a query by its signs alone; ``None`` where nothing is."""
-    bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", _QUOTED.sub("x", text), flags=re.S)
+    bare = _NOT_BARE.sub(lambda found: " " if found["comment"] else "x", text)
     if fault := _of_signs(bare):
         return fault
     first = re.match(r"[\s(]*(\w*)", bare)

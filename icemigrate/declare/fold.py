@@ -7,7 +7,6 @@ Pure.  Every mistake is collected; a table whose entry has one is left out of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
 
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.fold_names import Purge
@@ -107,10 +106,10 @@ class _Fold:
                 yield _Task(entry, name, formerly, complaints)
 
     def _matched(self, entry: TableEntry) -> Iterator[_Task]:
-        """One task for each declared table that fits; ``*`` stands for anything, dots included."""
+        """One task for each declared table that fits."""
         assert entry.match is not None
-        fitting = sorted(n for n in self.state.tables if fnmatchcase(str(n), entry.match))
-        if not fitting and not any(fnmatchcase(str(n), entry.match) for n in self.broken):
+        fitting = sorted(filter(entry.fits, self.state.tables))
+        if not fitting and not any(map(entry.fits, self.broken)):
             complaints = Complaints(replace(entry, match=None), entry.match)
             hint = did_you_mean(entry.match, (str(n) for n in self.state.tables))
             complaints.error(

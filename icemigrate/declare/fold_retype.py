@@ -65,9 +65,9 @@ def _retypes(
     for entry in entries:
         subject: Subject = ("retype", entry.column)
         node = _column(draft, entry, subject, complaints)
+        to = _type(entry, subject, complaints)
         if node is not None and _is_done_with(node.path, done, subject, complaints):
             continue
-        to = _type(entry, subject, complaints)
         if node is None or to is None or not _is_needed(node, to, format_version, subject, complaints):
             continue
         old, path = node.field, node.path

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import Enum
+from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
 from icemigrate.declare.checksum import checksum
@@ -19,7 +20,7 @@ from icemigrate.declare.ignores import Ignore
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Place
 from icemigrate.frozen import Frozen, PartlyCompared, field
-from icemigrate.model.names import BadName, format_path, parse_path
+from icemigrate.model.names import BadName, TableName, format_path, parse_path
 
 
 class Unset(Enum):
@@ -219,6 +220,11 @@ class TableEntry(PartlyCompared):
     rewrites_old: bool = False
     places: Mapping[Subject, Place] = field(default_factory=dict)
 
+    def fits(self, table: TableName) -> bool:
+        """Whether its pattern, where it has one, fits a declared table; ``*`` stands for anything, dots
+        included."""
+        return self.match is not None and fnmatchcase(str(table), self.match)
+
     def place_of(self, subject: Subject) -> Place:
         """The place of a subject, of its longest known prefix, or of the entry.
 
@@ -277,6 +283,14 @@ class MigrationFile(PartlyCompared):
     def checksum(self) -> str:
         """SHA-256 in hex over the content that counts; computed at every call, since ``check`` needs none."""
         return checksum(self)
+
+    def entry_of(self, table: TableName) -> TableEntry | None:
+        """The entry that is about a table, by its name after the migration.
+
+        :raises BadName: an entry's name is none, which the fold says as a mistake.
+        """
+        named = (e for e in self.tables if e.name is not None and TableName.parse(e.name) == table)
+        return next(named, None) or next((e for e in self.tables if e.fits(table)), None)
 
 
 class UnreadFile(Frozen):

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import count
 from typing import Any
 
-from icemigrate.changes.base import Change, Phase, Sql, Subject
-from icemigrate.data.base import BEFORE_MARK, Ask, RowWork, Stage
+from icemigrate.changes.base import Change, Phase, Sql
 from icemigrate.engine.explain import first_line
 from icemigrate.engine.publish import fold, statement_text, texts
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Telling
-from icemigrate.errors import EngineError, Misunderstood
+from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
 from icemigrate.merge import merge
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
-from icemigrate.plan import PlannedWork, Step, TablePlan
-from icemigrate.sql.names import table_sql
+from icemigrate.plan import Step
 from icemigrate.steps import rendered
 
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -106,46 +104,16 @@ class Copies:
                 self.engine.commit(current.name, _folding(changes))
         return fold(step, current)
 
-    def misunderstood(
-        self, plan: TablePlan, table: TableName, stages: Container[Stage]
-    ) -> Iterator[Misunderstood]:
-        """What Spark does not understand of what is done to the rows of a table; none are there or written.
-
-        :param table: the copy, as it is at these stages.
-        """
-        for planned in plan.rows:
-            if planned.work.stage not in stages:
-                continue
-            whole = [*self._of(plan, planned, table, planned.work, planned.work.subject)]
-            # What is wrong with a part is said of the part, where it stands in the file.
-            found = dict[Subject, Misunderstood]()
-            for subject, part in planned.work.parts() if whole else ():
-                for one in self._of(plan, planned, table, part, subject):
-                    found.setdefault(subject, one)
-            yield from found.values() or whole
-
-    def _of(
-        self, plan: TablePlan, planned: PlannedWork, table: TableName, work: RowWork, subject: Subject
-    ) -> Iterator[Misunderstood]:
-        rows = table_sql(self._name, table)
-        for copied in work.statements(rows):
-            text = copied.text.replace(BEFORE_MARK, rows)
-            # Only a query stands in brackets, whatever else a statement could do.
-            why = self._not_planned(f"SELECT * FROM (\n{text}\n)" if isinstance(copied, Ask) else text)
-            if why is not None:
-                why = why.replace(self._name, self._real)
-                what = work.describe() if type(work) is type(planned.work) else planned.text
-                yield Misunderstood(str(plan.declared), subject, what, why)
-                return
-
-    def _not_planned(self, text: str) -> str | None:
-        """Why Spark would not run a statement or a query; ``None`` where it would."""
+    def not_planned(self, text: str) -> str | None:
+        """Why Spark would not run a statement or a query on the tables; ``None`` where it would."""
         try:
             plan = self.engine.ask(f"EXPLAIN {text}")
         except EngineError as error:
-            return error.message
+            return error.message.replace(self._name, self._real)
         told = "\n".join(str(row[0]) for row in plan)
-        return first_line(told.removeprefix(_NOT_PLANNED)) if told.startswith(_NOT_PLANNED) else None
+        if not told.startswith(_NOT_PLANNED):
+            return None
+        return first_line(told.removeprefix(_NOT_PLANNED)).replace(self._name, self._real)
 
     def _statements(self, changes: Sequence[Change], current: Table, tell: Telling) -> None:
         shown, here = (rendered(changes, current, catalog) for catalog in (self._real, self._name))

@@ -11,7 +11,8 @@ from icemigrate.engine.copies import Copies, otherwise
 from icemigrate.engine.publish import blank, run_step
 from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.engine.telling import Listener, Telling, telling
-from icemigrate.errors import EngineError, NotUnderstood
+from icemigrate.engine.understanding import misunderstood, touched_by
+from icemigrate.errors import EngineError, Misunderstood, NotUnderstood
 from icemigrate.events import Event, StatementFinished, StatementStarted
 from icemigrate.frozen import Frozen, replace
 from icemigrate.model.metadata import table_from_json
@@ -38,47 +39,51 @@ def rehearse(engine: SparkEngine, plan: Plan, on_event: Listener = lambda event:
     Tables are made, renamed and dropped among the copies, too.  What hangs on rows, rights, the catalog's own
     rules or a reference's snapshot does not show here.
 
+    :raises NotUnderstood: Spark would not run what the first such migration does to rows; all of it is told.
     :raises EngineError: the first statement that would fail, and why.
     """
-    rehearsal = _Rehearsal(engine, Copies(engine), plan.catalog_name, on_event)
+    rehearsal = _Rehearsal(engine, Copies(engine), plan, on_event)
     with explained():
         try:
             for migration in plan.migrations:
-                for table in migration.tables:
-                    rehearsal.table(table, migration.version)
+                found = [
+                    one for table in migration.tables for one in rehearsal.table(table, migration.version)
+                ]
+                if found:
+                    raise NotUnderstood(migration.version, tuple(found))
         finally:
             rehearsal.copies.close()
     return Rehearsed(rehearsal.count, len(rehearsal.mentioned))
 
 
 class _Rehearsal:
-    """One call of :func:`rehearse`.
+    """One call of :func:`rehearse`."""
 
-    :param real: the name of the catalog that the plan is for.
-    """
-
-    def __init__(self, engine: SparkEngine, copies: Copies, real: str, on_event: Listener) -> None:
+    def __init__(self, engine: SparkEngine, copies: Copies, plan: Plan, on_event: Listener) -> None:
         self.copies = copies
         self.count = 0
         self.mentioned: set[TableName] = set()
         self._engine = engine
-        self._real = real
+        self._real = plan.catalog_name
+        self._touched = touched_by(plan.migrations)
         self._on_event = on_event
         self._last: StatementStarted | None = None
         self._tables: dict[TableName, Table | None] = {}
 
-    def table(self, plan: TablePlan, version: str) -> None:
-        """What one migration does to one table."""
+    def table(self, plan: TablePlan, version: str) -> Iterator[Misunderstood]:
+        """Do what one migration does to one table.
+
+        :returns: what Spark would not run of what it does to rows.
+        """
         before = current = self._copied(plan)
         with self._failing(version):
             tell = telling(replace(plan, steps=plan.all_steps), version, self._heard)
-            found = [] if before is None else [*self.copies.misunderstood(plan, before.name, (Stage.BEFORE,))]
+            if before is not None:
+                yield from self._misunderstood(plan, before.name, (Stage.BEFORE,))
             for step in plan.steps:
                 current = self._step(plan, step, current, tell)
             if current is not None:
-                found += self.copies.misunderstood(plan, current.name, (Stage.WRITE, Stage.AFTER))
-            if found:
-                raise NotUnderstood(version, tuple(found))
+                yield from self._misunderstood(plan, current.name, (Stage.WRITE, Stage.AFTER))
             for step in plan.finish:
                 current = self._step(plan, step, current, tell)
             if before is not None and current is not None:
@@ -86,6 +91,11 @@ class _Rehearsal:
         self._tables[plan.name] = None
         if current is not None:
             self._tables[current.name] = self.copies.engine.table(current.name)
+
+    def _misunderstood(
+        self, plan: TablePlan, table: TableName, stages: tuple[Stage, ...]
+    ) -> Iterator[Misunderstood]:
+        return misunderstood(self.copies, plan, table, stages, self._touched)
 
     def _copied(self, plan: TablePlan) -> Table | None:
         """The copy of the table, made where the plan has not come to it yet."""
@@ -134,8 +144,6 @@ class _Rehearsal:
         """Whatever fails in the block is told with the migration and the statement."""
         try:
             yield
-        except NotUnderstood:
-            raise
         except EngineError as error:
             at = self._last.text if self._last is not None else "its first statement"
             raise EngineError(

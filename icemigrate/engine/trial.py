@@ -6,7 +6,7 @@ told of all tables at once, whichever way changes come to tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import reduce
 
 from icemigrate.changes.base import Change, Phase
@@ -14,7 +14,9 @@ from icemigrate.data.base import Stage
 from icemigrate.engine.copies import Copies
 from icemigrate.engine.publish import blank
 from icemigrate.engine.spark import SparkEngine, explained
+from icemigrate.engine.understanding import misunderstood, touched_by
 from icemigrate.errors import Misunderstood, NotUnderstood
+from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan, TablePlan
 
@@ -33,14 +35,17 @@ def require_understood(engine: SparkEngine, migration: MigrationPlan) -> None:
     copies = Copies(engine)
     with explained():
         try:
-            found = tuple(one for plan in plans for one in _of_table(engine, copies, plan))
+            touched = touched_by([migration])
+            found = tuple(one for plan in plans for one in _of_table(engine, copies, plan, touched))
         finally:
             copies.close()
     if found:
         raise NotUnderstood(migration.version, found)
 
 
-def _of_table(engine: SparkEngine, copies: Copies, plan: TablePlan) -> Iterator[Misunderstood]:
+def _of_table(
+    engine: SparkEngine, copies: Copies, plan: TablePlan, touched: Collection[TableName]
+) -> Iterator[Misunderstood]:
     metadata, name = engine.metadata_json(plan.name), plan.name
     changes = [c.change for step in plan.steps for c in step.changes]
     if metadata is None:
@@ -48,11 +53,11 @@ def _of_table(engine: SparkEngine, copies: Copies, plan: TablePlan) -> Iterator[
         copies.engine.create(_folded(blank(plan), changes))
     else:
         copies.add(name, metadata)
-        yield from copies.misunderstood(plan, name, (Stage.BEFORE,))
+        yield from misunderstood(copies, plan, name, (Stage.BEFORE,), touched)
         copies.engine.commit(
             name, lambda table: _folded(table, [c for c in changes if c.phase not in _ELSEWHERE])
         )
-    yield from copies.misunderstood(plan, name, (Stage.WRITE, Stage.AFTER))
+    yield from misunderstood(copies, plan, name, (Stage.WRITE, Stage.AFTER), touched)
     copies.remove(name)
 
 
