@@ -110,7 +110,8 @@ class RecordingEngine(Engine):
 
     def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
         """Drop a namespace."""
-        if any(name.namespace == namespace for name in self.tables):
+        inner = (other for other in self.namespaces if other[: len(namespace)] == namespace != other)
+        if any(name.namespace == namespace for name in self.tables) or any(inner):
             return False
         if self._takes(f"drop namespace {'.'.join(namespace)}"):
             self.namespaces.discard(namespace)

@@ -71,7 +71,7 @@ class Recovery(Frozen):
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The statements that took it back, and why it was not taken back."""
         if all(map(self._is_as_before, migration.tables, undo.tables)):
-            for namespace in undo.namespaces:
+            for namespace in sorted(undo.namespaces, key=len, reverse=True):
                 with suppress(EngineError):  # an empty one harms nobody
                     self.engine.drop_namespace(namespace)
             return (), ()

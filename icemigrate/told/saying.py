@@ -12,7 +12,9 @@ SAYING: Mapping[str, str] = {
     "backfill-retyped": "`backfill` sets a column whose values `retype` takes away in the same migration. "
     "Give the value by `using` of the `retype`, or fill the column in a later migration.",
     "bad-default": "A default is no value of its column's type.",
-    "bad-expression": "A column is set to nothing. Write an SQL expression, or `null`.",
+    "bad-expression": "An expression of a data step is none, or would change the statement that it is put "
+    "into: it is empty, is more than one, has a comment, a `;` or a `where` in it, or leaves a quote or a "
+    "bracket open.",
     "bad-path": "A part of a list or a map cannot be set alone. Set the column as a whole.",
     "bad-position": "`first` and `after` of several columns exclude each other, or name a column that is "
     "not there.",

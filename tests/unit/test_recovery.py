@@ -139,6 +139,18 @@ def ask_to_stop(number: int) -> Callable[[], None]:
     return lambda: os.kill(os.getpid(), number)
 
 
+def test_namespaces_that_a_failed_migration_made_go_the_deepest_first() -> None:
+    world = World()
+    world.engine.fails.add("CREATE TABLE")
+    with pytest.raises(Undone):
+        world.run(
+            world.plan(
+                v0001="{namespaces: [a, a.b], tables: [{name: a.b.t, columns: [{name: id, type: long}]}]}"
+            )
+        )
+    assert world.engine.namespaces == set()
+
+
 def test_a_statement_that_fails_in_the_third_of_five_tables_is_undone_in_all(made: World) -> None:
     before = made.structures()
     made.engine.fails.add("db.t2 SET TBLPROPERTIES")
