@@ -70,8 +70,8 @@ TABLES: Mapping[str, str] = {
     "type-needs-newer-format": "The type is of a later format version. `format_version:` upgrades the "
     "table, for which there is no way back.",
     "unknown-is-required": "A column of type `unknown` is always null, so it cannot be required.",
-    "unknown-not-written": "A table, a list, a map or a struct holds nothing but `unknown`, for which Parquet "
-    "has no place: no row can be written.",
+    "unknown-not-written": "A table, a list, a map or a struct holds nothing but `unknown`, for which "
+    "Parquet has no place: no row can be written.",
     "unprintable-name": "A name has characters that nobody can type or see: control characters, line "
     "breaks, marks that turn the direction of writing.",
     "variant-unknown-to-rows": "Iceberg on Spark cannot read a variant that the newest snapshot knows "

@@ -56,8 +56,8 @@ def unknown_is_written_beside_others(view: View) -> Iterator[Breach]:
         yield Breach(
             "unknown-not-written",
             ("columns",),
-            f"table `{view.table.name}` has nothing but columns of type unknown, for which a Parquet file has "
-            "no place: Spark can write no row into it",
+            f"table `{view.table.name}` has nothing but columns of type unknown, for which a Parquet file "
+            "has no place: Spark can write no row into it",
             "add a column of another type, or give one of them its type",
             is_warning=True,
         )
