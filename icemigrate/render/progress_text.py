@@ -32,6 +32,7 @@ class Progress:
     style: Style
     _is_open: bool = False
     _has_done: bool = False
+    _number: str = ""
 
     def __call__(self, event: Event) -> None:
         """Tell of an event; those that say nothing to a person who waits are passed over."""
@@ -40,10 +41,14 @@ class Progress:
             number = self.style.dim(f"({event.number} of {event.of})")
             self._line(f"{self.style.bold(f'{event.version}  {words.one_line(event.description)}')} {number}")
         elif isinstance(event, StatementStarted):
-            self._write(f"  {_shortened(event)} ")
+            self._number = f"[{event.number}/{event.of}]"
+            where = f"{event.table}: " if event.table else ""
+            self._write(f"  {_cut(f'{self._number} {where}{event.text}')} ")
             self._is_open = self._has_done = True
         elif isinstance(event, StatementFinished):
-            self._write(self.style.dim(words.duration(round(event.elapsed * 1000))) + "\n")
+            # What was told meanwhile has ended the statement's line.
+            again = "" if self._is_open else f"  {self._number} "
+            self._write(again + self.style.dim(words.duration(round(event.elapsed * 1000))) + "\n")
             self._is_open = False
         elif isinstance(event, FilesRewritten):
             of = words.count(event.of, "file")
@@ -76,11 +81,6 @@ class Progress:
     def _write(self, text: str) -> None:
         self.stream.write(text)
         self.stream.flush()
-
-
-def _shortened(event: StatementStarted) -> str:
-    where = f"{event.table}: " if event.table else ""
-    return _cut(f"[{event.number}/{event.of}] {where}{event.text}")
 
 
 def _cut(text: str) -> str:

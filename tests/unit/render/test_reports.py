@@ -13,6 +13,7 @@ import pytest
 
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.events import (
+    FilesRewritten,
     MigrationRecorded,
     MigrationStarted,
     Noted,
@@ -208,6 +209,25 @@ def test_progress_is_a_line_for_each_statement() -> None:
         "0002  two (2 of 2)",
         "  recorded in 0.2 s",
         "  [1/1] create namespace db ",
+    ]
+
+
+def test_what_is_told_while_a_statement_runs_leaves_its_time_a_line_that_says_whose_it_is() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream, PLAIN)
+    table = TableName(("db",), "t")
+    progress(StatementStarted("0001", table, "CALL rewrite", 2, 3))
+    progress(FilesRewritten("0001", table, 2, 2))
+    progress(FilesRewritten("0001", table, 0, 2))
+    progress(StatementFinished("0001", table, "CALL rewrite", 0.7))
+    progress(StatementStarted("0001", table, "ALTER", 3, 3))
+    progress(StatementFinished("0001", table, "ALTER", 0.2))
+    assert stream.getvalue().splitlines() == [
+        "  [2/3] db.t: CALL rewrite ",
+        "  db.t: 2 of 2 files to rewrite",
+        "  db.t: 0 of 2 files to rewrite",
+        "  [2/3] 0.7 s",
+        "  [3/3] db.t: ALTER 0.2 s",
     ]
 
 
