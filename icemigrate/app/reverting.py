@@ -28,7 +28,7 @@ def revert(project: Project, version: str) -> RevertResult:
     :raises IcemigrateError: the file cannot be written.
     """
     files = sound_files(project)
-    number = known_version(files, version, "revert ")
+    number = known_version(files, version, "revert")
     file = next(f for f in files if f.version.number == number)
     before = _state(project, [f for f in files if f.version.number < number])
     after = _state(project, [f for f in files if f.version.number <= number])
