@@ -21,18 +21,25 @@ _TWICE = re.compile(rf"`((?:{_PART}\.)*{_QUOTED}(?:\.(?:{_PART}|{_QUOTED}))*)`(?
 _ONE_WITH_A_DOT = re.compile(r"`(?:[^`]|``)*\.(?:[^`]|``)*`\Z")
 
 
-def once_quoted(text: str) -> str:
+def once_quoted(text: str, beside: str = "") -> str:
     """A message whose names stand in backticks once.
 
     Messages put names in backticks, and a name that is no plain word brings its own: then those around it go.
-    One name with a dot in it keeps both: without its own it were a path, and it has to be written with them.
-    That is done here and not where each message is written, for one place cannot forget it.
+    One name with a dot in it keeps both where the path that is written alike is spoken of too, for it has to
+    be told from that.  All this is done here and not where each message is written, for one place cannot
+    forget it.
+
+    :param beside: what is told together with it, a hint's message.
     """
-    return _TWICE.sub(_once, text) if text.count("`") > 3 else text
 
+    def once(found: re.Match[str]) -> str:
+        name = found[1]
+        is_taken_for_a_path = _ONE_WITH_A_DOT.match(name) and re.search(
+            rf"(?<!`){re.escape(name)}(?!`)", f"{text} {beside}"
+        )
+        return found[0] if is_taken_for_a_path else name
 
-def _once(found: re.Match[str]) -> str:
-    return found[0] if _ONE_WITH_A_DOT.match(found[1]) else found[1]
+    return _TWICE.sub(once, text) if text.count("`") > 3 else text
 
 
 class Severity(str, Enum):
@@ -76,7 +83,7 @@ class Diagnostic(Frozen):
     def __post_init__(self) -> None:
         force_setattr(self, "message", once_quoted(self.message))
         if self.hint is not None:
-            force_setattr(self, "hint", once_quoted(self.hint))
+            force_setattr(self, "hint", once_quoted(self.hint, self.message))
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""

@@ -49,7 +49,7 @@ class IcemigrateError(Exception):
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(once_quoted(message))
         self.message = once_quoted(message)
-        self.hint = None if hint is None else once_quoted(hint)
+        self.hint = None if hint is None else once_quoted(hint, message)
 
 
 def why(error: OSError) -> str:

@@ -15,7 +15,7 @@ from icemigrate.errors import IcemigrateError
 from icemigrate.render.formats import render
 from tests.embedded import Embedded
 
-TWICE = re.compile(r"(?<![\w`])``(?=[^`\s.]+`)|`[\w.]+`[^`]+``(?!`)")
+TWICE = re.compile(r"(?<![\w`])``(?=[^`\s]+`)|`[\w.]+`[^`]+``(?!`)")
 MAKE = """\
 tables:
   - name: db.`a b`
@@ -51,7 +51,8 @@ tables:
         ("`db.`a.b`.`c d`` fails", "db.`a.b`.`c d` fails"),
         ("``a``b``", "`a``b`"),
         ("``größe in €``", "`größe in €`"),
-        # One name with a dot is told from a path, and has to be written with its backticks.
+        ("what reads ``a.b`` of `db.t` fails", "what reads `a.b` of `db.t` fails"),
+        # One name with a dot is told from the path, where that is spoken of too.
         ("write ``a.b``, not `a.b`", "write ``a.b``, not `a.b`"),
         # Nothing is quoted twice here.
         ("`a` and `b c` and `d`", "`a` and `b c` and `d`"),
@@ -71,6 +72,8 @@ def test_once_quoted(text: str, told: str) -> None:
 def test_mistakes_and_faults_are_so_by_themselves() -> None:
     found = Diagnostic("x", "``a b`` is", hint="write ``c d``")
     assert (found.message, found.hint) == ("`a b` is", "write `c d`")
+    slip = Diagnostic("x", "there is no `a.b`", hint="did you mean ``a.b``?")
+    assert slip.hint == "did you mean ``a.b``?"
     fault = IcemigrateError("``a b`` is", "write ``c d``")
     assert (fault.message, fault.hint, str(fault)) == ("`a b` is", "write `c d`", "`a b` is")
 
