@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -230,6 +231,25 @@ def test_revert_rebase_and_squash_keep_it(shop: GitProject) -> None:
     squash(project, "0003")
     assert locked(shop) == ["0003", "0004", "0005"]
     assert shop.findings(None) == []
+
+
+def test_the_page_names_every_command_that_writes_to_it() -> None:
+    root = Path(__file__).resolve().parents[2]
+    writes = re.compile(r"(?<!def )\b(keep_lock|put|write_migration)\(")
+    on_behalf = {"next_file", "writing", "lock_file"}
+    found = {p.stem for p in (root / "icemigrate" / "app").glob("*.py") if writes.search(p.read_text())}
+    commands = {
+        "starting": "new",
+        "importing": "import",
+        "accepting": "drift --accept",
+        "reverting": "revert",
+        "rebasing": "rebase",
+        "squashing": "squash",
+    }
+    assert found - on_behalf == set(commands)
+    page = " ".join((root / "docs" / "pull-requests.md").read_text(encoding="utf-8").split())
+    told = page.partition("begin it. ")[2].partition(" write what they have done to files into it")[0]
+    assert set(re.findall("`(.*?)`", told)) == set(commands.values())
 
 
 def test_rebase_squash_and_revert_begin_none(shop: GitProject) -> None:
