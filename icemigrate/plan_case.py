@@ -16,7 +16,7 @@ from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
 from icemigrate.plan import Step, TablePlan
 from icemigrate.refills import deferred
-from icemigrate.staging import left_to_retype, staged
+from icemigrate.staging import carried_over, left_to_retype, staged
 from icemigrate.steps import as_steps, as_unwritten_steps
 
 
@@ -129,7 +129,7 @@ def alter(
     plan = replace(
         case.plan(name, found, notes),
         conflicts=merged.conflicts,
-        finish=case.steps(stages.last.found),
+        finish=carried_over(case.steps(stages.last.found), works),
     )
     between = stages.first.after
     written = between if any(work.stage is Stage.WRITE for work in works) else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from icemigrate.changes.base import Problem
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
-from icemigrate.data.base import Ground, old_fields
+from icemigrate.data.base import Ground, fields_back, old_fields
 from icemigrate.diff import Found
 from icemigrate.frozen import replace
 from icemigrate.merge import Conflict, merge
@@ -54,7 +54,15 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
         return outcome
     is_resumed = case.version in case.surroundings.begun
     between = outcome.between or outcome.after
-    ground = Ground(case.wanted.name, between, old_fields(case.base, there, is_resumed))
+    assert case.goal is not None, "rows are of a table that stays"
+    sides = (case.base, there)
+    ground = Ground(
+        case.wanted.name,
+        between,
+        old_fields(*sides, is_resumed),
+        fields_back(*sides, case.goal, is_resumed),
+    )
+    works = tuple(work.fitted(ground) for work in works)
     plan = with_works(outcome.plan, works, ground, case.surroundings.catalog_name, case.version, is_resumed)
     problems = tuple(work_problems(works, ground, case.surroundings.has_branches))
     return replace(outcome, plan=plan, problems=problems)

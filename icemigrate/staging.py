@@ -9,17 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Problem
+from icemigrate.changes.drop_column import DropColumn
 from icemigrate.data.base import Ground, RowWork, Stage
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Difference, difference, unproved
 from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import rebind_by_path
 from icemigrate.model.marks import branch_name
-from icemigrate.model.names import Path
+from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
+from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Field, Struct, children
-from icemigrate.plan import PlannedWork, TablePlan
+from icemigrate.plan import PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.sql.branches import branch_sql
 from icemigrate.sql.names import table_sql
 
@@ -62,6 +64,23 @@ def left_to_retype(there: Table, target: Table, work: Retype) -> bool:
     """Whether the new column is not the table's own yet."""
     field = target.schema.find(work.path)
     return field is None or field.id not in index(there.schema)
+
+
+def carried_over(steps: Sequence[Step], works: Sequence[RowWork]) -> tuple[Step, ...]:
+    """The steps, and of each column that is retyped in them what becomes of its values."""
+    retyped = {work.field_id for work in works if isinstance(work, Retype)}
+
+    def told(planned: PlannedChange) -> PlannedChange:
+        change = planned.change
+        if not isinstance(change, DropColumn) or change.field_id not in retyped:
+            return planned
+        reason = (
+            f"the values of `{format_path(change.path)}` are carried over by `using`; "
+            f"as {format_type(change.type)} they can be read again only after a rollback"
+        )
+        return replace(planned, hazards=tuple(replace(h, reason=reason) for h in planned.hazards))
+
+    return tuple(replace(step, changes=tuple(map(told, step.changes))) for step in steps)
 
 
 def _in_structs(

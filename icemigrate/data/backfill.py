@@ -81,7 +81,10 @@ class Backfill(RowWork):
 
     def _overwritten(self, path: Path, ground: Ground) -> Iterator[str]:
         if ground.is_old(path) and path not in self._said("null"):
-            yield f"values of {format_path(path)} that are there are overwritten"
+            name, unless = format_path(path), ""
+            if ground.is_back(path):
+                unless = f", unless the condition says {name} is null"
+            yield f"values of {name} that {'come back' if unless else 'are there'} are overwritten{unless}"
         struct = self._made(path, ground)
         if struct is not None:
             name = format_path(struct)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from icemigrate.changes.base import Hazard, Problem, Reversal, Sql, Subject
 from icemigrate.frozen import Frozen
 from icemigrate.model.data_step import DataStep
-from icemigrate.model.names import TableName
+from icemigrate.model.names import Path, TableName
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 
@@ -129,16 +129,23 @@ class Ground(Frozen):
     :param declared: the table's declared name.
     :param table: the table as it is when rows are written.
     :param old: fields whose values were there before the migration.
+    :param back: fields that come back under their own ids, so that files may hold values of them.
     """
 
     declared: TableName
     table: Table
     old: frozenset[int]
+    back: frozenset[int] = frozenset()
 
-    def is_old(self, path: tuple[str, ...]) -> bool:
-        """Whether a column, or one around it, had values before the migration."""
+    def is_old(self, path: Path) -> bool:
+        """Whether a column had values before the migration, those that come back with it included."""
         field = self.table.schema.find(path)
-        return field is not None and field.id in self.old
+        return field is not None and (field.id in self.old or field.id in self.back)
+
+    def is_back(self, path: Path) -> bool:
+        """Whether a column comes back."""
+        field = self.table.schema.find(path)
+        return field is not None and field.id in self.back
 
 
 def old_fields(base: Table | None, there: Table | None, is_resumed: bool) -> frozenset[int]:
@@ -149,6 +156,15 @@ def old_fields(base: Table | None, there: Table | None, is_resumed: bool) -> fro
     """
     known = (base,) if is_resumed else (base, there)
     return frozenset(i for table in known if table is not None for i in index(table.schema))
+
+
+def fields_back(base: Table | None, there: Table | None, goal: Table, is_resumed: bool) -> frozenset[int]:
+    """The fields that a migration brings back: restored, or redone under the ids that they had.
+
+    :param goal: the table as it shall be, in which only fields that are made anew have ids below zero.
+    """
+    known = {i for i in index(goal.schema) if i > 0}
+    return frozenset(known - old_fields(base, there, is_resumed))
 
 
 class RowWork(DataStep):
@@ -179,6 +195,10 @@ class RowWork(DataStep):
 
         :param rows: the table, or its branch, as SQL names it.
         """
+
+    def fitted(self, ground: Ground) -> RowWork:
+        """The step as it has to be done on this ground."""
+        return self
 
     def problems(self, ground: Ground) -> Iterator[Problem]:
         """Why it must not be done."""

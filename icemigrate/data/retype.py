@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from icemigrate.changes.base import Harm, Reversal, Reversible, Sql, Subject
 from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage
+from icemigrate.frozen import replace
 from icemigrate.model.names import Path, parse_path
 from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql
@@ -28,6 +29,8 @@ class Retype(RowWork):
     :param using: the expression that gives the new values.
     :param to: the new type, as people write it.
     :param field_id: of the old column.
+    :param keeps: whether the new column comes back with values that were written to it before a rollback:
+        they stay where the old column has none.
     """
 
     kind: ClassVar[str] = "retype"
@@ -36,6 +39,7 @@ class Retype(RowWork):
     using: str
     to: str
     field_id: int
+    keeps: bool = False
 
     @property
     def path(self) -> Path:
@@ -66,12 +70,19 @@ class Retype(RowWork):
         """The ``UPDATE`` and the question."""
         old, new, above = path_sql(self.path), path_sql(self.temporary), self.path[:-1]
         # To set a field of a struct that is null would make a struct of it.
-        where = f" WHERE {path_sql(above)} IS NOT NULL" if above else ""
+        conditions = [f"{path_sql(above)} IS NOT NULL"] if above else []
+        if self.keeps:
+            conditions.append(f"({old} IS NOT NULL OR {new} IS NULL)")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         lost = f"SELECT count(*) FROM {rows} WHERE {old} IS NOT NULL AND {new} IS NULL"
         return (
             Sql(f"UPDATE {rows} SET {new} = {self.using}{where}"),
             Ask(lost, "0", f"values of {self.column} that became null"),
         )
+
+    def fitted(self, ground: Ground) -> Retype:
+        """It keeps values where its column is one that comes back."""
+        return replace(self, keeps=ground.is_back(self.temporary))
 
     @property
     def harm(self) -> Harm:
@@ -85,4 +96,7 @@ class Retype(RowWork):
 
     def describe(self) -> str:
         """The column, its new type, and where the values come from."""
-        return f"retype {self.column} to {self.to} using {' '.join(self.using.split())}"
+        text = f"retype {self.column} to {self.to} using {' '.join(self.using.split())}"
+        if not self.keeps:
+            return text
+        return f"{text}; where it was null as it was, what was written to it as {self.to} stays"
