@@ -110,7 +110,7 @@ class AtomicPublisher:
 
         :param foreseen: the table as the plan expects to find it.
         """
-        clock, made = time.monotonic(), None
+        clock, made, done = time.monotonic(), None, tell.number
         with explained():
             for attempt in range(1, TRIES + 1):
                 # Told before the table is read: who listens may take his time, and every moment between
@@ -118,6 +118,7 @@ class AtomicPublisher:
                 tell.on_event(TablePublishing(tell.version, foreseen.name, attempt))
                 base = open_base(self._engine, foreseen.name)
                 if made is None or facts(base.table) != facts(made.before):
+                    tell.again(done)
                     made = self._make(plan, steps, base, foreseen, tell)
                 try:
                     landed = land(
@@ -144,7 +145,6 @@ class AtomicPublisher:
         :raises EngineError: a statement fails, or makes something else than was planned.
         :raises ConflictError: somebody else changed what the steps change.
         """
-        tell.again()
         if facts(base.table) != facts(foreseen):
             require_untouched(foreseen, steps, base.table)
             tell.note(foreseen.name, "changed by somebody else meanwhile, beside what the plan changes")

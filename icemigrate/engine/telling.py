@@ -20,18 +20,19 @@ class Telling:
     """Tells of the statements of one table as they run.
 
     :param of: how many there are.
+    :param number: of the last that was begun.
     """
 
     version: str
     on_event: Listener
     of: int
-    _number: int = field(default=0, init=False)
+    number: int = field(default=0, init=False)
 
     @contextmanager
     def statement(self, table: TableName, text: str, on_copy: bool = False) -> Iterator[None]:
         """A block in which a statement runs; one that fails is not told as finished."""
-        self._number += 1
-        self.on_event(StatementStarted(self.version, table, text, self._number, self.of, on_copy))
+        self.number += 1
+        self.on_event(StatementStarted(self.version, table, text, self.number, self.of, on_copy))
         clock = time.monotonic()
         yield
         self.on_event(StatementFinished(self.version, table, text, time.monotonic() - clock, on_copy))
@@ -40,9 +41,9 @@ class Telling:
         """Something worth saying."""
         self.on_event(Noted(self.version, table, text))
 
-    def again(self) -> None:
-        """The statements run from the first one again."""
-        self._number = 0
+    def again(self, after: int) -> None:
+        """The statements behind one of this number run again."""
+        self.number = after
 
 
 def telling(plan: TablePlan, version: str, on_event: Listener) -> Telling:

@@ -7,7 +7,7 @@ a data step makes names the migration.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -76,7 +76,7 @@ class Rows:
         """
         self._number = 0
         rows = table_sql(self.catalog, self.plan.name)
-        self._run(self._of(Stage.BEFORE), rows)
+        self._run(self._of(Stage.BEFORE), self.plan.name, {BEFORE_MARK: rows})
 
     def publish(self, name: TableName) -> Snapshot | None:
         """Write the rows on a branch, ask there, publish.
@@ -111,7 +111,7 @@ class Rows:
     def settle(self, name: TableName) -> None:
         """Do what is done on the table itself in the end."""
         self._number = 0
-        self._run(self._of(Stage.SETTLED), table_sql(self.catalog, name))
+        self._run(self._of(Stage.SETTLED), name, {})
 
     def drop_branch(self, name: TableName) -> None:
         """Take the branch away, where there is one."""
@@ -143,7 +143,8 @@ class Rows:
         branch = branch_name(self.version)
         text = publish_branch_sql(self.catalog, name, branch)
         try:
-            self._run(works, f"{table_sql(self.catalog, name)} VERSION AS OF {base.id}")
+            before = f"{table_sql(self.catalog, name)} VERSION AS OF {base.id}"
+            self._run(works, name, {BEFORE_MARK: before})
             is_out = self._told(name, text, lambda: publish(self.engine, name, text, branch, base.id))
         except LockHeld:
             raise  # somebody else may be at work by now
@@ -158,26 +159,27 @@ class Rows:
         """Ask the table itself, where nothing was written."""
         own = table_sql(self.catalog, name)
         before = own if table.snapshot is None else f"{own} VERSION AS OF {table.snapshot.id}"
-        self._run(checks, before, {branch_sql(self.catalog, name, branch_name(self.version)): own})
+        branch = branch_sql(self.catalog, name, branch_name(self.version))
+        self._run(checks, name, {BEFORE_MARK: before, branch: own})
 
-    def _run(self, works: Iterable[PlannedWork], before: str, instead: dict[str, str] | None = None) -> None:
-        """Run the statements of data steps.
+    def _run(self, works: Iterable[PlannedWork], name: TableName, instead: Mapping[str, str]) -> None:
+        """Run the statements of data steps; they are told as the plan has them, by which they are known.
 
-        :param before: where the rows from before the migration stand.
-        :param instead: texts to be put in the place of others.
+        :param name: the table in the catalog by now.
+        :param instead: what stands in queries, and what they ask instead.
         """
         for work in works:
             for statement in work.statements:
                 text = statement.text
-                for old, new in (instead or {}).items():
-                    text = text.replace(old, new)
                 if isinstance(statement, Rewriting):
-                    self._told(self.plan.name, text, partial(self._rewrite, statement))
+                    self._told(name, text, partial(self._rewrite, statement))
                 elif isinstance(statement, Sql):
-                    self._told(self.plan.name, text, partial(self.engine.write, text, {NOTE: self.key}))
+                    self._told(name, text, partial(self.engine.write, text, {NOTE: self.key}))
                 else:
-                    asked = text.replace(BEFORE_MARK, before)
-                    self._told(self.plan.name, text, partial(self._ask, asked, statement))
+                    asked = text
+                    for old, new in instead.items():
+                        asked = asked.replace(old, new)
+                    self._told(name, text, partial(self._ask, asked, statement))
 
     def _rewrite(self, rewriting: Rewriting) -> None:
         name = later_name(self.plan)

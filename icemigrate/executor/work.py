@@ -70,7 +70,8 @@ class Work:
     renumbered: set[TableName] = field(default_factory=set)
     published: dict[TableName, Publication | None] = field(default_factory=dict)
     _done: list[str] = field(default_factory=list)
-    _copied: list[str] = field(default_factory=list)
+    _copied: dict[int, str] = field(default_factory=dict)
+    _number: int = 0
     _at: str = ""
     _base: int = 0
     _todo: tuple[str, ...] = field(init=False)
@@ -277,20 +278,23 @@ class Work:
     def _hear(self, event: Event) -> None:
         """Keep account of what is done, and pass the event on, statements numbered within the migration."""
         if isinstance(event, StatementStarted):
-            if event.number == 1:
-                self._copied.clear()  # the statements run from the first one again
+            self._number = event.number
+            # What runs again on a copy, and what came behind it, counts no more as it ran before.
+            self._copied = {n: text for n, text in self._copied.items() if n < self._number}
             self._next(event.text)
             event = replace(event, number=self._base + event.number, of=len(self._todo))
         elif isinstance(event, StatementFinished):
-            (self._copied if event.on_copy else self._done).append(event.text)
             if event.on_copy:
+                self._copied[self._number] = event.text
                 self.before_each(event.text)  # what comes next may be the commit of them all
+            else:
+                self._done.append(event.text)
         elif isinstance(event, FilesRewritten):
             self.before_each(f"{self._at}; {event.left} of {event.of} files left")
         elif isinstance(event, TablePublishing):
             self._next(f"the one commit of table `{event.table}`")
         elif isinstance(event, TablePublished):
-            self._done += self._copied
+            self._done += self._copied.values()
             self._copied.clear()
         self.on_event(event)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
@@ -303,6 +304,22 @@ def test_a_table_without_rows_is_asked_and_not_written(
     desk.insert("(3, 'xlon', 30.5, named_struct('side', 'buy', 'size', 3), 'late')")
     desk.run("rollback", "--auto-approve")
     assert desk.rows() == [(3, "xlon")]
+
+
+def test_statements_are_counted_through_and_told_of_the_table_as_it_is_called_then(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A rename runs on the table itself, what alters it on a copy, and rows on a branch."""
+    desk.created()
+    desk.file(
+        "0002",
+        "tables: [{name: db.deals, renamed_from: db.trades, renames: {venue: market}, "
+        "columns: [{name: note, type: string}], backfill: [{set: {note: upper(market)}}]}]",
+    )
+    capsys.readouterr()
+    desk.run("apply", "--auto-approve")
+    told = re.findall(r"\[(\d)/(\d)\] (\S+): ", capsys.readouterr().err)
+    assert told == [(str(n), "6", "db.trades" if n == 1 else "db.deals") for n in range(1, 7)]
 
 
 def test_where_main_moves_meanwhile_the_rows_are_written_again(desk: Desk) -> None:

@@ -18,7 +18,7 @@ from icemigrate.engine.port import Marker
 from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.engine.recording import RecordingEngine
 from icemigrate.errors import CheckFailed, EngineError, Mistakes
-from icemigrate.executor import Undone
+from icemigrate.executor import Failed, Undone
 from icemigrate.executor.rows import Rows
 from icemigrate.executor.work import Work
 from icemigrate.frozen import replace
@@ -218,6 +218,20 @@ def test_what_does_not_hold_before_keeps_everything_from_being_done() -> None:
     lake.engine.answers["from local.db.t"] = [(0,)]
     lake.apply("0002", text)
     assert lake.table().properties["k"] == "x"
+
+
+def test_a_check_that_fails_is_known_by_the_plans_words_where_no_row_is_written() -> None:
+    lake = Lake()
+    lake.apply("0001", "{tables: [{name: db.t, columns: [{name: a, type: int}]}]}")
+    lake.engine.answers["from local.db.t"] = [(1,)]
+    with pytest.raises(Failed, match="it must give 0 and gives 1") as refused:
+        lake.apply(
+            "0002",
+            "{tables: [{name: db.t, columns: [{name: b, type: int}], backfill: [{set: {b: '1'}}], "
+            "checks: [{after: 'select 1 from {table}', gives: 0}]}]}",
+        )
+    assert refused.value.failed == "select 1 from local.db.t.`branch_icemigrate-0002-data`"
+    assert refused.value.failed not in refused.value.left
 
 
 def test_what_must_hold_before_is_asked_of_all_tables_before_any_is_touched() -> None:
