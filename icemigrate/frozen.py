@@ -3,7 +3,7 @@
 These are ``msgspec``'s structs, since a command reads some 230 such classes before it does anything, and
 then makes values by the ten thousand: a class is made in a fortieth, a value in a sixth and a changed copy
 in a twentieth of the time that a frozen ``dataclasses.dataclass`` takes (``bench/values.py``).  A dataclass
-is what changes, and what has a field that its ``repr`` leaves out.
+is what changes, what is put in order, and what the project file says, whose secrets no ``repr`` shows.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|--[^\n]*|/\*.*?\*/", re.S)
+from icemigrate.data.plain_sql import COMMENT, TEXT
+
+_NOT_READ = re.compile(f"{TEXT}|{COMMENT}", re.S)
 _OTHER_NAMES = re.compile(r"->|\b(?:select|as|interval|extract)\b", re.I)
 """What brings names of its own, or words that are no names: a lambda, a subquery, a type, a unit."""
 
@@ -22,7 +24,7 @@ def plainly_reads(expression: str, column: str) -> bool:
 
     Behind a dot stands a field of something else, before a bracket or a quote a function or a type.
     """
-    text = _QUOTED.sub("''", expression)
+    text = _NOT_READ.sub("''", expression)
     quoted = f"`{re.escape(column.replace('`', '``'))}`"
     if re.search(rf"(?<!\.){quoted}", text, re.I):
         return True

@@ -12,11 +12,11 @@ from typing import TypeAlias
 Fault: TypeAlias = "tuple[str, str]"
 """What is wrong, to stand behind the name of the text, and what to write instead."""
 
-_COMMENT = r"--[^\n]*|/\*.*?\*/"
-_QUOTED = r"""(?i:\br)(?:'[^']*'|"[^"]*")|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`"""
-"""Texts and quoted names; in a raw text (``r'…'``) a backslash is one."""
-_NOT_BARE = re.compile(f"(?P<comment>{_COMMENT})|{_QUOTED}", re.S)
-"""Looked for at once: a comment may have a quote in it, and a text what begins a comment."""
+COMMENT = r"--[^\n]*|/\*.*?\*/"
+"""Looked for together with texts: a comment may have a quote in it, and a text what begins a comment."""
+TEXT = r"""(?i:\br)(?:'[^']*'|"[^"]*")|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+"""In a raw text (``r'…'``) a backslash is one."""
+_NOT_BARE = re.compile(f"(?P<comment>{COMMENT})|{TEXT}|`[^`]*`", re.S)
 _PAIRS = {")": "(", "]": "["}
 _QUERIES = ("select", "with", "values", "table", "from")
 

@@ -9,7 +9,15 @@ from icemigrate.data.plain_names import plainly_reads
 
 @pytest.mark.parametrize(
     "expression",
-    ["date", "`date` + 1", "cast(`date` as date)", "coalesce(day, DATE)", "a+date*2", "'date' || date"],
+    [
+        "date",
+        "`date` + 1",
+        "cast(`date` as date)",
+        "coalesce(day, DATE)",
+        "a+date*2",
+        "'date' || date",
+        "concat(r'\\', date, 'x')",
+    ],
 )
 def test_a_word_of_its_own_is_read(expression: str) -> None:
     assert plainly_reads(expression, "date")
