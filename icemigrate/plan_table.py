@@ -65,7 +65,11 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
     works = tuple(work.fitted(ground) for work in works)
     plan = with_works(outcome.plan, works, ground, case.surroundings.catalog_name, case.version, is_resumed)
     problems = tuple(work_problems(works, ground, case.surroundings.has_branches))
-    return replace(outcome, plan=plan, problems=problems)
+    doubts = tuple(doubt for work in works for doubt in work.doubts(ground))
+    if case.surroundings.is_catalog_known:
+        return replace(outcome, plan=plan, problems=(*problems, *doubts))
+    # There may be columns that no file declares.
+    return replace(outcome, plan=plan, problems=problems, warnings=(*outcome.warnings, *doubts))
 
 
 def _known(case: Case, goal: Table, base: Table, actual: Mapping[TableName, Table | None]) -> Outcome:

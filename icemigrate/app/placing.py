@@ -55,7 +55,8 @@ def _mistakes(world: Opened, error: NotUnderstood) -> Mistakes:
     )
     return Mistakes(
         tuple(sorted(found, key=sort_key)),
-        f"Spark would not run what migration {error.version} does to rows; nothing of it was done",
+        f"Spark would not run what migration {error.version} does to rows; nothing of it was done, "
+        "nor of those before it",
     )
 
 

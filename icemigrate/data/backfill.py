@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from icemigrate.changes.base import Hazard, HazardKind, Problem, Reversal, Reversible, Sql, Subject
-from icemigrate.data.base import TABLE_MARK, DataStatement, Ground, RowWork, Stage
+from icemigrate.data.base import TABLE_MARK, DataStatement, Ground, RowWork, Stage, strange_word
 from icemigrate.data.check import Check
 from icemigrate.frozen import replace
 from icemigrate.model.names import BadName, Path, format_path, parse_path
@@ -70,6 +70,13 @@ class Backfill(RowWork):
                     (*self.subject, "set", format_path(path)),
                     f"table `{ground.table.name}` has no column `{format_path(path)}` to fill",
                 )
+
+    def doubts(self, ground: Ground) -> Iterator[Problem]:
+        """What is a word by itself."""
+        for column, value in self.sets:
+            yield from strange_word(value, (*self.subject, "set", column), ground)
+        if self.where is not None:
+            yield from strange_word(self.where, (*self.subject, "where"), ground)
 
     def hazards(self, ground: Ground) -> tuple[Hazard, ...]:
         """Values that were there before, and that it may replace."""

@@ -14,6 +14,8 @@ from enum import IntEnum
 from typing import Any, TypeAlias
 
 from icemigrate.changes.base import Hazard, Problem, Reversal, Sql, Subject
+from icemigrate.data.plain_names import bare_word
+from icemigrate.diagnostics import did_you_mean
 from icemigrate.frozen import Frozen
 from icemigrate.model.data_step import DataStep
 from icemigrate.model.names import Path, TableName
@@ -148,6 +150,23 @@ class Ground(Frozen):
         return field is not None and field.id in self.back
 
 
+def strange_word(expression: str, subject: Subject, ground: Ground) -> Iterator[Problem]:
+    """An expression that is one word, which is no column of the table: mostly a text without its quotes."""
+    word = bare_word(expression)
+    known = [field.name for field in ground.table.schema.fields]
+    if word is None or word.lower() in (name.lower() for name in known):
+        return
+    other = did_you_mean(word, known)
+    text = f"a text stands in quotes of its own: `\"'{word}'\"`"
+    yield Problem(
+        "unknown-column",
+        ground.declared,
+        subject,
+        f"the expression is the word `{word}`, and table `{ground.table.name}` has no column of that name",
+        f"{text}; {other}" if other else text,
+    )
+
+
 def old_fields(base: Table | None, there: Table | None, is_resumed: bool) -> frozenset[int]:
     """The fields that had values before a migration.
 
@@ -202,6 +221,10 @@ class RowWork(DataStep):
 
     def problems(self, ground: Ground) -> Iterator[Problem]:
         """Why it must not be done."""
+        return iter(())
+
+    def doubts(self, ground: Ground) -> Iterator[Problem]:
+        """Why it must not be done, where the table has no columns but those that are known."""
         return iter(())
 
     def hazards(self, ground: Ground) -> tuple[Hazard, ...]:

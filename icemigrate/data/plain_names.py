@@ -31,3 +31,18 @@ def plainly_reads(expression: str, column: str) -> bool:
     if _SYNTAX.fullmatch(column) or _OTHER_NAMES.search(text):
         return False
     return re.search(rf"(?<![\w.`@$]){re.escape(column)}(?![\w`]|\s*[('])", text, re.I) is not None
+
+
+_WORD = re.compile(r"\s*([a-z]\w*)\s*", re.I)
+_VALUES = re.compile(
+    r"null|true|false|default|current_(catalog|database|date|schema|time|timestamp|timezone|user)|localtimestamp"
+    r"|(session_)?user",
+    re.I,
+)
+"""Words that stand for a value by themselves."""
+
+
+def bare_word(expression: str) -> str | None:
+    """The one word that an expression consists of, and that can only be a column's name; else ``None``."""
+    word = _WORD.fullmatch(expression)
+    return None if word is None or _VALUES.fullmatch(word[1]) else word[1]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import Harm, Reversal, Reversible, Sql, Subject
-from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage
+from icemigrate.changes.base import Harm, Problem, Reversal, Reversible, Sql, Subject
+from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage, strange_word
 from icemigrate.frozen import replace
 from icemigrate.model.names import Path, parse_path
 from icemigrate.model.writers import Whom
@@ -83,6 +83,10 @@ class Retype(RowWork):
     def fitted(self, ground: Ground) -> Retype:
         """It keeps values where its column is one that comes back."""
         return replace(self, keeps=ground.is_back(self.temporary))
+
+    def doubts(self, ground: Ground) -> Iterator[Problem]:
+        """What is a word by itself."""
+        return strange_word(self.using, (*self.subject, "using"), ground)
 
     @property
     def harm(self) -> Harm:

@@ -15,6 +15,7 @@ class Report(Frozen):
     :param failed: what failed, or what was about to be done when the user asked to stop.
     :param left: statements that were not run.
     :param is_on_copy: whether some of them were run on a copy of their table, where nothing came of it.
+    :param before: versions that the same run has gone through with.
     """
 
     version: str
@@ -23,6 +24,7 @@ class Report(Frozen):
     failed: str
     left: tuple[str, ...]
     is_on_copy: bool = False
+    before: tuple[str, ...] = ()
 
     def text(self, cause: IcemigrateError) -> str:
         """All of it, for people: why comes first, so that a line that is cut short still says it."""
@@ -35,6 +37,9 @@ class Report(Frozen):
             lines += ["the last steps ran on a copy of the table alone, and nothing came of them"]
         if self.left:
             lines += ["not done:", *map(_indent, self.left)]
+        if self.before:
+            done = "applied" if self.direction is Direction.APPLY else "rolled back"
+            lines += [f"{done} and recorded before it: {', '.join(self.before)}"]
         return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -23,7 +23,7 @@ from icemigrate.engine.publish import Publisher
 from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.errors import ConflictError, IcemigrateError, StalePlan, Stopped
 from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecorded, MigrationStarted
-from icemigrate.executor.faults import Interrupted
+from icemigrate.executor.faults import Interrupted, Report
 from icemigrate.executor.recovery import Inverse, Recovery
 from icemigrate.executor.signals import Stop, heard
 from icemigrate.executor.undo_records import finished, intended, taken
@@ -40,7 +40,8 @@ from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 
 Listener: TypeAlias = Callable[[Event], None]
-Trial: TypeAlias = Callable[[MigrationPlan], None]
+Trial: TypeAlias = Callable[[Sequence[MigrationPlan], Collection[str]], None]
+"""Given the migrations in order, and those versions that an earlier run has begun with."""
 
 
 class Operator(Frozen):
@@ -86,7 +87,7 @@ def apply(
     replan: Callable[[], Plan] | None = None,
     ways: Ways | None = None,
     inverse: Inverse = lambda record: None,
-    trial: Trial = lambda migration: None,
+    trial: Trial = lambda migrations, begun: None,
 ) -> tuple[Record, ...]:
     """Carry out a plan that is :attr:`~icemigrate.plan.Plan.ready`, forwards or backwards.
 
@@ -97,8 +98,7 @@ def apply(
         the plan runs as it is.
     :param ways: how changes come to tables; directly where left out.
     :param inverse: plans what undoes a migration that failed; ``None`` where that cannot be planned.
-    :param trial: looks at a migration before anything of it is done, and may raise; not where an earlier run
-        has begun with it, on tables that are half way by now.
+    :param trial: looks at all migrations before anything of them is done, and may raise.
     :returns: what was recorded, one for each migration.
     :raises LockHeld: somebody else held the lock all the while; or it was lost on the way.
     :raises Undone: a migration failed, and all is as it was before it; those before it are recorded.
@@ -138,13 +138,14 @@ def apply(
             keep,
             ways or directly(engine),
             inverse,
-            trial,
             stop,
             plan.base,
             dict(plan.based_on),
         )
         if plan.is_baseline:
             return run.baseline()
+        begun = {intent.version for intent in held.history().intents}
+        trial(plan.migrations, [m.version for m in plan.migrations if _version(m) in begun])
         return tuple(run.migrate(i, m) for i, m in enumerate(plan.migrations, start=1))
 
 
@@ -155,6 +156,7 @@ class _Run:
     :param state: as declared by what is applied so far, with the catalog's own ids.
     :param known: the tables as the plan, or the migration before, left them.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
+    :param ended: versions that it has recorded.
     """
 
     plan: Plan
@@ -165,11 +167,11 @@ class _Run:
     keep: timedelta | None
     ways: Ways
     inverse: Inverse
-    trial: Trial
     stop: Stop
     state: State
     known: dict[TableName, Table | None]
     renumbered: set[TableName] = field(default_factory=set)
+    ended: list[str] = field(default_factory=list)
 
     def migrate(self, number: int, migration: MigrationPlan) -> Record:
         self.stop.check()
@@ -185,8 +187,6 @@ class _Run:
         # What an earlier run has done of it is part of it, also on tables that this run does not come to.
         version = Version.parse(migration.version)
         resumed = any(i.version == version for i in self.held.history().intents)
-        if not resumed:
-            self.trial(migration)
         undo, metadata = intended(migration, self.engine, self.state)
         intent = Intent(
             version=version,
@@ -215,14 +215,14 @@ class _Run:
             self.held.end(record, state, after)
         except KeyboardInterrupt as error:
             # A call to the JVM may be torn apart, so nothing more is asked of it from this thread.
-            raise Interrupted(work.report(), Stopped("you asked to stop at once")) from error
+            raise Interrupted(self._report(work), Stopped("you asked to stop at once")) from error
         except IcemigrateError as cause:
             recovery = Recovery(self.engine, self.ways.unmarked, self.held, self.inverse, self.on_event)
             begun = [resumed or p.declared in work.begun for p in migration.tables]
             raise recovery.recover(
                 replace(migration, tables=tuple(compress(migration.tables, begun))),
                 replace(undo, tables=tuple(compress(undo.tables, begun))),
-                work.report(),
+                self._report(work),
                 cause,
                 lambda o, s, m: self._record(migration, o, started_at, s, m),
             ) from cause
@@ -230,8 +230,12 @@ class _Run:
         self.known |= dict.fromkeys(p.name for p in migration.tables)
         self.known |= {table.name: table for table in work.after.values() if table is not None}
         self.renumbered |= work.renumbered
+        self.ended.append(migration.version)
         self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return record
+
+    def _report(self, work: Work) -> Report:
+        return replace(work.report(), before=tuple(self.ended))
 
     def _lead_back(self, migration: MigrationPlan, started_at: datetime, clock: float) -> Record:
         """Do what leads tables back; the history's versions and what it declares stay as they are.

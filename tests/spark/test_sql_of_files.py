@@ -222,3 +222,60 @@ def test_partitions_hide_that_a_struct_is_null(spark: SparkSession, namespace: s
         spark.sql(f"CREATE TABLE {name} (s struct<a: int, b: int>) USING iceberg PARTITIONED BY ({term})")
         spark.sql(f"INSERT INTO {name} VALUES (null), (named_struct('a', 1, 'b', 2))")
         assert len(spark.sql(f"SELECT s.a FROM {name} WHERE s IS NOT NULL").collect()) == seen
+
+
+def test_a_later_migration_is_tried_before_the_first_one_is_applied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    desk = Desk(tmp_path, spark).created()
+    desk.file("0002", "tables: [{name: db.notes, columns: [{name: id, type: long}]}]")
+    desk.file(
+        "0003",
+        """\
+        allow: [destructive]
+        tables:
+          - name: db.deals
+            renamed_from: db.trades
+            retype: {id: {to: string, using: cast(id as string)}}
+          - name: db.trades
+            columns: [{name: nr, type: int}]
+          - name: db.notes
+            columns: [{name: note, type: string}]
+        """,
+    )
+    late = """\
+        allow: [destructive]
+        tables:
+          - name: db.deals
+            renames: {venue: market}
+            backfill: [{set: {market: "upper(market)", id: "repeat(id, 2)"}}]
+          - name: db.trades
+            backfill: [{set: {nr: nr + 1}}]
+          - name: db.notes
+            backfill: [{set: {note: NOTED}}]
+        """
+    desk.file("0004", late.replace("NOTED", "uper(note)"))
+    assert main(["apply", "--auto-approve"]) == ExitCode.FINDINGS
+    told = "".join(capsys.readouterr())
+    assert "migrations/0004_step.yaml:9:" in told
+    assert "does to rows; nothing of it was done, nor of those before it" in told
+    assert desk.engine.table(NOTES) is None
+    assert desk.rows("id, venue") == [(1, "xnys"), (2, None)]
+
+    desk.file("0004", late.replace("NOTED", "read"))
+    assert main(["check"]) == ExitCode.OK
+    word = "the expression is the word `read`, and table `db.notes` has no column of that name"
+    assert word in "".join(capsys.readouterr())
+    assert main(["plan"]) == ExitCode.FINDINGS
+    assert word in "".join(capsys.readouterr())
+
+    # What only the rows show is told together with what was applied before it.
+    failing = "cast(assert_true(market = 'x') as string)"
+    desk.file("0004", late.replace("NOTED", "id").replace("upper(market)", failing))
+    assert main(["apply", "--auto-approve"]) != ExitCode.OK
+    assert "applied and recorded before it: 0002, 0003" in "".join(capsys.readouterr())
+    desk.file("0004", late.replace("NOTED", "id"))
+    desk.run("apply", "--auto-approve")
+    found = desk.spark.sql(f"SELECT id, market FROM {desk.catalog}.db.deals ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [("11", "XNYS"), ("22", None)]

@@ -12,8 +12,10 @@ import pytest
 from icemigrate.app.opening import open_project
 from icemigrate.app.squashing import squash
 from icemigrate.data.backfill import Backfill
-from icemigrate.data.base import Ask, Ground
+from icemigrate.data.base import Ask, Ground, RowWork
+from icemigrate.data.plain_names import bare_word
 from icemigrate.data.publication import NOTE, publication
+from icemigrate.data.retype import Retype
 from icemigrate.engine.port import Marker
 from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.engine.recording import RecordingEngine
@@ -30,11 +32,14 @@ from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.model.types import Field, Primitive
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import MigrationPlan
+from icemigrate.plan_case import Surroundings
 from icemigrate.plan_rows import RowsPart, running
+from icemigrate.plan_table import plan_table
 from icemigrate.render.words import work_lines
 from icemigrate.staging import work_problems
 from icemigrate.undo.values import Options
 from tests.case_documents import World, make_plan
+from tests.folding import fold_text
 from tests.undoing import Lake
 from tests.unit.undo.rows import plan_of
 
@@ -417,3 +422,52 @@ def test_a_squash_forgets_data_steps_but_of_adopted_tables(tmp_path: Path) -> No
     squash(open_project(tmp_path), "0002")
     (path,) = (tmp_path / "migrations").glob("*.yaml")
     assert "backfill" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("expression", "word"),
+    [
+        ("EUR", "EUR"),
+        (" unknown\n", "unknown"),
+        ("'EUR'", None),
+        ("`EUR`", None),
+        ("legs.side", None),
+        ("1", None),
+        ("_file", None),
+        ("Null", None),
+        ("TRUE", None),
+        ("current_date", None),
+        ("upper(a)", None),
+    ],
+)
+def test_a_word_by_itself_can_only_be_a_column(expression: str, word: str | None) -> None:
+    assert bare_word(expression) == word
+
+
+@pytest.mark.parametrize(
+    ("step", "subjects"),
+    [
+        (Backfill((("a", "EUR"), ("b", "A")), "b"), [("backfill", "0", "set", "a")]),
+        (Backfill((("a", "b"),), "eur", 1), [("backfill", "1", "where")]),
+        (Retype("a", "EUR", "string", 1), [("retype", "a", "using")]),
+        (Retype("a", "B", "string", 1), []),
+    ],
+)
+def test_a_word_that_is_no_column_is_told_with_its_place(step: RowWork, subjects: list[Any]) -> None:
+    fields = (Field(1, "a", Primitive("int")), Field(2, "b", Primitive("boolean")))
+    found = [*step.doubts(Ground(NAME, Table(NAME, Schema(fields)), frozenset({1})))]
+    assert [problem.subject for problem in found] == subjects
+    assert all("a text stands in quotes of its own: `\"'" in (problem.hint or "") for problem in found)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_only_where_all_columns_are_known_a_strange_word_is_a_mistake(is_known: bool) -> None:
+    table, _ = fill()
+    state = State({NAME: table})
+    (wanted,) = fold_text("{tables: [{name: db.t, backfill: [{set: {a: EUR}}]}]}", state).wanted
+    around = Surroundings("shop", "lake", is_catalog_known=is_known)
+    done = plan_table(wanted, table, {NAME: table}, "0002", frozenset(), around)
+    told = done.problems if is_known else done.warnings
+    assert [p.message for p in told] == [
+        "the expression is the word `EUR`, and table `db.t` has no column of that name"
+    ]
