@@ -14,7 +14,7 @@ from icemigrate.model.table import Table
 from icemigrate.model.types import is_nested, walk
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.undo.finding import find
-from icemigrate.undo.keeping import dropped, made_optional, narrowed
+from icemigrate.undo.keeping import dropped, is_required, made_optional, narrowed
 from icemigrate.undo.own import own
 from icemigrate.undo.values import both_sides
 
@@ -58,9 +58,9 @@ def questions_about(undo: TableUndo, there: Table, version: str, project: str) -
         return None
     before, after = both_sides(own(undo))
     narrower = any(True for _ in narrowed(before, after))
-    nulls = frozenset(made_optional(before, after))
     # A refill that was cut short has its columns back already.
     gone = [i for i in dropped(before, after) if there.schema.by_id(i) is None or is_refilling(there)]
+    nulls = frozenset((*made_optional(before, after), *(i for i in gone if is_required(before, i))))
     held = {i: leaves(before, i) for i in gone}
     snapshots = {
         undo.actual_before.refs[name].snapshot_id

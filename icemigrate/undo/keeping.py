@@ -24,8 +24,7 @@ def keep(before: Table, after: Table, keys: Collection[Key]) -> Table:
         if kind == "format_version":
             table = replace(table, format_version=after.format_version)
         elif kind == "identifier":
-            schema = replace(table.schema, identifier_ids=after.schema.identifier_ids)
-            table = replace(table, schema=schema)
+            table = replace(table, schema=_with_identifier(table.schema, after.schema, keys))
         elif kind == "reference":
             table = replace(table, refs=_with_one_of(table.refs, after.refs, rest[0]))
         elif kind == "added":
@@ -46,6 +45,12 @@ def _keep_field(table: Table, kind: str, field_id: int, left: Field | None) -> T
         return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, type=type_)))
     required = left.required
     return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, required=required)))
+
+
+def _with_identifier(schema: Schema, after: Schema, keys: Collection[Key]) -> Schema:
+    """The schema with the later identifier, as far as its fields stay: what came with the migration goes."""
+    stay = (i for i in after.identifier_ids if schema.by_id(i) is not None or ("added", str(i)) in keys)
+    return replace(schema, identifier_ids=frozenset(stay))
 
 
 def _with_added(schema: Schema, after: Schema, field_id: int) -> Schema:
@@ -73,6 +78,13 @@ def narrowed(before: Table, after: Table) -> Iterator[int]:
         was = old.get(field_id)
         if was is not None and not is_nested(entry.field.type) and was.field.type != entry.field.type:
             yield field_id
+
+
+def is_required(table: Table, field_id: int) -> bool:
+    """Whether a file must hold the field: it is required, and no default stands in where it is missing."""
+    field = table.schema.by_id(field_id)
+    assert field is not None, "it is one of the table's"
+    return field.required and field.initial_default is None
 
 
 def made_optional(before: Table, after: Table) -> Iterator[int]:

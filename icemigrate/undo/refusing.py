@@ -15,7 +15,7 @@ from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.undo_record import TableUndo
-from icemigrate.undo.keeping import dropped, made_optional, narrowed
+from icemigrate.undo.keeping import dropped, is_required, made_optional, narrowed
 from icemigrate.undo.values import Key, Refusal, Unanswered, both_sides
 
 
@@ -154,13 +154,16 @@ def _written(undo: TableUndo, before: Table, after: Table, there: Table) -> Iter
 
 
 def come_back_optional(undo: TableUndo, there: Table, evidence: Evidence | None) -> Iterator[int]:
-    """The dropped required fields that rows were written without, so that they come back as optional."""
+    """The dropped required fields that rows were written without, so that they come back as optional.
+
+    Files that a ``retype`` wrote hold the old field too, and say that there is no null in it.
+    """
     before, after = both_sides(undo)
     for field_id in dropped(before, after):
-        field = before.schema.by_id(field_id)
-        assert field is not None
-        gone = there.schema.by_id(field_id) is None
-        if gone and field.required and field.initial_default is None and _answered(evidence).files > 0:
+        if there.schema.by_id(field_id) is not None or not is_required(before, field_id):
+            continue
+        found = _answered(evidence)
+        if found.files > 0 and found.nulls.get(field_id) != 0:
             yield field_id
 
 
@@ -173,8 +176,7 @@ def relies_on_files(undo: TableUndo, kept: Collection[Key]) -> bool:
     conditions: list[Key] = [("type", str(i)) for i in narrowed(before, after)]
     conditions += [("required", str(i)) for i in made_optional(before, after)]
     for field_id in dropped(before, after):
-        field = before.schema.by_id(field_id)
-        if field is not None and field.required and field.initial_default is None:
+        if is_required(before, field_id):
             conditions.append(("optional", str(field_id)))
     return any(condition not in kept for condition in conditions)
 

@@ -139,6 +139,37 @@ def test_a_required_column_comes_back_optional_where_rows_were_written_without_i
     assert any("comes back as optional" in note for note in notes(planned))
 
 
+RETYPE = """
+    allow: [destructive, incompatible]
+    tables:
+      - name: db.t
+        retype: {a: {to: string, using: cast(a as string)}}
+        identifier: [a]
+"""
+
+
+def test_what_identified_the_rows_comes_back_required_where_every_new_file_holds_it(lake: Lake) -> None:
+    lake.apply("0002", "tables: [{name: db.t, identifier: [a]}]")
+    lake.apply("0003", RETYPE)
+    lake.rollback("0003", evidence=Evidence(files=2, rows=2, nulls={1: 0}))
+    back = lake.table().schema
+    assert back.fields[0] == Field(1, "a", Primitive("int"), required=True)
+    assert back.identifier_ids == {1}
+
+
+@pytest.mark.parametrize("nulls", [{1: 3}, {1: None}])
+def test_nothing_identifies_the_rows_where_it_comes_back_optional(
+    lake: Lake, nulls: dict[int, int | None]
+) -> None:
+    lake.apply("0002", "tables: [{name: db.t, identifier: [a]}]")
+    lake.apply("0003", RETYPE)
+    planned = lake.rollback("0003", evidence=Evidence(files=2, rows=2, nulls=nulls))
+    back = lake.table().schema
+    assert back.fields[0] == Field(1, "a", Primitive("int"), required=False)
+    assert back.identifier_ids == frozenset()
+    assert any("comes back as optional" in note for note in notes(planned))
+
+
 def test_a_required_column_stays_required_where_nothing_was_written(lake: Lake) -> None:
     lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [a]}]}")
     lake.rollback("0002")
