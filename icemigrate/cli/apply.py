@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.approval import approved, made_just_now, show_plan
+from icemigrate.cli.approval import Question, made_just_now, show_plan
 from icemigrate.cli.context import (
     Settings,
     SparkTold,
@@ -33,6 +33,10 @@ from icemigrate.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from icemigrate.project import Project
     from icemigrate.results import PlanResult
+
+
+_APPLY = Question("Apply these changes?", "these changes shall be applied", "applies them")
+_RECORD = Question("Record this?", "this shall be recorded", "records it")
 
 
 @click.command("apply")
@@ -70,7 +74,7 @@ def command(
     done: what only adopts, or with --to all that the catalog is at already, is recorded in the history.
     """
     project = settings.open_project()
-    spark = SparkTold()
+    spark = SparkTold() if auto_approve else SparkTold(_APPLY.require_terminal)
     require_alone(reconcile, tables, allow, plan_file, to, overwrite, redo)
     if reconcile and baseline:
         raise UsageError("`--reconcile` changes tables, and `--baseline` none", "leave one of the two away")
@@ -81,7 +85,7 @@ def command(
     show_plan(settings, result)
     if not result.ready:
         return result.obstacle
-    if not result.is_empty and not auto_approve and not _approved(result):
+    if not result.is_empty and not auto_approve and not _question(result).is_agreed_to():
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
     with made_just_now("apply") if plan_file is None else nullcontext():
@@ -125,10 +129,8 @@ def _plan(
     return ready_plan(project, saved) if saved.reconcile is None else ready_reconcile(project, saved, spark)
 
 
-def _approved(result: PlanResult) -> bool:
-    if result.plan.is_baseline:
-        return approved("Record this?", "this shall be recorded", "records it")
-    return approved("Apply these changes?", "these changes shall be applied", "applies them")
+def _question(result: PlanResult) -> Question:
+    return _RECORD if result.plan.is_baseline else _APPLY
 
 
 def _carry_out(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -25,18 +26,37 @@ def show_plan(settings: Settings, result: PlanResult) -> None:
         write(render(result, "text", settings.style(stream)), stream)
 
 
-def approved(question: str, asked: str, does: str) -> bool:
-    """Whether the user agrees; the answer to nothing is no.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person is asked before anything is done.
 
-    :param asked: what is asked, after "whether", for where nobody can be.
+    :param words: the question.
+    :param asked: what it asks, after "whether", for where nobody can be asked.
     :param does: what ``--auto-approve`` does without asking.
-    :raises UsageError: there is no terminal.
     """
-    if not sys.stdin.isatty():
-        raise UsageError(
-            f"there is no terminal to ask on whether {asked}", f"`--auto-approve` {does} without asking"
-        )
-    return click.confirm(question, default=False, err=True)
+
+    words: str
+    asked: str
+    does: str
+
+    def require_terminal(self) -> None:
+        """Refuse where nobody can be asked; before what takes time, and would be for nothing.
+
+        :raises UsageError: there is no terminal.
+        """
+        if not sys.stdin.isatty():
+            raise UsageError(
+                f"there is no terminal to ask on whether {self.asked}",
+                f"`--auto-approve` {self.does} without asking",
+            )
+
+    def is_agreed_to(self) -> bool:
+        """Whether the user agrees; the answer to nothing is no.
+
+        :raises UsageError: there is no terminal.
+        """
+        self.require_terminal()
+        return click.confirm(self.words, default=False, err=True)
 
 
 @contextmanager

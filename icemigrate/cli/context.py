@@ -67,8 +67,12 @@ pass_settings = click.make_pass_decorator(Settings, ensure=True)
 
 @dataclass(slots=True)
 class SparkTold:
-    """Says once that Spark is started: a second session of it takes no time."""
+    """Says once that Spark is started: a second session of it takes no time.
 
+    :param first: done before Spark is started for a plan alone; may raise, so that it is not.
+    """
+
+    first: Callable[[], None] = lambda: None
     is_told: bool = False
 
     def tell(self, text: str) -> None:
@@ -78,11 +82,15 @@ class SparkTold:
         self.is_told = True
 
     def tell_of_questions(self) -> None:
-        """Say it, and that a plan needs it."""
+        """Say it, and that a plan needs it.
+
+        :raises IcemigrateError: of ``first``.
+        """
+        self.first()
         self.tell("Starting Spark, to ask the tables' manifests …\n")
 
     def tell_of_start(self) -> None:
-        """Say it, and no more."""
+        """Say it, and no more: what has been planned is done."""
         self.tell("Starting Spark …\n")
 
 

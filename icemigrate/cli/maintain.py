@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icemigrate.cli.approval import approved
+from icemigrate.cli.approval import Question
 from icemigrate.cli.context import Settings, SparkTold, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
 from icemigrate.cli.outputs import format_option
@@ -29,6 +29,9 @@ def _duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -
         raise click.BadParameter(str(error)) from error
     except OverflowError as error:
         raise click.BadParameter(f"`{value}` is longer than anything lasts") from error
+
+
+_QUESTION = Question("Do all of this?", "all of this shall be done", "does it")
 
 
 @click.command("maintain")
@@ -71,19 +74,20 @@ def command(
         raise UsageError("`--older-than` is the age of orphan files", "add `--orphans`")
     project = settings.open_project()
     chosen = tuple(part for part, is_on in parts.items() if is_on) or RETENTION
-    spark = SparkTold()
+    is_asked = not (auto_approve or dry_run)
+    spark = SparkTold(_QUESTION.require_terminal) if is_asked else SparkTold()
     plan = plan_maintenance(
         project,
         settings.environment,
         parts=chosen,
         older_than=older_than,
-        on_start=spark.tell_of_start,
+        on_start=spark.tell_of_questions,
     )
     if dry_run or not plan.acts:
         settings.answer(plan.result)
         return _code(plan.result)
     _show(settings, plan.result)
-    if not auto_approve and not approved("Do all of this?", "all of this shall be done", "does it"):
+    if not auto_approve and not _QUESTION.is_agreed_to():
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
     answer = maintain(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.approval import approved, made_just_now, show_plan
+from icemigrate.cli.approval import Question, made_just_now, show_plan
 from icemigrate.cli.context import Settings, SparkTold, global_options, pass_settings, write
 from icemigrate.cli.options import lock_timeout_option
 from icemigrate.cli.outputs import format_option
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from icemigrate.project import Project
     from icemigrate.results import PlanResult
     from icemigrate.undo import Options
+
+
+_QUESTION = Question("Take these migrations back?", "these migrations shall be taken back", "takes them back")
 
 
 @click.command("rollback")
@@ -67,12 +70,12 @@ def command(
         raise UsageError("`--discard-new-data` and `--metadata-only` exclude each other", "give one of them")
     options = Options(partial, discard_new_data, metadata_only, refill=refill)
     project = settings.open_project()
-    spark = SparkTold()
+    spark = SparkTold() if auto_approve else SparkTold(_QUESTION.require_terminal)
     result = _plan(settings, project, to, only, options, spark)
     show_plan(settings, result)
     if not result.ready:
         return result.obstacle
-    if not result.is_empty and not auto_approve and not _approved():
+    if not result.is_empty and not auto_approve and not _QUESTION.is_agreed_to():
         write("Nothing was done.\n", sys.stderr)
         return ExitCode.ERROR
     with made_just_now("rollback"):
@@ -97,10 +100,6 @@ def _plan(
         options=options,
         on_start=spark.tell_of_questions,
     )
-
-
-def _approved() -> bool:
-    return approved("Take these migrations back?", "these migrations shall be taken back", "takes them back")
 
 
 def _carry_out(

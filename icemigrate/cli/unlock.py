@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.approval import approved
+from icemigrate.cli.approval import Question
 from icemigrate.cli.context import Settings, global_options, pass_settings, write
 from icemigrate.cli.outputs import format_option
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
     from icemigrate.status_results import LockStatus
+
+
+_QUESTION = Question("Take it away?", "the lock shall be taken away", "takes it away")
 
 
 @click.command("unlock")
@@ -30,7 +33,7 @@ def command(settings: Settings, auto_approve: bool) -> ExitCode:
 
     def approve(lock: LockStatus) -> bool:
         write(f"The lock is held by {lock.words}.\n", sys.stderr)
-        if not (auto_approve or _approved()):
+        if not (auto_approve or _QUESTION.is_agreed_to()):
             return False
         write("Starting Spark …\n", sys.stderr)
         return True
@@ -38,7 +41,3 @@ def command(settings: Settings, auto_approve: bool) -> ExitCode:
     result = unlock(settings.open_project(), settings.environment, approve=approve)
     settings.answer(result)
     return ExitCode.ERROR if result.lock is not None and not result.taken else ExitCode.OK
-
-
-def _approved() -> bool:
-    return approved("Take it away?", "the lock shall be taken away", "takes it away")

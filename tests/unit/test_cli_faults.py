@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +17,7 @@ import pytest
 from icemigrate.app import reporting
 from icemigrate.catalog import sqlite
 from icemigrate.cli import main
+from icemigrate.cli.approval import Question
 from icemigrate.errors import ExitCode
 from icemigrate.executor import Interrupted
 from icemigrate.model.names import TableName
@@ -253,11 +254,11 @@ def test_a_stale_plan_is_refused_with_the_difference(
 def test_what_makes_a_plan_stale_that_was_just_agreed_to_is_met_by_asking_again(
     project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def agreed(*_words: str) -> bool:
+    def agreed(_question: Question) -> bool:
         project.edit("shop.orders", {"somebody.else": "was here"})
         return True
 
-    monkeypatch.setattr("icemigrate.cli.apply.approved", agreed)
+    monkeypatch.setattr(Question, "is_agreed_to", agreed)
     code, _, err = told(capsys, "apply")
     assert code == ExitCode.CONFLICT
     assert "the plan is stale" in err
@@ -320,6 +321,46 @@ def test_applying_without_a_terminal_needs_approval(
     assert code == ExitCode.USAGE
     assert "amount int → long" in out
     assert "--auto-approve" in err
+
+
+def test_spark_is_not_started_for_a_rollback_that_nobody_can_be_asked_about(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Whether a dropped column has values still, its files tell, and Spark reads these.
+    dropping = "allow: [destructive]\ntables: [{name: shop.orders, drop_columns: [amount]}]\n"
+    project.write("0002_evolve.yaml", dropping)
+    project.apply()
+    code, out, err = told(capsys, "rollback")
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert err == (
+        "error: there is no terminal to ask on whether these migrations shall be taken back\n"
+        "    `--auto-approve` takes them back without asking\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "plans"),
+    [
+        (("apply", "--reconcile"), "icemigrate.app.reconciling.plan_reconcile"),
+        (("maintain",), "icemigrate.app.maintaining.plan_maintenance"),
+    ],
+)
+def test_nobody_to_ask_is_told_before_a_plan_starts_spark(
+    project: Embedded,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    args: tuple[str, ...],
+    plans: str,
+) -> None:
+    def needing_spark(*_: object, on_start: Callable[[], None], **__: object) -> NoReturn:
+        on_start()
+        raise AssertionError("Spark is started")
+
+    monkeypatch.setattr(plans, needing_spark)
+    code, out, err = told(capsys, *args)
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert "there is no terminal to ask on whether" in err
+    assert "Starting Spark" not in err
 
 
 def test_an_interrupt_is_one_line(
