@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from icemigrate.app.findings import is_of_rule
 from icemigrate.app.folding import Folding
 from icemigrate.app.git_base import GitBase
 from icemigrate.app.lock_file import fix_lock, lock_findings
@@ -14,7 +15,7 @@ from icemigrate.changes.reference_sql import TAG_WITHOUT_SNAPSHOT
 from icemigrate.declare.files import Loaded
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import replaced_by, squash_mistakes
-from icemigrate.diagnostics import Diagnostic, Severity, sort_key
+from icemigrate.diagnostics import Diagnostic, Severity, has_errors, sort_key
 from icemigrate.errors import GitError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.model.collecting import collector_at_rest
@@ -54,7 +55,8 @@ def check(
     """
     loaded = load_files(project)
     judged = _judge(project, loaded)
-    of_lock = fix_lock(project, loaded) if fix else None
+    are_sound = not has_errors(d for d in judged.diagnostics if not is_of_rule(d))
+    of_lock = fix_lock(project, loaded, are_sound=are_sound) if fix else None
     told: Sequence[Diagnostic]
     told = (*judged.diagnostics, *lock_findings(project, loaded), *((of_lock,) if of_lock else ()))
     ref, new = None, None

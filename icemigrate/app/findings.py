@@ -14,6 +14,14 @@ from icemigrate.plan import MigrationPlan
 _PLAIN_ITEM = re.compile(r"[\w.]+( [\w.`-]+)*\Z")
 
 
+_RULE = re.compile(r"IM[0-9]+")
+
+
+def is_of_rule(found: Diagnostic) -> bool:
+    """Whether a rule found it, which is about what a file does, and not the reading or planning of it."""
+    return _RULE.fullmatch(found.code) is not None
+
+
 def findings(
     file: MigrationFile, entries: Mapping[TableName, TableEntry], plan: MigrationPlan
 ) -> Iterator[Diagnostic]:

@@ -38,19 +38,25 @@ def lock_findings(project: Project, loaded: Loaded) -> Iterator[Diagnostic]:
     yield from stale_lines(found, files, (*loaded.broken, *loaded.doubles))
 
 
-def fix_lock(project: Project, loaded: Loaded) -> Diagnostic | None:
+def fix_lock(project: Project, loaded: Loaded, *, are_sound: bool) -> Diagnostic | None:
     """Write the lock file as the files are now.
 
+    :param are_sound: whether no error was found in the files, nor in a step between two versions: what has to
+        be edited yet is not noted.  What rules find is no error here: it is about what a file does.
     :returns: a note of what was done, or why nothing was; ``None`` where the lock file is right already.
-    :raises IcemigrateError: it cannot be written.
+    :raises IcemigrateError: it cannot be read or written.
     """
     path = project.migrations_dir / FILE_NAME
     shown = shown_path(path)
-    if loaded.broken or loaded.doubles:
-        message = "the lock file was not written: files have mistakes of their own"
-        return Diagnostic("lock-kept", message, Place(shown), "mend them first", Severity.NOTE)
-    if not _write(path, [(f.version, f.checksum) for f in loaded.files]):
+    lines = [(f.version, f.checksum) for f in loaded.files]
+    are_all_read = not (loaded.broken or loaded.doubles)
+    if are_all_read and _says(path, lock_text(lines)):
         return None
+    if not (are_sound and are_all_read):
+        message = "the lock file was not written: migrations have errors, those of rules left aside"
+        hint = "mend them, then `icemigrate check --fix` writes it"
+        return Diagnostic("lock-kept", message, Place(shown), hint, Severity.NOTE)
+    _write(path, lines)
     number = len(loaded.files)
     message = f"the lock file is written: {number} migration{'' if number == 1 else 's'}"
     return Diagnostic("lock-written", message, Place(shown), "commit it with the migrations", Severity.NOTE)
@@ -100,17 +106,22 @@ def _read(path: Path) -> tuple[LockLine, ...] | Diagnostic:
     return source if isinstance(source, Diagnostic) else read_lock(source)
 
 
-def _write(path: Path, lines: Sequence[tuple[Version, str]]) -> bool:
-    """Write the file as a whole or not at all.
+def _write(path: Path, lines: Sequence[tuple[Version, str]]) -> None:
+    """Write the file as a whole or not at all, where it does not say that already.
 
-    :returns: whether it says something else now.
     :raises IcemigrateError: it cannot be read or written.
     """
-    text, shown = lock_text(lines), shown_path(path)
+    text = lock_text(lines)
+    if not _says(path, text):
+        write_whole(Path(shown_path(path)), text)
+
+
+def _says(path: Path, text: str) -> bool:
+    """Whether the file holds a text, but for line breaks, which Git may have converted.
+
+    :raises IcemigrateError: it cannot be read.
+    """
     try:
-        if path.is_file() and path.read_bytes().replace(b"\r\n", b"\n") == text.encode():
-            return False
+        return path.is_file() and path.read_bytes().replace(b"\r\n", b"\n") == text.encode()
     except OSError as error:
-        raise IcemigrateError(f"`{shown}` cannot be read: {why(error)}") from error
-    write_whole(Path(shown), text)
-    return True
+        raise IcemigrateError(f"`{shown_path(path)}` cannot be read: {why(error)}") from error

@@ -7,10 +7,10 @@ against the tip of the base, which may have gone on.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
+from icemigrate.app.findings import is_of_rule
 from icemigrate.app.git_base import GitBase
 from icemigrate.app.git_files import Base, BaseFile, is_same, read_base
 from icemigrate.declare.checksum import short
@@ -37,8 +37,6 @@ class Review(Frozen):
 
 Judge = Callable[[Project, Loaded], Iterable[Diagnostic]]
 """All that is found in files."""
-
-_RULE = re.compile(r"IM[0-9]+")
 
 
 def reviewed(
@@ -91,7 +89,7 @@ def _told(found: Iterable[Diagnostic], change: _Change, judge: Judge) -> Iterato
         if diagnostic not in known and place.file in change.judged:
             # An old file that is wrong only now: the change is to blame.
             yield diagnostic
-        elif diagnostic.severity is Severity.ERROR and not _RULE.fullmatch(diagnostic.code):
+        elif diagnostic.severity is Severity.ERROR and not is_of_rule(diagnostic):
             yield replace(diagnostic, message=f"in the base already: {diagnostic.message}")
 
 

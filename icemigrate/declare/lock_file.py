@@ -103,8 +103,9 @@ def stale_lines(
                 f"{file.version} says something else than when the lock file was written: "
                 f"checksum {short(file.checksum)} here, {short(line.checksum)} there",
                 Place(file.path),
-                "if you edited it on purpose: `icemigrate check --fix` notes what it says now, commit both; "
-                "if it is applied somewhere: bring it back as it was, and write what is new into a new one",
+                "if you edited it on purpose, or mended it after `rollback`: `icemigrate check --fix` notes "
+                "what it says now, commit both; if it is applied somewhere and not rolled back there: bring "
+                "it back as it was, and write what is new into a new one",
             )
     known = {file.version for file in files} | silent
     for line in lines:

@@ -35,7 +35,8 @@ READING: Mapping[str, str] = {
     "lock-conflict": "Two branches added migrations at the same time, and the lock file shows it as a "
     "conflict of Git. See that the new files are in the right order (`icemigrate rebase` renumbers), then "
     "`icemigrate check --fix`.",
-    "lock-kept": "The lock file was not written, since files hold mistakes. Mend them first.",
+    "lock-kept": "The lock file was not written, since migrations have errors. Mend them, then `check --fix` "
+    "writes it.",
     "lock-stale": "A migration file says something else than the lock file notes. After an edit that is "
     "meant, `icemigrate check --fix` writes the lock file; commit both.",
     "lock-unreadable": "A line of the lock file is none. `icemigrate check --fix` writes the lock file anew.",

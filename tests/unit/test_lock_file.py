@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from icemigrate.app.checking import check
-from icemigrate.app.opening import open_project
+from icemigrate.app.opening import load_files, open_project
 from icemigrate.app.rebasing import rebase
 from icemigrate.app.reverting import revert
 from icemigrate.app.squashing import squash
 from icemigrate.app.starting import new
-from icemigrate.declare.lock_file import FILE_NAME
+from icemigrate.declare.lock_file import FILE_NAME, lock_text
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import IcemigrateError
 from tests.git_projects import QUOTES, TRADES, GitProject, column, is_of_rule
@@ -88,9 +88,9 @@ def test_a_stale_lock_file_fails_and_names_every_file(shop: GitProject) -> None:
         ("lock-stale", FILE_NAME),
     ]
     assert all("check --fix" in hint for _, _, hint in told)
-    # What is the rule comes first, what is the exception after it.
-    assert told[0][2].startswith("if you edited it on purpose: `icemigrate check --fix`")
-    assert "bring it back as it was" in told[0][2]
+    # What is the rule comes first, what is the exception after it; files do not tell what was rolled back.
+    assert told[0][2].startswith("if you edited it on purpose, or mended it after `rollback`: ")
+    assert "if it is applied somewhere and not rolled back there: bring it back as it was" in told[0][2]
     fix(shop)
     assert shop.findings(None) == []
 
@@ -265,6 +265,45 @@ def test_fix_waits_for_files_that_can_be_read(shop: GitProject) -> None:
     assert "lock-kept" in [d.code for d in result.diagnostics if d.severity is Severity.NOTE]
     assert lock(shop) == before
     assert "lock-stale" not in [d.code for d in result.diagnostics]
+
+
+MISTAKES = {
+    "a step that cannot be": "tables: [{name: db.trades, drop_columns: [nothing]}]\n",
+    "a consent is missing": "tables: [{name: db.trades, drop_columns: [price]}]\n",
+    "no YAML": "tables: [",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES.values(), ids=MISTAKES)
+def test_fix_waits_for_whatever_has_to_be_mended_in_the_files(shop: GitProject, text: str) -> None:
+    before = lock(shop)
+    shop.write("0003_wrong.yaml", text)
+    result = check(open_project(shop.folder), fix=True)
+    assert not result.ok
+    (note,) = [d for d in result.diagnostics if d.severity is Severity.NOTE]
+    assert (note.code, note.message) == (
+        "lock-kept",
+        "the lock file was not written: migrations have errors, those of rules left aside",
+    )
+    assert lock(shop) == before
+    shop.write("0003_wrong.yaml", column("venue"))
+    assert fix(shop) == [f"{FILE_NAME}:1 lock-written"]
+
+
+def test_what_rules_find_keeps_no_lock_file_from_being_written(shop: GitProject) -> None:
+    (shop.folder / "icemigrate.yaml").write_text("rules: {IM104: error}\n")
+    shop.write("0003_drop.yaml", f"allow: [destructive]\n{MISTAKES['a consent is missing']}")
+    result = check(open_project(shop.folder), fix=True)
+    assert not result.ok
+    assert [d.code for d in result.diagnostics if d.code.startswith("lock")] == ["lock-written"]
+    assert locked(shop) == ["0001", "0002", "0003"]
+
+
+def test_fix_says_nothing_of_a_lock_file_that_is_right(shop: GitProject) -> None:
+    shop.write("0003_drop.yaml", MISTAKES["a consent is missing"])
+    there = load_files(open_project(shop.folder)).files
+    shop.path(FILE_NAME).write_text(lock_text((f.version, f.checksum) for f in there))
+    assert [f.partition(" ")[2] for f in fix(shop)] == ["missing-allow"]
 
 
 def test_the_reference_project_has_one_that_is_fresh() -> None:
