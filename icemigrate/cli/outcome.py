@@ -50,8 +50,10 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
         # Click's own code for wrong usage is 2, which means "there is something to do" here.
         write(_usage_text(error), sys.stderr)
         return ExitCode.USAGE
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        write("\nInterrupted.\n", sys.stderr)
+    except (click.exceptions.Abort, KeyboardInterrupt) as stopped:
+        # The terminal's line with `^C` or the question in it is ended by Click already where it met Ctrl-C.
+        line_end = "" if isinstance(stopped.__cause__, (KeyboardInterrupt, EOFError)) else "\n"
+        write(f"{line_end}Interrupted.\n", sys.stderr)
         return ExitCode.INTERRUPTED
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else ExitCode.OK

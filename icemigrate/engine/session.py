@@ -14,13 +14,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from icemigrate.engine import archive, jars, java
 from icemigrate.engine.explain import explain, start_failure
+from icemigrate.engine.interrupts import Held, held_back
 from icemigrate.errors import EngineError, MissingExtra
 from icemigrate.versions import CURRENT, spark_release
 
@@ -138,13 +139,17 @@ def _start(
     with _jvm_output() as output:
         try:
             gateway = _launch(conf, found, settings.is_local, output)
-            return _session(SparkSession, conf, gateway)
+            with held_back(gateway.proc.terminate if gateway.proc else lambda: None) as held:
+                return _session(SparkSession, conf, gateway, held)
         except (Py4JError, PySparkException, OSError) as error:
             cause = start_failure(_text(output)) or explain(error).message
             _end_jvm()
             raise EngineError(
                 f"Spark did not start: {cause}", _start_hint(bool(located.packages), found)
             ) from error
+        except BaseException:
+            _forget()  # what a signal has cut short is no Spark that the next start could use
+            raise
 
 
 def _archive(
@@ -195,6 +200,18 @@ def _end_jvm(seconds: float = 30) -> None:
         process.wait(timeout=seconds)
     SparkContext._gateway = None
     SparkContext._jvm = None
+
+
+def _forget() -> None:
+    """End the JVM, and have PySpark know of none."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    with suppress(Exception):
+        _end_jvm()
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _another_session(session: SparkSession, settings: SparkSettings) -> SparkSession:
@@ -278,14 +295,18 @@ def _launch(conf: Mapping[str, str], found: java.Java, is_local: bool, output: I
         return launch_gateway(conf=launch, popen_kwargs=streams)  # type: ignore[no-untyped-call]
 
 
-def _session(session_class: type[SparkSession], conf: Mapping[str, str], gateway: Any) -> SparkSession:
+def _session(
+    session_class: type[SparkSession], conf: Mapping[str, str], gateway: Any, held: Held
+) -> SparkSession:
     from pyspark import SparkConf, SparkContext
 
     SparkContext._ensure_initialized(gateway=gateway)
     whole = SparkConf()
     for key, value in conf.items():
         whole.set(key, value)
-    return session_class(SparkContext(conf=whole))
+    context = SparkContext(conf=whole)
+    held.hold()  # PySpark has set its own handler
+    return session_class(context)
 
 
 @contextmanager
@@ -300,10 +321,19 @@ def _jvm_output() -> Iterator[IO[bytes] | None]:
 
 
 def _hush_pyspark() -> None:
-    """PySpark 4 logs every failed statement to standard error as well, with the JVM's whole stack trace."""
+    """Keep PySpark from logging what is told as a fault.
+
+    PySpark 4 logs every failed statement to standard error as well, with the JVM's whole stack trace; and
+    Py4J every call that Ctrl-C or the JVM's end cut short, with Python's, in part by the root logger.
+    """
     if not _debugging():
-        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
 
 
 def _text(output: IO[bytes] | None) -> str:

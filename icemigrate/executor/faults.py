@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.errors import EngineError, IcemigrateError
+from icemigrate.errors import EngineError, IcemigrateError, Stopped
 from icemigrate.frozen import Frozen
 from icemigrate.plan import Direction
 
@@ -14,6 +14,7 @@ class Report(Frozen):
     :param done: statements that were run, in order.
     :param failed: what failed, or what was about to be done when the user asked to stop.
     :param left: statements that were not run.
+    :param command: of icemigrate, which tries it again.
     :param is_on_copy: whether some of them were run on a copy of their table, where nothing came of it.
     :param before: versions that the same run has gone through with.
     """
@@ -23,6 +24,7 @@ class Report(Frozen):
     done: tuple[str, ...]
     failed: str
     left: tuple[str, ...]
+    command: str
     is_on_copy: bool = False
     before: tuple[str, ...] = ()
 
@@ -52,7 +54,9 @@ class Failed(EngineError):
     """
 
     def __init__(self, message: str, then: str, report: Report, cause: IcemigrateError) -> None:
-        super().__init__(message, f"{cause.hint or 'mend the cause'}; then {then}")
+        # Nothing is to be mended where somebody asked to stop.
+        first = cause.hint or ("" if isinstance(cause, Stopped) else "mend the cause")
+        super().__init__(message, f"{first}; then {then}" if first else then)
         self.report = report
         self.cause = cause
         self.exit_code = cause.exit_code
@@ -84,7 +88,7 @@ class Undone(Failed):
         if undid:
             lines += ["what was done is undone again:", *map(_indent, undid)]
         lines += ["every table is as it was before the migration"]
-        then = f"run `icemigrate {report.direction.value}` again"
+        then = f"run `icemigrate {report.command}` again"
         super().__init__("\n".join(lines), then, report, cause)
         self.undid = undid
 

@@ -332,6 +332,7 @@ class _Run:
             catalog=self.plan.catalog_name,
             undo=undo,
             known=self.known,
+            is_redo=self.plan.redo is not None,
         )
 
     def _record(

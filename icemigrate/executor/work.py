@@ -49,6 +49,7 @@ class Work:
     :param undo: the tables as the migration first found them, in the order of its tables; ``None`` where it
         changes no rows.
     :param known: the tables as the plan found them, by name in the catalog; ``None`` where there was none.
+    :param is_redo: whether it is applied once more, after it was rolled back.
     :param begun: declared names of tables on which anything may have been done.
     :param after: the tables as they were read back, by the declared name in their plan; ``None`` where gone.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
@@ -65,6 +66,7 @@ class Work:
     catalog: str = ""
     undo: UndoRecord | None = None
     known: Mapping[TableName, Table | None] = field(default_factory=dict)
+    is_redo: bool = False
     begun: set[TableName] = field(default_factory=set)
     after: dict[TableName, Table | None] = field(default_factory=dict)
     renumbered: set[TableName] = field(default_factory=set)
@@ -128,6 +130,7 @@ class Work:
             self.done,
             self._at,
             tuple(left),
+            f"apply --redo {self.migration.version}" if self.is_redo else self.migration.direction.value,
             is_on_copy=bool(self._copied),
         )
 

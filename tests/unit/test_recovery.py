@@ -275,9 +275,17 @@ def test_a_signal_between_two_statements_ends_in_one_message(
         made.run(plan, at("db.t2 ADD COLUMN", ask_to_stop(number)))
     assert failed.value.exit_code == code
     assert ("SIGTERM" if kind == "SIGTERM" else "you asked to stop") in failed.value.message
+    assert failed.value.hint == "run `icemigrate apply` again", "there is no cause to mend"
     assert made.structures() == before
     assert made.history.lock is None
     assert signal.getsignal(number) is handler
+
+
+def test_a_redo_that_is_stopped_names_the_command_that_redoes(made: World) -> None:
+    plan = replace(made.plan(v0002=CHANGE), redo="2")
+    with pytest.raises(Undone) as failed:
+        made.run(plan, at("db.t2 ADD COLUMN", ask_to_stop(signal.SIGINT)))
+    assert failed.value.hint == "run `icemigrate apply --redo 0002` again"
 
 
 def test_who_asks_twice_is_not_kept_waiting(made: World) -> None:

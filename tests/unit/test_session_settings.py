@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
+import py4j.java_gateway
 import pytest
 
 from icemigrate.engine.jars import Jars
-from icemigrate.engine.session import SparkSettings, spark_conf, sqlite_catalog_conf, start
+from icemigrate.engine.session import SparkSettings, _hush_pyspark, spark_conf, sqlite_catalog_conf, start
 from icemigrate.errors import MissingExtra
 
 LOCAL = SparkSettings("lake", {"type": "rest", "uri": "https://catalog"})
@@ -18,6 +20,18 @@ def test_without_pyspark_the_line_that_installs_it_is_named(monkeypatch: pytest.
     with pytest.raises(MissingExtra) as caught:
         start(LOCAL)
     assert caught.value.hint == "pip install 'icemigrate[spark]'"
+
+
+def test_what_py4j_logs_of_a_call_cut_short_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    def log(path: str) -> None:
+        exec(compile("import logging; logging.error('while sending command')", path, "exec"), {})
+
+    _hush_pyspark()
+    log(py4j.java_gateway.__file__)
+    logging.getLogger("py4j.clientserver").error("there was an exception while executing")
+    assert caplog.messages == []
+    log(__file__)
+    assert caplog.messages == ["while sending command"]
 
 
 def test_settings_do_not_show_secrets() -> None:
