@@ -191,11 +191,15 @@ class Renamed(Frozen):
 
 
 class RebaseResult(Frozen):
-    """What ``rebase`` renamed; nothing where no file has to be."""
+    """What ``rebase`` renamed; nothing where no file has to be.
+
+    :param notes: what others may have against it.
+    """
 
     project: str
     environment: str
     renamed: tuple[Renamed, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class SquashResult(Frozen):

@@ -42,12 +42,17 @@ def without_older(project: Project, found: Iterable[Diagnostic]) -> Older:
     told = tuple(found)
     if not any(_may_go(one) for one in told):
         return Older(told)
-    try:
-        base, old = _unchanged(project)
-    except GitError:
-        return Older(told)
+    base, old = unchanged_on_main(project)
     kept = tuple(one for one in told if not (_may_go(one) and one.place and one.place.file in old))
     return Older(kept, len(told) - len(kept), base if len(kept) < len(told) else None)
+
+
+def unchanged_on_main(project: Project) -> tuple[str | None, frozenset[str]]:
+    """The main branch, and the migrations, as shown, that it has as they are, as far as Git tells."""
+    try:
+        return _unchanged(project)
+    except GitError:
+        return None, frozenset()
 
 
 def _may_go(diagnostic: Diagnostic) -> bool:

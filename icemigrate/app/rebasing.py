@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
 from icemigrate.app.checking import rehearse
 from icemigrate.app.lateness import Latecomers
 from icemigrate.app.lock_file import keep_lock
+from icemigrate.app.older import unchanged_on_main
 from icemigrate.app.opening import as_mistakes, load_files
 from icemigrate.app.standing import standing
 from icemigrate.app.world import opened
@@ -43,7 +44,20 @@ def rebase(project: Project, chosen: Sequence[str] = (), environment: str | None
     with opened(project, environment) as world:
         history = world.history()
         work = _Work(project, history, loaded, doubles)
-        return RebaseResult(project.name, world.environment.name, work.rename(work.choose(chosen)))
+        files = work.choose(chosen)
+        notes = tuple(_shared(project, files)) if files else ()
+        return RebaseResult(project.name, world.environment.name, work.rename(files), notes)
+
+
+def _shared(project: Project, chosen: Sequence[MigrationFile]) -> Iterator[str]:
+    """What is to be said of files that others have by their number."""
+    main, theirs = unchanged_on_main(project)
+    for file in chosen:
+        if file.path in theirs:
+            yield (
+                f"`{main}` has `{file.path}` as it is: where {file.version} was applied from there, it will "
+                "be missing; rename it back, unless you know that it was applied nowhere"
+            )
 
 
 class _Work(Frozen):

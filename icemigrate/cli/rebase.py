@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from icemigrate.cli.context import Settings, global_options, pass_settings
+from icemigrate.cli.context import Settings, global_options, pass_settings, write
 from icemigrate.cli.outputs import format_option
 
 
@@ -22,4 +24,7 @@ def command(settings: Settings, migrations: tuple[str, ...]) -> None:
     """
     from icemigrate.app.rebasing import rebase
 
-    settings.answer(rebase(settings.open_project(), migrations, settings.environment))
+    result = rebase(settings.open_project(), migrations, settings.environment)
+    settings.answer(result)
+    if result.renamed:
+        write("Next: `icemigrate check --fix`, then commit the new names with the lock file.\n", sys.stderr)

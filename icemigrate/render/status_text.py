@@ -237,6 +237,7 @@ def rebase_text(result: RebaseResult, style: Style) -> str:
     lines = [
         f"{style.good('renamed')} {words.one_line(r.old)} → {words.one_line(r.new)}" for r in result.renamed
     ]
+    lines += [f"{style.changed('warning:')} {words.note_line(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"
 
 

@@ -252,6 +252,16 @@ def test_the_page_names_every_command_that_writes_to_it() -> None:
     assert set(re.findall("`(.*?)`", told)) == set(commands.values())
 
 
+def test_rebase_warns_of_a_file_that_the_main_branch_has(shop: GitProject) -> None:
+    shop.branch("work")
+    shop.write("0003_venue.yaml", column("venue"))
+    project = open_project(shop.folder)
+    assert rebase(project, ["0003"]).notes == (), "nobody else has it"
+    (note,) = rebase(project, ["0002"]).notes
+    assert note.startswith("`main` has `")
+    assert "0002_quotes.yaml` as it is: where 0002 was applied from there, it will be missing" in note
+
+
 def test_rebase_squash_and_revert_begin_none(shop: GitProject) -> None:
     shop.path(FILE_NAME).unlink()
     squash(open_project(shop.folder), "0002")
