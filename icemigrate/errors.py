@@ -89,6 +89,11 @@ def _tally(diagnostics: tuple[Diagnostic, ...]) -> str:
     return ", and ".join(parts)
 
 
+def extra_hint(extra: str) -> str:
+    """How an optional dependency is installed; icemigrate is on no package index, which a line could name."""
+    return f"in a clone of icemigrate: pip install '.[{extra}]'"
+
+
 class MissingExtra(IcemigrateError):
     """An optional dependency is not installed; the hint holds the ``pip`` line that installs it."""
 

@@ -47,7 +47,7 @@ SPARK_RELEASES: tuple[SparkRelease, ...] = (
 )
 
 CURRENT = SPARK_RELEASES[0]
-"""What ``pip install 'icemigrate[spark]'`` brings."""
+"""What ``pip install '.[spark]'`` brings."""
 
 
 def spark_release(version: str) -> SparkRelease:

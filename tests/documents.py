@@ -5,8 +5,11 @@ The word behind the fence says what is done with a block:
 - ``yaml PATH`` is written to that file of the page's project;
 - ``console`` holds commands (``$ icemigrate …``), each with all that it writes; a line ``…`` stands for any
   lines;
+- ``python PATH`` is written to that file too;
 - ``python`` is run, and so is ``sql`` by the project's Spark, whose table follows in ``text``;
-- ``sh`` is what one types elsewhere: targets, extras, commands and options must exist;
+- ``sh`` is what one types elsewhere: targets, extras, commands and options must exist; but a file of the
+  page that is given its input there (``python PATH <<'END'``) is run with it, and what it writes follows in
+  ``text``;
 - ``json`` is read.
 
 ``python -m tests.documents`` plays all pages and writes down what is shown now.
@@ -19,6 +22,8 @@ import io
 import json
 import os
 import re
+import runpy
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -44,6 +49,7 @@ SETTINGS = {
 """Of the process in which pages are played."""
 
 _FENCE = re.compile(r"^```(\w*) ?(\S*)$")
+_GIVEN = re.compile(r"python (\S+\.py) <<")
 _SPARK = re.compile(r"^\$ icemigrate apply|^```sql$|\.apply\(", re.MULTILINE)
 _CHANGING = (
     (re.compile(r"\d+\.\d s|\d+ s\b"), "0.1 s"),
@@ -107,7 +113,7 @@ def play(text: str, folder: Path) -> str:
             shown += _console(body, folder)
         elif block.language == "text":
             if not answer:
-                raise WrongBlock(f"line {block.start}: `text` belongs below `sql`")
+                raise WrongBlock(f"line {block.start}: `text` belongs below what writes it")
             shown += body if _alike(body, answer) else answer
         else:
             shown += body
@@ -117,7 +123,7 @@ def play(text: str, folder: Path) -> str:
 
 def _one(block: Block, body: list[str], folder: Path, names: dict[str, Any]) -> list[str]:
     text = "\n".join(body) + "\n"
-    if block.language == "yaml" and block.title:
+    if block.language in ("yaml", "python") and block.title:
         path = folder / block.title
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -125,6 +131,8 @@ def _one(block: Block, body: list[str], folder: Path, names: dict[str, Any]) -> 
         exec(compile(text, f"line {block.start}", "exec"), names)
     elif block.language == "sql":
         return _query(text, folder)
+    elif block.language == "sh" and (given := _GIVEN.match(body[0])):
+        return _run_file(folder / given[1], _read_by_the_shell(body))
     elif block.language == "sh":
         for line in body:
             check_line(line)
@@ -133,6 +141,24 @@ def _one(block: Block, body: list[str], folder: Path, names: dict[str, Any]) -> 
     else:
         raise WrongBlock(f"line {block.start}: nothing is done with `{block.language} {block.title}`")
     return []
+
+
+def _read_by_the_shell(body: list[str]) -> str:
+    """What a pasted command gets as its input: a shell says it, with all its quoting."""
+    asking = "\n".join([_GIVEN.sub("cat <<", body[0]), *body[1:]])
+    return subprocess.run(["sh", "-euc", asking], capture_output=True, text=True, check=True).stdout
+
+
+def _run_file(path: Path, given: str) -> list[str]:
+    """What a file of the page writes when it is run, with the Spark that runs already."""
+    screen, stdin = io.StringIO(), sys.stdin
+    sys.stdin = io.StringIO(given)
+    try:
+        with contextlib.redirect_stdout(screen):
+            runpy.run_path(str(path), run_name="__main__")
+    finally:
+        sys.stdin = stdin
+    return screen.getvalue().strip().splitlines()
 
 
 def _console(body: list[str], folder: Path) -> list[str]:

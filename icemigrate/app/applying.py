@@ -80,8 +80,10 @@ def apply(
     with opened(project, plan.environment) as world:
         # Once before Spark's start, for whoever would wait for nothing.
         require_ready(_again(world, plan))
-        clock = time.monotonic()  # what starts Spark is waited for, too
         engine = engine_of(world, spark, on_start)
+        clock = (
+            time.monotonic()
+        )  # whether Spark ran already, or was started for the plan, makes no difference
         records, notes = _carry_out(world, plan, engine, journal(world, engine, lock_timeout_s), on_event)
     return ApplyResult(
         project=project.name,

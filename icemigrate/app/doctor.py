@@ -20,7 +20,7 @@ from icemigrate.catalog.file_io import file_io
 from icemigrate.catalog.files import local_path, read_metadata
 from icemigrate.declare.source import shown_path
 from icemigrate.engine import jars, java
-from icemigrate.errors import EngineError, IcemigrateError, Mistakes, UsageError
+from icemigrate.errors import EngineError, IcemigrateError, Mistakes, UsageError, extra_hint
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.project import Environment, Project, choose_environment
@@ -137,7 +137,7 @@ class _Visit:
         except metadata.PackageNotFoundError:
             raise EngineError(
                 "PySpark is not installed: `plan` and `check` work, `apply` does not",
-                "pip install 'icemigrate[spark]'",
+                extra_hint("spark"),
             ) from None
         release = spark_release(version)
         self.say("pyspark", "ok", f"PySpark {version}, for which there is Iceberg {release.iceberg}")

@@ -15,6 +15,7 @@ from icemigrate.checks.base import Rule
 from icemigrate.declare.ignores import read_sql_ignores
 from icemigrate.declare.source import Source, read_source
 from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
+from icemigrate.errors import extra_hint
 from icemigrate.frozen import replace
 from icemigrate.impact.dbt_sources import read_dbt_sources
 from icemigrate.impact.parsing import dialects, is_there
@@ -46,7 +47,7 @@ def sql_findings(
     if not any(one.rule.id in _OWN for one in active):
         return ()
     if not is_there():
-        hint = "pip install 'icemigrate[impact]'"
+        hint = extra_hint("impact")
         place = project.impact[0].paths[0][1]
         message = "the SQL of `impact` cannot be searched: SQLGlot is not installed"
         return (Diagnostic("missing-extra", message, place, hint),)

@@ -84,8 +84,10 @@ def rollback(
         return RollbackResult(project.name, plan.environment, (), 0)
     notes = Notes(on_event)
     with opened(project, plan.environment) as world:
-        clock = time.monotonic()  # what starts Spark is waited for, too
         engine = engine_of(world, spark, on_start)
+        clock = (
+            time.monotonic()
+        )  # whether Spark ran already, or was started for the plan, makes no difference
 
         def replan() -> Plan:
             history = world.history()

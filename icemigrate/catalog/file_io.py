@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icemigrate.catalog.files import ReadBytes, local_path, read_local
 from icemigrate.catalog.port import CatalogSettings
-from icemigrate.errors import MissingExtra
+from icemigrate.errors import MissingExtra, extra_hint
 
 _LONGEST_MESSAGE = 300
 
@@ -41,7 +41,7 @@ def missing_extra(settings: CatalogSettings, error: Exception) -> MissingExtra:
         kind = "sigv4"
     return MissingExtra(
         f"catalog `{settings.name}` needs a library that is not installed: {first_line(str(error))}",
-        f"pip install 'icemigrate[{kind}]'",
+        extra_hint(kind),
     )
 
 

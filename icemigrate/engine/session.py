@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from icemigrate.engine import archive, jars, java
 from icemigrate.engine.explain import explain, start_failure
 from icemigrate.engine.interrupts import Held, held_back
-from icemigrate.errors import EngineError, MissingExtra
+from icemigrate.errors import EngineError, MissingExtra, extra_hint
 from icemigrate.versions import CURRENT, spark_release
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def start(settings: SparkSettings) -> SparkSession:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise MissingExtra("PySpark is not installed", "pip install 'icemigrate[spark]'") from error
+        raise MissingExtra("PySpark is not installed", extra_hint("spark")) from error
 
     running = SparkContext._active_spark_context
     if running is not None:

@@ -21,7 +21,7 @@ from icemigrate.app.opening import open_project
 from icemigrate.checks import RULES
 from icemigrate.checks.base import Rule
 from icemigrate.cli import main
-from icemigrate.errors import ExitCode
+from icemigrate.errors import ExitCode, extra_hint
 from tests.git_projects import GitProject
 from tests.impact.corpus import BEFORE, CHANGE, FILES, Case, cases, told
 
@@ -116,7 +116,7 @@ def test_without_sqlglot_one_message_says_what_to_install(
     project(tmp_path, "SELECT total FROM shop.orders", BEFORE, CHANGE)
     monkeypatch.setattr(impact, "is_there", lambda: False)
     found = [d for d in check(open_project(tmp_path)).diagnostics if not d.code.startswith("IM")]
-    assert [(d.code, d.hint) for d in found] == [("missing-extra", "pip install 'icemigrate[impact]'")]
+    assert [(d.code, d.hint) for d in found] == [("missing-extra", extra_hint("impact"))]
     assert found[0].place is not None
     assert (found[0].place.line, found[0].place.column) == (2, 10)
 

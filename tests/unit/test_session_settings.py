@@ -19,7 +19,7 @@ def test_without_pyspark_the_line_that_installs_it_is_named(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(MissingExtra) as caught:
         start(LOCAL)
-    assert caught.value.hint == "pip install 'icemigrate[spark]'"
+    assert caught.value.hint == "in a clone of icemigrate: pip install '.[spark]'"
 
 
 def test_what_py4j_logs_of_a_call_cut_short_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:

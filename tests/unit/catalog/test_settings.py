@@ -11,7 +11,7 @@ import pytest
 from icemigrate.catalog import KINDS, CatalogSettings, open_catalog
 from icemigrate.catalog.capabilities import MATRIX, kind_of, with_endpoints
 from icemigrate.catalog.files import decode, local_path
-from icemigrate.errors import CatalogError, MissingExtra
+from icemigrate.errors import CatalogError, MissingExtra, extra_hint
 from icemigrate.model.names import TableName
 
 SECRETIVE = CatalogSettings(
@@ -135,7 +135,7 @@ def test_a_missing_library_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra) as raised:
         open_catalog(settings).load([TRADES])
-    assert raised.value.hint == f"pip install 'icemigrate[{extra}]'"
+    assert raised.value.hint == extra_hint(extra)
     assert "hush" not in raised.value.message
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.catalog.sqlite import SqliteCatalog, database_path
-from icemigrate.errors import CatalogError, MissingExtra
+from icemigrate.errors import CatalogError, MissingExtra, extra_hint
 from icemigrate.model.names import TableName
 from tests import lakes
 
@@ -152,7 +152,7 @@ def test_metadata_elsewhere_needs_an_extra_that_is_named(
     monkeypatch.setitem(sys.modules, "pyiceberg.io", None)
     with pytest.raises(MissingExtra) as raised:
         open_catalog(lake.settings()).load([TRADES])
-    assert raised.value.hint == "pip install 'icemigrate[pyiceberg]'"
+    assert raised.value.hint == extra_hint("pyiceberg")
 
 
 def test_no_heavy_library_is_loaded(tmp_path: Path) -> None:
