@@ -10,15 +10,16 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import NoReturn
 
 import pytest
 
-from icemigrate.app import reporting
+from icemigrate.app import applying, reporting, rolling_back
 from icemigrate.catalog import sqlite
 from icemigrate.cli import main
 from icemigrate.cli.approval import Question
-from icemigrate.errors import ExitCode
+from icemigrate.errors import EngineError, ExitCode
 from icemigrate.executor import Interrupted
 from icemigrate.model.names import TableName
 from icemigrate.render.status_text import rollback_text
@@ -501,3 +502,25 @@ def test_a_nul_in_a_setting_is_a_mistake_with_its_place(
 def test_who_comes_too_late_to_roll_back_is_told_who_was_faster() -> None:
     late = RollbackResult("shop", "local", (), 5, by_others=("0003",))
     assert rollback_text(late, PLAIN) == "Nothing was done: somebody else took 0003 back meanwhile.\n"
+
+
+@pytest.mark.parametrize("module", [applying, rolling_back], ids=["apply", "rollback"])
+def test_the_time_that_is_told_begins_when_spark_runs(
+    project: Embedded,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+) -> None:
+    project.write("0002_evolve.yaml", "tables: [{name: shop.orders, properties: {owner.team: finance}}]\n")
+    command = "apply" if module is applying else "rollback"
+    if module is rolling_back:
+        project.apply()
+
+    def started(*_: object) -> NoReturn:
+        raise EngineError("Spark would be started here")
+
+    clock = SimpleNamespace(monotonic=lambda: pytest.fail("the clock runs before Spark does"))
+    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(module, "engine_of", started)
+    code, _, err = told(capsys, command, "--auto-approve")
+    assert (code, err) == (ExitCode.ERROR, "error: Spark would be started here\n")
