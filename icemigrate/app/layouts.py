@@ -1,17 +1,26 @@
-"""How many of a table's files lie otherwise than it is, or will be, partitioned; asked where it matters."""
+"""What a table's manifests tell a plan, asked where it matters.
+
+How many files lie otherwise than it is, or will be, partitioned; and how many rows still have values of a
+column that comes back.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from icemigrate.changes.add_partition_field import AddPartitionField
 from icemigrate.changes.drop_partition_field import DropPartitionField
+from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.changes.rename_table import RenameTable
+from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.data.rewrite import Rewrite
 from icemigrate.frozen import replace
 from icemigrate.model.layout import Layout, OldShare, is_one_way, old_share
-from icemigrate.plan import MigrationPlan, Plan, TablePlan
+from icemigrate.model.names import format_path
+from icemigrate.plan import Direction, MigrationPlan, Plan, TablePlan
+from icemigrate.undo.asking import leaves
 
 if TYPE_CHECKING:
     from icemigrate.catalog.port import Catalog
@@ -23,9 +32,10 @@ _KINDS = frozenset({AddPartitionField.kind, DropPartitionField.kind})
 
 
 def with_old_files(plan: Plan, catalog: Catalog) -> Plan:
-    """The plan, and with each table that it partitions otherwise, or rewrites, the files of the old way.
+    """The plan, and with each table that it partitions otherwise, or rewrites, the files of the old way; and
+    with one to which it brings columns back, how many rows have values of them.
 
-    One manifest list is read for each of these tables, and none for the others.
+    Manifest lists are read for these tables, and none for the others.
     """
     walk = _Walk(plan, catalog)
     return replace(plan, migrations=tuple(map(walk.migration, plan.migrations)))
@@ -60,15 +70,46 @@ class _Walk:
         renamed = next((c.change for c in table.changes() if isinstance(c.change, RenameTable)), None)
         self.names[table.name if renamed is None else renamed.new] = now
         there = self.plan.based_on.get(now)
-        if there is None or there.snapshot is None or table.wanted is None or not _repartitions(table):
+        wanted = table.wanted
+        if there is None or there.snapshot is None or wanted is None:
+            return table
+        if self.plan.direction is Direction.APPLY:
+            # An undo has looked for values by itself, in the versions that keep them too.
+            table = replace(table, notes=(*table.notes, *self._values_back(table, wanted, there)))
+        if not _repartitions(table):
             return table
         if now not in self.layouts:
             self.layouts[now] = self.catalog.layout(now)
         layout = self.layouts[now]
         if layout is None:
             return table
-        share = old_share(layout, there, table.wanted.spec)
+        share = old_share(layout, there, wanted.spec)
         return replace(table, old_files=share) if share.files or _rewrites(table) else table
+
+    def _values_back(self, table: TablePlan, wanted: Table, there: Table) -> Iterator[str]:
+        """How many rows have values of the columns that come back."""
+        changes = [c.change for c in table.changes()]
+        back = {
+            change.field.id: change.path
+            for change in changes
+            if isinstance(change, RestoreColumn) and there.schema.by_id(change.field.id) is None
+            # One that is retyped has another name while it is filled, and is told of there.
+            if wanted.schema.find(change.path) is not None
+        }
+        if not back:
+            return
+        found = self.catalog.held(there.name, {i: leaves(wanted, i) for i in back})
+        refilled = {f.path for change in changes if isinstance(change, RefillColumns) for f in change.fields}
+        for field_id, path in back.items():
+            name = format_path(path)
+            if found is None:
+                yield f"how many rows have values of {name} in their files, its manifests do not tell quickly"
+                continue
+            share = found[field_id]
+            text = f"values of {name} that are still in the files: {share}"
+            if share.held < share.total and path not in refilled and self.plan.redo is None:
+                text += f"; `{{name: {name}, refill: true}}` brings back what a tag or a snapshot keeps"
+            yield text
 
 
 def _repartitions(table: TablePlan) -> bool:

@@ -31,7 +31,7 @@ class BadAvro(ValueError):
 def records(content: bytes, wanted: Collection[int]) -> Iterator[Record]:
     """The records of a file, each with the fields of these ids.
 
-    :param wanted: ids of numbers, texts and records; a record is asked for together with what is in it.
+    :param wanted: ids of numbers, texts, records and lists; what is in them is asked for together with them.
     :raises BadAvro: see there.
     """
     try:
@@ -129,8 +129,28 @@ def _reader(schema: Any, wanted: frozenset[int], named: dict[str, Any]) -> Read:
         return _text
     if full["type"] == "record":
         return _record_reader(full, wanted, named)
+    if full["type"] == "array":
+        return _list_reader(_reader(full["items"], wanted, named))
     skip = _skipper(schema, named)
     return lambda data, at: (None, skip(data, at))
+
+
+def _list_reader(item: Read) -> Read:
+    """Reads the blocks of an array; one may say how many bytes it has."""
+
+    def items(data: bytes, at: int) -> tuple[list[Any], int]:
+        found = list[Any]()
+        while True:
+            count, at = _number(data, at)
+            if count == 0:
+                return found, at
+            if count < 0:
+                at = _skip_number(data, at)
+            for _ in range(abs(count)):
+                value, at = item(data, at)
+                found.append(value)
+
+    return items
 
 
 def _record_reader(schema: Any, wanted: frozenset[int], named: dict[str, Any]) -> Read:

@@ -6,10 +6,10 @@ alone tells how many files lie which way.  Sizes stand in the manifests, one for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from icemigrate.catalog.avro import Record, records
+from icemigrate.catalog.avro import records
 from icemigrate.catalog.files import ReadBytes
 from icemigrate.frozen import Frozen
 from icemigrate.model.layout import Layout, Portion
@@ -23,11 +23,11 @@ MAX_LENGTH = 1_000_000
 
 _PATH, _LENGTH, _SPEC, _CONTENT = 500, 501, 502, 517
 _ADDED, _EXISTING, _DELETED = 504, 505, 506
-_STATUS, _DATA_FILE, _FILE_SIZE = 0, 2, 104
-_DATA, _STATUS_DELETED = 0, 2
+STATUS, DATA_FILE, _FILE_SIZE = 0, 2, 104
+_DATA, STATUS_DELETED = 0, 2
 
 
-class _Manifest(Frozen):
+class Manifest(Frozen):
     """A manifest of data files.
 
     :param files: how many of them live.
@@ -41,38 +41,29 @@ class _Manifest(Frozen):
     entries: int
 
 
-def layout_of(metadata: Mapping[str, Any], read: ReadBytes) -> Layout | None:
-    """How the files of the current snapshot lie; ``None`` where that cannot be found out quickly.
+class Listed(Frozen):
+    """What a manifest list names.
+
+    :param manifests: those of data files, of which some live.
+    :param has_deletes: whether there are others, of files that say which rows are deleted.
+    """
+
+    manifests: tuple[Manifest, ...]
+    has_deletes: bool = False
+
+
+def listed(metadata: Mapping[str, Any], read: ReadBytes) -> Listed | None:
+    """The manifests of the current snapshot; ``None`` where its list does not tell what is needed.
 
     :param metadata: the table's whole metadata.
     """
-    snapshot = next(
-        (
-            s
-            for s in metadata.get("snapshots") or ()
-            if s["snapshot-id"] == metadata.get("current-snapshot-id")
-        ),
-        None,
-    )
+    snapshot = _current(metadata)
     if snapshot is None:
-        return Layout({})
+        return Listed(())
     if "manifest-list" not in snapshot:
         return None  # a version 1 table may name its manifests one by one
-    # It is no fault of a plan that it may not read this, and whatever reads the file may lie below.
-    try:
-        listed = list(records(read(snapshot["manifest-list"]), _WANTED))
-        return _layout(listed, snapshot.get("summary") or {}, read)
-    except Exception:
-        return None
-
-
-_WANTED = (_PATH, _LENGTH, _SPEC, _CONTENT, _ADDED, _EXISTING, _DELETED)
-
-
-def _layout(listed: Iterable[Record], summary: Mapping[str, str], read: ReadBytes) -> Layout | None:
-    by_spec: dict[int, list[_Manifest]] = {}
-    has_deletes = False
-    for record in listed:
+    manifests, has_deletes = list[Manifest](), False
+    for record in records(read(snapshot["manifest-list"]), _WANTED):
         if record.get(_CONTENT, _DATA) != _DATA:
             has_deletes = True
             continue
@@ -80,14 +71,40 @@ def _layout(listed: Iterable[Record], summary: Mapping[str, str], read: ReadByte
             return None  # counts may be left out in version 1
         files = record[_ADDED] + record[_EXISTING]
         entries = files + (record.get(_DELETED) or 0)
-        manifest = _Manifest(record[_PATH], record[_LENGTH], record[_SPEC], files, entries)
-        if manifest.files:
-            by_spec.setdefault(manifest.spec_id, []).append(manifest)
-    total = None if has_deletes else _whole(summary.get("total-files-size"))
+        if files:
+            manifests.append(Manifest(record[_PATH], record[_LENGTH], record[_SPEC], files, entries))
+    return Listed(tuple(manifests), has_deletes)
+
+
+_WANTED = (_PATH, _LENGTH, _SPEC, _CONTENT, _ADDED, _EXISTING, _DELETED)
+
+
+def _current(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    current = metadata.get("current-snapshot-id")
+    return next((s for s in metadata.get("snapshots") or () if s["snapshot-id"] == current), None)
+
+
+def layout_of(metadata: Mapping[str, Any], read: ReadBytes) -> Layout | None:
+    """How the files of the current snapshot lie; ``None`` where that cannot be found out quickly.
+
+    :param metadata: the table's whole metadata.
+    """
+    # It is no fault of a plan that it may not read this, and whatever reads the file may lie below.
+    try:
+        found = listed(metadata, read)
+        summary = (_current(metadata) or {}).get("summary") or {}
+        return None if found is None else _layout(found, summary, read)
+    except Exception:
+        return None
+
+
+def _layout(found: Listed, summary: Mapping[str, str], read: ReadBytes) -> Layout:
+    by_spec: dict[int, list[Manifest]] = {}
+    for manifest in found.manifests:
+        by_spec.setdefault(manifest.spec_id, []).append(manifest)
+    total = None if found.has_deletes else _whole(summary.get("total-files-size"))
     sizes = _sizes(by_spec, total, read)
-    return Layout(
-        {spec: Portion(sum(m.files for m in found), sizes[spec]) for spec, found in by_spec.items()}
-    )
+    return Layout({spec: Portion(sum(m.files for m in of), sizes[spec]) for spec, of in by_spec.items()})
 
 
 def _whole(text: str | None) -> int | None:
@@ -95,7 +112,7 @@ def _whole(text: str | None) -> int | None:
 
 
 def _sizes(
-    by_spec: Mapping[int, list[_Manifest]], total: int | None, read: ReadBytes
+    by_spec: Mapping[int, list[Manifest]], total: int | None, read: ReadBytes
 ) -> dict[int, int | None]:
     """The size of each spec's files; that of the most is what the summary's total leaves for them.
 
@@ -104,7 +121,7 @@ def _sizes(
     sizes: dict[int, int | None] = dict.fromkeys(by_spec)
     order = sorted(by_spec, key=lambda spec: sum(m.entries for m in by_spec[spec]))
     last = order.pop() if order and total is not None else None
-    if _is_cheap([m for spec in order for m in by_spec[spec]]):
+    if is_cheap([m for spec in order for m in by_spec[spec]]):
         for spec in order:
             sizes[spec] = sum(_size(m, read) for m in by_spec[spec])
         if last is not None and total is not None:
@@ -112,7 +129,8 @@ def _sizes(
     return sizes
 
 
-def _is_cheap(manifests: list[_Manifest]) -> bool:
+def is_cheap(manifests: Sequence[Manifest]) -> bool:
+    """Whether they can be read while somebody waits."""
     return (
         len(manifests) <= MAX_MANIFESTS
         and sum(m.entries for m in manifests) <= MAX_ENTRIES
@@ -120,6 +138,6 @@ def _is_cheap(manifests: list[_Manifest]) -> bool:
     )
 
 
-def _size(manifest: _Manifest, read: ReadBytes) -> int:
-    entries = records(read(manifest.path), (_STATUS, _DATA_FILE, _FILE_SIZE))
-    return sum(e[_DATA_FILE][_FILE_SIZE] for e in entries if e[_STATUS] != _STATUS_DELETED)
+def _size(manifest: Manifest, read: ReadBytes) -> int:
+    entries = records(read(manifest.path), (STATUS, DATA_FILE, _FILE_SIZE))
+    return sum(e[DATA_FILE][_FILE_SIZE] for e in entries if e[STATUS] != STATUS_DELETED)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from icemigrate.catalog.capabilities import Capabilities
+from icemigrate.model.evidence import Share
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -114,6 +115,15 @@ class Catalog(Protocol):
 
         ``None`` where there is no such table, or where that cannot be found out from its manifest list: it is
         no fault if that may not be read.
+        """
+        ...
+
+    def held(self, name: TableName, fields: Mapping[int, frozenset[int]]) -> Mapping[int, Share] | None:
+        """By field, how many rows stand in files that hold values of it.
+
+        ``None`` where there is no such table, or where its manifests do not tell it quickly.
+
+        :param fields: each with the fields that have metrics of their own: itself, or those below it.
         """
         ...
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.catalog.file_io import file_io, first_line, missing_extra
+from icemigrate.catalog.held import held_of
 from icemigrate.catalog.kind import THREADS, Kind
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
@@ -17,6 +18,7 @@ from icemigrate.catalog.pyiceberg_kinds import KINDS
 from icemigrate.catalog.reading import to_table
 from icemigrate.errors import CatalogError, IcemigrateError
 from icemigrate.model.collecting import collector_at_rest
+from icemigrate.model.evidence import Share
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -88,6 +90,11 @@ class PyIcebergCatalog:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         metadata = self.metadata_json(name)
         return None if metadata is None else layout_of(metadata, file_io(self.settings))
+
+    def held(self, name: TableName, fields: Mapping[int, frozenset[int]]) -> Mapping[int, Share] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else held_of(metadata, file_io(self.settings), fields)
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

@@ -11,12 +11,14 @@ from typing import Any
 from icemigrate.catalog.capabilities import MATRIX, Capabilities
 from icemigrate.catalog.file_io import file_io
 from icemigrate.catalog.files import read_metadata
+from icemigrate.catalog.held import held_of
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
 from icemigrate.errors import CatalogError
 from icemigrate.model.collecting import collector_at_rest
+from icemigrate.model.evidence import Share
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -79,6 +81,11 @@ class SqliteCatalog:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         metadata = self.metadata_json(name)
         return None if metadata is None else layout_of(metadata, self._read_bytes)
+
+    def held(self, name: TableName, fields: Mapping[int, frozenset[int]]) -> Mapping[int, Share] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else held_of(metadata, self._read_bytes, fields)
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

@@ -87,11 +87,16 @@ def test_a_restored_column_that_was_filled_goes_back_to_its_values(
     restore = "tables: [{name: db.trades, restore_columns: [region], backfill: [{set: {region: \"'XX'\"}}]}]"
     desk.file("0003", f"{{{restore}}}")
     desk.run("apply", "--auto-approve", "--to", "0002")
+    desk.insert("(3, 33)")
     assert main(["check"]) == ExitCode.FINDINGS
     assert "values of region that come back are overwritten" in "".join(capsys.readouterr())
     desk.file("0003", f"{{allow: [destructive], {restore}}}")
+    desk.run("plan")
+    told = "".join(capsys.readouterr())
+    assert "note: values of region that are still in the files: 2 of 3 rows (66 %)" in told
+    assert "`{name: region, refill: true}` brings back what a tag or a snapshot keeps" in told
     desk.run("apply", "--auto-approve")
-    assert desk.rows("id, region") == [(1, "XX"), (2, "XX")]
+    assert desk.rows("id, region") == [(1, "XX"), (2, "XX"), (3, "XX")]
     desk.run("rollback", "--auto-approve")
     desk.run("rollback", "--auto-approve")
-    assert desk.rows("id, region") == [(1, "eu"), (2, "us")]
+    assert desk.rows("id, region") == [(1, "eu"), (2, "us"), (3, None)]
