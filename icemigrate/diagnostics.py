@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 
 from msgspec.structs import force_setattr
@@ -102,11 +102,32 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(d.severity is Severity.ERROR for d in diagnostics)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+def did_you_mean(word: str, known: Iterable[str], careful: Collection[str] = ()) -> str | None:
     """A hint that names the nearest known word, or ``None`` where none is near.
 
     Case and ``-``/``_`` are ignored while comparing, since those are the usual slips.
+
+    :param careful: known words that are guessed from one slip alone, for they destroy something.
     """
+    plain = word.lower().replace("-", "_")
     folded = {k.lower().replace("-", "_"): k for k in known}
-    near = difflib.get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+    for one in [one for one, name in folded.items() if name in careful]:
+        if plain != one and not one_slip(plain, one):
+            del folded[one]
+    near = difflib.get_close_matches(plain, folded, n=1, cutoff=0.6)
     return f"did you mean `{folded[near[0]]}`?" if near else None
+
+
+def one_slip(a: str, b: str) -> bool:
+    """Whether a word is the other with a character more, less or changed, or two neighbours changed over."""
+    if len(a) > len(b):
+        a, b = b, a
+    if len(b) - len(a) > 1:
+        return False
+    at = 0
+    while at < len(a) and a[at] == b[at]:
+        at += 1
+    if len(a) < len(b):
+        return a[at:] == b[at + 1 :]
+    changed_over = b[at + 1 : at + 2] + b[at : at + 1]
+    return a[at + 1 :] == b[at + 1 :] or a[at:] == changed_over + b[at + 2 :]

@@ -185,7 +185,9 @@ class Draft:
         return node
 
     def nearest(self, path: Path) -> str | None:
-        """A hint for a path that leads nowhere: a near name there, or the same name elsewhere."""
+        """A hint for a path that leads nowhere: a dotted name, a near one, or the same elsewhere."""
+        if (hint := self.dotted(path)) is not None:
+            return hint
         node = self.root
         for depth, name in enumerate(path):
             below = node.children.get(name)
@@ -199,6 +201,19 @@ class Draft:
         for other in self.root.walk():
             if other.name == path[-1] and not other.is_part:
                 return f"did you mean `{format_path(other.path)}`?"
+        return None
+
+    def dotted(self, path: Path) -> str | None:
+        """A hint where dots of the path are part of a name, and so the path leads somewhere."""
+        ways: list[tuple[Node, Path, Path]] = [(self.root, (), path)]
+        while ways:
+            node, taken, rest = ways.pop()
+            if not rest:
+                return f"a name with a dot in it stands in backticks: {format_path(taken)}"
+            for end in range(1, len(rest) + 1):
+                name = ".".join(rest[:end])
+                if (below := node.children.get(name)) is not None:
+                    ways.append((below, (*taken, name), rest[end:]))
         return None
 
     @property

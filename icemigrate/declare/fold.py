@@ -175,7 +175,8 @@ class _Fold:
         if before is None:
             renamed = task.name in tables
             hint = (
-                f"`{task.name}` is declared: was it renamed before?"
+                f"`{task.name}` is declared: the old name stands in `renamed_from`, the new one in `name`; "
+                "or was it renamed before?"
                 if renamed
                 else self._nearest(task.formerly)
             )

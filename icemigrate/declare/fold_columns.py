@@ -16,7 +16,7 @@ from icemigrate.declare.draft import (
 )
 from icemigrate.declare.migration import UNSET, ColumnEntry, Subject
 from icemigrate.frozen import Frozen
-from icemigrate.model.names import Path, format_path
+from icemigrate.model.names import Path, format_path, quote_name
 from icemigrate.model.promotions import promoted_default
 from icemigrate.model.type_text import TypeSyntaxError, parse_type
 from icemigrate.model.types import Field, List, Map, Struct, Type
@@ -79,7 +79,7 @@ class ColumnFold:
                 message = f"`{format_path(parent.path)}` is no struct, so there is no `{entry.path}`"
             else:
                 message = f"there is no `{entry.path}`: a {what} below it"
-            self._error("unknown-column", entry, message, None)
+            self._error("unknown-column", entry, message, self.draft.dotted(path))
         else:
             node = self._add(parent, path[-1], entry)
         return node
@@ -162,7 +162,9 @@ class ColumnFold:
                 return
             siblings = node.parent.path if node.parent else ()
             if len(path) > 1 and path[:-1] != siblings:
-                self._error("bad-position", entry, f"`{after}` is no sibling of `{entry.path}`", None, key)
+                dotted = node.parent is not None and after in node.parent.children
+                hint = f"a name with a dot in it stands in backticks: {quote_name(after)}" if dotted else None
+                self._error("bad-position", entry, f"`{after}` is no sibling of `{entry.path}`", hint, key)
                 return
             after = path[-1]
         self.asserted.append(Asserted(node, after, subject))

@@ -12,11 +12,11 @@ from icemigrate.data.plain_sql import expression_fault, query_fault
 from icemigrate.data.retype import Retype
 from icemigrate.data.rewrite import Rewrite
 from icemigrate.declare.complaints import Complaints
+from icemigrate.declare.draft import Draft
 from icemigrate.declare.migration import TableEntry
-from icemigrate.diagnostics import did_you_mean
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Table
-from icemigrate.model.types import Struct
+from icemigrate.model.types import List, Map
 
 
 def fold_data(
@@ -99,7 +99,7 @@ def _check_column(
     """Complain about what is no column, or a part of a list or a map, which ``UPDATE`` cannot set."""
     for depth in range(1, len(path)):
         field = after.schema.find(path[:depth])
-        if field is not None and not isinstance(field.type, Struct):
+        if field is not None and isinstance(field.type, (List, Map)):
             complaints.error(
                 "bad-path",
                 subject,
@@ -108,13 +108,12 @@ def _check_column(
             )
             return
     if after.schema.find(path) is None:
-        known = [format_path(p) for p, _ in after.schema.walk()]
         renamed = dict(entry.renames)
         name = format_path(path)
         hint = (
             f"this migration renames it: write `{renamed[name]}`"
             if name in renamed
-            else did_you_mean(name, known)
+            else Draft(after.schema, ()).nearest(path)
         )
         complaints.error(
             "unknown-column", subject, f"there is no column `{name}` to fill after this migration", hint

@@ -109,7 +109,8 @@ class _NameFold:
         name = format_path(path)
         renamed = target if len(target) > 1 else (*path[:-1], *target)
         if self.draft.find(renamed) is not None:
-            hint: str | None = f"`{format_path(renamed)}` is declared: was it renamed before?"
+            swapped = f"renames: {{{format_path(renamed)}: {quote_name(path[-1])}}}"
+            hint: str | None = f"the old name stands left: `{swapped}`; or was it renamed before?"
         else:
             hint = self.draft.nearest(path)
         self.complaints.error("unknown-column", subject, f"there is no column `{name}` to rename", hint)

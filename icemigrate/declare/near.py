@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from icemigrate.diagnostics import one_slip
 from icemigrate.model.names import TableName
 
 SHORTEST = 4
@@ -24,7 +25,7 @@ def near_name(name: TableName, known: Iterable[TableName]) -> TableName | None:
             and _digits(other.name) == digits
             and other.namespace == name.namespace
             and other.name != text
-            and (_plain(other.name) == _plain(text) or _one_slip(text, other.name))
+            and (_plain(other.name) == _plain(text) or _slipped(text, other.name))
         ):
             return other
     return None
@@ -40,16 +41,5 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-def _one_slip(a: str, b: str) -> bool:
-    """One character added, left out or changed, or two neighbours changed over."""
-    if len(a) > len(b):
-        a, b = b, a
-    if len(a) < SHORTEST or len(b) - len(a) > 1:
-        return False
-    at = 0
-    while at < len(a) and a[at] == b[at]:
-        at += 1
-    if len(a) < len(b):
-        return a[at:] == b[at + 1 :]
-    changed_over = b[at + 1 : at + 2] + b[at : at + 1]
-    return a[at + 1 :] == b[at + 1 :] or a[at:] == changed_over + b[at + 2 :]
+def _slipped(a: str, b: str) -> bool:
+    return min(len(a), len(b)) >= SHORTEST and one_slip(a, b)

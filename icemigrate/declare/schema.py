@@ -57,6 +57,7 @@ class Rule:
     :param closed: whether keys beyond ``properties`` are mistakes.
     :param others: the rule of keys beyond ``properties``.
     :param names: the rule of the keys themselves.
+    :param examples: values that fit, for hints.
     :param one_of: exactly one of these sets of keys must be given.
     :param secret: whether a value must never be shown.
     """
@@ -66,7 +67,7 @@ class Rule:
     enum: tuple[Any, ...] | None = None
     pattern: re.Pattern[str] | None = None
     pattern_message: str | None = None
-    examples: tuple[str, ...] = ()
+    examples: tuple[Any, ...] = ()
     min_length: int = 0
     minimum: int | None = None
     maximum: int | None = None
@@ -122,10 +123,10 @@ def compile_schema(document: dict[str, Any]) -> Schema:
     for name, body in document.get("$defs", {}).items():
         _fill(definitions[name], body, definitions)
     root = _rule(document, definitions)
-    for rule in _all_rules(root):
+    for rule in all_rules(root):
         _assert_told_apart(rule)
     homes: dict[str, list[str]] = {}
-    for rule in _all_rules(root):
+    for rule in all_rules(root):
         for key in rule.properties:
             titles = homes.setdefault(key, [])
             if rule.title not in titles:
@@ -176,7 +177,8 @@ def _assert_told_apart(rule: Rule) -> None:
     assert len(frozenset().union(*types)) == sum(map(len, types)), "alternatives of one type"
 
 
-def _all_rules(root: Rule) -> Iterator[Rule]:
+def all_rules(root: Rule) -> Iterator[Rule]:
+    """A rule and all rules for what stands in its values."""
     seen: set[int] = set()
     waiting = [root]
     while waiting:

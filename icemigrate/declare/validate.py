@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from icemigrate.declare.elsewhere import DESTROYING, meant
+from icemigrate.declare.forms import form
 from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, Value
 from icemigrate.declare.schema import Rule, Schema
 from icemigrate.diagnostics import Diagnostic, Place, did_you_mean
@@ -118,7 +120,7 @@ class _Check:
             if inner is not None:
                 self.node(value, inner, key.text, False)
             elif rule.closed:
-                self._unknown_key(key, rule)
+                self._unknown_key(key, value, node, rule)
             elif rule.others is not None:
                 self.node(value, rule.others, key.text, False)
             if rule.names is not None:
@@ -189,17 +191,20 @@ class _Check:
         message = f"{what} must be {_either([f'`{one}`' for one in known])}, not {self._shown(node, rule)}"
         self._add("bad-value", message, node.place, did_you_mean(node.text, known))
 
-    def _unknown_key(self, key: Scalar, rule: Rule) -> None:
-        hint = None
-        if key.text in self.schema.homes:
+    def _unknown_key(self, key: Scalar, value: Node, holder: Mapping, rule: Rule) -> None:
+        hint = meant(key, value, holder, rule, self._fits)
+        if hint is None and key.text in self.schema.homes:
             homes = _either([with_article(home) for home in self.schema.homes[key.text]])
             hint = f"`{key.text}` is a key of {homes}; is it indented as it should be?"
-        hint = hint or did_you_mean(key.text, rule.properties)
+        hint = hint or did_you_mean(key.text, rule.properties, DESTROYING)
         if hint is None:
             hint = "known here: " + ", ".join(rule.properties)
         self._add(
             "unknown-key", f"{shorten(key.text)} is not a key of {with_article(rule.title)}", key.place, hint
         )
+
+    def _fits(self, value: Node, rule: Rule) -> bool:
+        return not validate(value, self.schema, rule)
 
     def _split(self, key: Scalar, before: Node, secret: bool) -> None:
         """:param before: the value that a comma has ended, of which the key is the rest."""
@@ -226,7 +231,8 @@ class _Check:
             message = f"{what} is empty; it must be {wanted}"
         else:
             message = f"{what} must be {wanted}, not {self._shown(node, rule)}"
-        self._add("wrong-type", message, node.place, None if rule.secret else _type_hint(node, types, rule))
+        hint = None if rule.secret else _type_hint(node, types, rule, "" if is_item else name)
+        self._add("wrong-type", message, node.place, hint)
 
     def _shown(self, node: Node, rule: Rule) -> str:
         if isinstance(node, Scalar):
@@ -260,11 +266,17 @@ def _example(value: str, rule: Rule) -> str | None:
     return near or f"for example `{rule.examples[0]}`"
 
 
-def _type_hint(node: Node, types: frozenset[str], rule: Rule) -> str | None:
+def _type_hint(node: Node, types: frozenset[str], rule: Rule, key: str) -> str | None:
+    """What to write where another type of value is wanted.
+
+    :param key: that the value is for; empty for an item of a list.
+    """
+    shown = form(key, rule) if types & {"array", "object"} else None
+    example = shown and f"for example {shown}"
     if isinstance(node, Mapping):
-        return "begin every item with `- `" if types == {"array"} else None
+        return _joined("begin every item with `- `", example) if types == {"array"} else example
     if isinstance(node, Sequence):
-        return "write `key: value` lines without dashes" if types == {"object"} else None
+        return _joined("write `key: value` lines without dashes", example) if types == {"object"} else example
     word = node.text.lower()
     if "boolean" in types and word in _BOOLEAN_WORDS:
         plain = _BOOLEAN_WORDS[word]
@@ -273,9 +285,17 @@ def _type_hint(node: Node, types: frozenset[str], rule: Rule) -> str | None:
         return "write it in plain decimal digits, without quotes"
     if "string" in types and not isinstance(node.value, str) and node.text:
         return _quoted(node.text, rule)
-    if types == {"array"} and node.text:
+    if types == {"array"} and node.text and _takes_text(rule.items):
         return f"write a list: [{node.text}]" if len(node.text) <= _SHOWN_LENGTH else "write a list"
-    return None
+    return example
+
+
+def _joined(hint: str, example: str | None) -> str:
+    return hint if example is None else f"{hint}, {example}"
+
+
+def _takes_text(rule: Rule | None) -> bool:
+    return rule is None or any(_fits("string", one.types) for one in rule.any_of or (rule,))
 
 
 def _quoted(text: str, rule: Rule) -> str | None:

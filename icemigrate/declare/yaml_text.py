@@ -39,10 +39,10 @@ def _block(value: Mapping[str, Any], indent: int) -> list[str]:
     pad = " " * indent
     for key, item in value.items():
         head = f"{pad}{_scalar(key)}:"
-        flow = _scalar(item, _BLOCK) if isinstance(item, str) else _flow(item)
-        fits = len(head) + 1 + len(flow) <= WIDTH
+        inline = _scalar(item, _BLOCK) if isinstance(item, str) else flow(item)
+        fits = len(head) + 1 + len(inline) <= WIDTH
         if not isinstance(item, (Mapping, list, tuple)) or not item or (fits and _is_inline(key, item)):
-            lines.append(f"{head} {flow}")
+            lines.append(f"{head} {inline}")
         elif isinstance(item, Mapping):
             lines += [head, *_block(item, indent + 2)]
         else:
@@ -64,20 +64,21 @@ def _items(items: Sequence[Any], indent: int, is_inline: bool) -> list[str]:
     lines: list[str] = []
     pad = " " * indent
     for item in items:
-        flow = f"{pad}- {_flow(item)}"
-        if not isinstance(item, Mapping) or not item or (is_inline and len(flow) <= WIDTH):
-            lines.append(flow)
+        inline = f"{pad}- {flow(item)}"
+        if not isinstance(item, Mapping) or not item or (is_inline and len(inline) <= WIDTH):
+            lines.append(inline)
         else:
             first, *rest = _block(item, indent + 2)
             lines += [f"{pad}- {first.lstrip()}", *rest]
     return lines
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """A value on one line, as it stands in brackets and braces."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_scalar(k)}: {_flow(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_scalar(k)}: {flow(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_flow(v) for v in value) + "]"
+        return "[" + ", ".join(flow(v) for v in value) + "]"
     return _scalar(value)
 
 

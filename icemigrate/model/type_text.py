@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from icemigrate.diagnostics import did_you_mean
+from icemigrate.model.foreign_types import foreign_phrase, foreign_word
 from icemigrate.model.json_form import primitive_text
 from icemigrate.model.names import quote_name
 from icemigrate.model.types import (
@@ -50,34 +51,9 @@ _SYNONYMS = {
 }
 _WITH_ARGUMENTS = ("decimal", "fixed", "geometry", "geography", "struct", "list", "map")
 _KNOWN = (*PRIMITIVES, *_WITH_ARGUMENTS)
-_NARROW = "write `int`: Iceberg has no smaller integer, and Spark turns it into int without a word"
-_FOREIGN = {
-    "varchar": "write `string`: Iceberg has no length limit, and Spark drops it without a word",
-    "char": "write `string`: Iceberg has no length limit, and Spark drops it without a word",
-    "text": "write `string`",
-    "str": "write `string`",
-    "json": "write `variant` (format version 3) or `string`",
-    "bool": "write `boolean`",
-    "byte": _NARROW,
-    "tinyint": _NARROW,
-    "short": _NARROW,
-    "smallint": _NARROW,
-    "int32": "write `int`",
-    "int64": "write `long`",
-    "float32": "write `float`",
-    "float64": "write `double`",
-    "number": "write `decimal(precision, scale)`, `long` or `double`",
-    "datetime": "write `timestamp` (without time zone) or `timestamptz` (with)",
-    "bytes": "write `binary`",
-    "blob": "write `binary`",
-    "void": "write `unknown` (format version 3)",
-    "row": "write `struct<…>`",
-    "record": "write `struct<…>`",
-}
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"\d+")
-_WITH_ZONE = re.compile(r"\s+(with|without)(?:\s+local)?\s+time\s+zone\b", re.IGNORECASE)
 _NOT_NULL = re.compile(r"not\s+null\b", re.IGNORECASE)
 _QUOTED = re.compile(r"'((?:[^']|'')*)'")
 _BACKTICKED = re.compile(r"`((?:[^`]|``)+)`")
@@ -156,15 +132,15 @@ class _Reader:
         start = self.at
         if depth > DEPTH_LIMIT:
             raise self.error(f"types nest deeper than {DEPTH_LIMIT} levels")
+        if (phrase := foreign_phrase(self.text, start)) is not None:
+            raise self.error(f"unknown type `{phrase[0]}`", phrase[1], start)
         word = self._take(_WORD)
         if word is None:
             raise self.error(f"expected a type, found {self._found()}")
         name = word[0].lower()
         name = _SYNONYMS.get(name, name)
         if self._sees("(") and name in PRIMITIVES:
-            raise self.error(f"`{word[0]}` takes no arguments")
-        if name == "timestamp":
-            self._refuse_zone(start)
+            raise self.error(f"`{word[0]}` takes no arguments", f"write `{name}`")
         if name in PRIMITIVES:
             return Primitive(name)
         readers: dict[str, Callable[[int], Type]] = {
@@ -178,7 +154,7 @@ class _Reader:
         }
         if name in readers:
             return readers[name](start)
-        raise self.error(f"unknown type `{word[0]}`", _FOREIGN.get(name) or did_you_mean(name, _KNOWN), start)
+        raise self.error(f"unknown type `{word[0]}`", foreign_word(name) or did_you_mean(name, _KNOWN), start)
 
     def _decimal(self, start: int) -> Type:
         if not self._accept("("):
@@ -286,15 +262,8 @@ class _Reader:
         if odd:
             name = odd[0].strip()
             raise self.error(f"`{name}` is no plain name", f"put it in backticks: {quote_name(name)}")
-        raise self.error(f"expected a field's name and `:`, found {self._found()}")
-
-    def _refuse_zone(self, start: int) -> None:
-        end = self.at
-        self.at = start + len("timestamp")
-        if match := self.peek(_WITH_ZONE):
-            right = "timestamptz" if match[1].lower() == "with" else "timestamp"
-            raise self.error(f"unknown type `{self.text[start : match.end()]}`", f"write `{right}`", start)
-        self.at = end
+        hint = "a field is written as `name: type`" if self.peek(_WORD) else None
+        raise self.error(f"expected a field's name and `:`, found {self._found()}", hint)
 
     def _number(self, what: str) -> int:
         match = self._take(_NUMBER)

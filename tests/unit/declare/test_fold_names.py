@@ -78,7 +78,8 @@ def test_names_outside_renames_are_new_ones() -> None:
         ("renames: {aa: z}", "unknown-column", 3, "no column `aa`", "did you mean `a`?"),
         ("renames: {s.xx: z}", "unknown-column", 3, "no column `s.xx`", "did you mean `s.x`?"),
         ("renames: {z: v}", "unknown-column", 3, "no column `z`", "did you mean `s.y.z`?"),
-        ("renames: {old: a}", "unknown-column", 3, "no column `old`", "was it renamed before?"),
+        ("renames: {old: a}", "unknown-column", 3, "no column `old`", "left: `renames: {a: old}`; or was it"),
+        ("renames: {s.old: x}", "unknown-column", 3, "no column `s.old`", "left: `renames: {s.x: old}`; or"),
         ("renames: {a: b}", "name-in-use", 3, "there is such a column already", "rename that one too"),
         ("renames: {a: a}", "rename-to-itself", 3, "the name that it has", None),
         ("renames: {a: z, b: '`z`'}", "duplicate-column", 3, "cannot both become `z`", None),
@@ -107,6 +108,40 @@ def test_mistakes(text: str, code: str, line: int, message: str, hint: str | Non
     assert found.hint is None if hint is None else hint in (found.hint or "")
     assert found.place is not None
     assert found.place.line == line
+
+
+DOTTED = state(
+    """
+    tables:
+      - name: db.t
+        columns:
+          - {name: a, type: int}
+          - {name: '`a.b`', type: int}
+          - {name: s, type: "struct<`x.y`: int>"}
+    """
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "renames: {a.b: c}",
+        "drop_columns: [a.b]",
+        "identifier: [a.b]",
+        "partition_by: [a.b]",
+        "sort_by: [a.b desc]",
+        "columns: [{name: a.b, description: x}]",
+        "columns: [{name: a, after: a.b}]",
+        "retype: {a.b: {to: string, using: x}}",
+        "backfill: [{set: {a.b: '1'}}]",
+    ],
+)
+def test_a_name_with_a_dot_is_told_to_stand_in_backticks(text: str) -> None:
+    assert (mistake(entry(text), DOTTED).hint or "").endswith("stands in backticks: `a.b`")
+
+
+def test_a_field_with_a_dot_in_its_name_is_told_with_the_whole_path() -> None:
+    assert (mistake(entry("drop_columns: [s.x.y]"), DOTTED).hint or "").endswith("backticks: s.`x.y`")
 
 
 def test_all_mistakes_are_told_at_once() -> None:

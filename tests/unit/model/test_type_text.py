@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from icemigrate.model.foreign_types import foreign_words
 from icemigrate.model.type_text import DEPTH_LIMIT, TypeSyntaxError, format_type, parse_type
 from icemigrate.model.types import (
     PRIMITIVES,
@@ -89,6 +92,24 @@ def test_what_is_read(text: str, type_: Type) -> None:
         ("strng", 0, "unknown type `strng`", "did you mean `string`?"),
         ("list<strng>", 5, "unknown type `strng`", "did you mean `string`?"),
         ("varchar(10)", 0, "unknown type `varchar`", "write `string`"),
+        ("double precision", 0, "unknown type `double precision`", "write `double`"),
+        ("map<string, double  precision>", 12, "`double  precision`", "write `double`"),
+        ("character varying(10)", 0, "unknown type `character varying`", "write `string`"),
+        ("text", 0, "unknown type `text`", "write `string`"),
+        ("int8", 0, "unknown type `int8`", "`long` for Postgres"),
+        ("numeric", 0, "needs its precision", "decimal(18,6)"),
+        ("datetime", 0, "unknown type `datetime`", "`timestamptz` (with)"),
+        ("jsonb", 0, "unknown type `jsonb`", "`variant`"),
+        ("timestamp(6) with time zone", 0, "`timestamp(6) with time zone`", "write `timestamptz`"),
+        ("timestamp(6)", 0, "`timestamp(6)`", "leave the digits away"),
+        ("timestamp(9)", 0, "`timestamp(9)`", "`timestamp_ns`"),
+        ("time without time zone", 0, "`time without time zone`", "write `time`"),
+        ("bigint unsigned", 0, "`bigint unsigned`", "no unsigned"),
+        ("text[]", 0, "unknown type `text[]`", "`list<string>`"),
+        ("array(varchar)", 0, "needs to say of what", "list<string>"),
+        ("row(a int, b varchar)", 0, "unknown type `row`", "`struct<a: int, b: string>`"),
+        ("binary(16)", 0, "unknown type `binary(16)`", "`fixed(16)`"),
+        ("bytea", 0, "unknown type `bytea`", "`binary`"),
         ("tinyint", 0, "unknown type `tinyint`", "write `int`"),
         ("short", 0, "unknown type `short`", "write `int`"),
         ("timestamp with time zone", 0, "timestamp with time zone", "write `timestamptz`"),
@@ -104,7 +125,8 @@ def test_what_is_read(text: str, type_: Type) -> None:
         ("fixed", 0, "needs its length", "fixed[16]"),
         ("fixed[0]", 0, "at least 1 byte", None),
         ("fixed[16)", 8, "expected `]`, found `)`", None),
-        ("int(11)", 3, "takes no arguments", None),
+        ("int(11)", 0, "unknown type `int(11)`", "leave the brackets away"),
+        ("variant(3)", 7, "takes no arguments", "write `variant`"),
         ("geometry(a, b)", 0, "one argument", None),
         ("geography(a, b, c)", 0, "no more", None),
         ("geometry(", 9, "expected `)`", None),
@@ -112,7 +134,7 @@ def test_what_is_read(text: str, type_: Type) -> None:
         ("list", 0, "needs to say of what", "list<string>"),
         ("map<string>", 10, "expected `,`, found `>`", None),
         ("struct", 0, "needs to say of what", "struct<a: int, b: string>"),
-        ("struct<a int>", 7, "expected a field's name", None),
+        ("struct<a int>", 7, "expected a field's name", "`name: type`"),
         ("struct<a: int,>", 14, "expected a field's name", None),
         ("struct<a: int b: int>", 14, "expected `,`, found `b`", None),
         ("struct<zip-code: int>", 7, "no plain name", "`zip-code`"),
@@ -129,6 +151,14 @@ def test_what_is_refused(text: str, offset: int, message: str, hint: str | None)
     assert message in str(caught.value)
     assert caught.value.offset == offset
     assert caught.value.hint is None if hint is None else hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("word", foreign_words())
+def test_what_is_written_for_a_type_of_others_is_a_type(word: str) -> None:
+    with pytest.raises(TypeSyntaxError, match="unknown type") as caught:
+        parse_type(word)
+    for written in re.findall("`(.*?)`", caught.value.hint or "")[:1]:
+        parse_type(written.replace("precision, scale", "18, 6"))
 
 
 def test_the_deepest_type_is_read() -> None:
