@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from icemigrate.cli.context import global_options, write
-from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import IcemigrateError
 from icemigrate.versions import ICEMIGRATE
 
@@ -67,8 +66,10 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As Click does it, with a hint where the name is nearly right."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = did_you_mean(args[0], COMMANDS)
-            ctx.fail(f"there is no command `{args[0]}`" + (f": {near}" if near else ""))
+            from icemigrate.cli.elsewhere import command_hint
+
+            hint = command_hint(args[0], COMMANDS)
+            ctx.fail(f"there is no command `{args[0]}`" + (f": {hint}" if hint else ""))
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -48,7 +48,7 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
         return fault.exit_code
     except click.ClickException as error:
         # Click's own code for wrong usage is 2, which means "there is something to do" here.
-        write(_usage_text(error), sys.stderr)
+        write(_usage_text(error, sys.argv[1:] if args is None else args), sys.stderr)
         return ExitCode.USAGE
     except (click.exceptions.Abort, KeyboardInterrupt) as stopped:
         # The terminal's line with `^C` or the question in it is ended by Click already where it met Ctrl-C.
@@ -88,14 +88,16 @@ def _terminable() -> _Handler | None:
     return signal.signal(signal.SIGTERM, end)
 
 
-def _usage_text(error: click.ClickException) -> str:
+def _usage_text(error: click.ClickException, args: Sequence[str]) -> str:
+    from icemigrate.cli.elsewhere import usage_message
+
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return f"{error.format_message()}\n"
     lines = []
     if isinstance(error, click.UsageError) and error.ctx is not None:
         lines.append(error.ctx.get_usage())
         lines.append(f"`{error.ctx.command_path} --help` explains it.\n")
-    return "\n".join([*lines, f"error: {error.format_message()}"]) + "\n"
+    return "\n".join([*lines, f"error: {usage_message(error, args)}"]) + "\n"
 
 
 def _tell(fault: IcemigrateError, settings: Settings) -> None:
