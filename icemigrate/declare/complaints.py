@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from icemigrate.declare.migration import Subject, TableEntry
+from icemigrate.declare.terms import PartitionTerm, TermSyntaxError, parse_partition, parse_sort
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.model.names import BadName, Path, TableName, parse_path
+from icemigrate.model.terms import SortTerm
+from icemigrate.model.type_text import TypeSyntaxError, parse_type
+from icemigrate.model.types import Type
 
 
 class Complaints:
@@ -37,6 +41,34 @@ class Complaints:
             return TableName.parse(text)
         except BadName as e:
             self.error("bad-name", subject, str(e))
+            return None
+
+    def type(self, text: str, of: str, subject: Subject) -> Type | None:
+        """A type, or ``None`` after a complaint.
+
+        :param of: the column's path, for the message.
+        """
+        try:
+            return parse_type(text)
+        except TypeSyntaxError as e:
+            where = f", at character {e.offset + 1}" if e.offset else ""
+            self.error("bad-type", subject, f"the type of `{of}`: {e}{where}", e.hint)
+            return None
+
+    def partition(self, text: str, subject: Subject) -> PartitionTerm | None:
+        """A term of ``partition_by``, or ``None`` after a complaint."""
+        try:
+            return parse_partition(text)
+        except TermSyntaxError as e:
+            self.error("bad-term", subject, str(e), e.hint)
+            return None
+
+    def sort(self, text: str, subject: Subject) -> SortTerm | None:
+        """A term of ``sort_by``, or ``None`` after a complaint."""
+        try:
+            return parse_sort(text)
+        except TermSyntaxError as e:
+            self.error("bad-term", subject, str(e), e.hint)
             return None
 
     @property

@@ -18,7 +18,6 @@ from icemigrate.declare.migration import UNSET, ColumnEntry, Subject
 from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, format_path, quote_name
 from icemigrate.model.promotions import promoted_default
-from icemigrate.model.type_text import TypeSyntaxError, parse_type
 from icemigrate.model.types import Field, List, Map, Struct, Type
 
 
@@ -171,7 +170,7 @@ class ColumnFold:
 
     def _shape(self, node: Node, entry: ColumnEntry) -> None:
         if entry.type is not UNSET:
-            type_ = self._parse(entry.type, entry)
+            type_ = self.complaints.type(entry.type, entry.path, ("columns", entry.path, "type"))
             if type_ is not None:
                 self._merge_type(node, type_)
             elif is_unsaid(node):
@@ -202,14 +201,6 @@ class ColumnFold:
             )
             set_leaf(part, PLACEHOLDER)
         self._change(part, entry)
-
-    def _parse(self, text: str, entry: ColumnEntry) -> Type | None:
-        try:
-            return parse_type(text)
-        except TypeSyntaxError as e:
-            where = f", at character {e.offset + 1}" if e.offset else ""
-            self._error("bad-type", entry, f"the type of `{entry.path}`: {e}{where}", e.hint, "type")
-            return None
 
     def _merge_type(self, node: Node, type_: Type) -> None:
         if isinstance(type_, Struct):

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from icemigrate.declare.complaints import Complaints
 from icemigrate.declare.draft import Draft
 from icemigrate.declare.migration import Subject
-from icemigrate.declare.terms import TermSyntaxError, parse_partition, parse_sort
 from icemigrate.frozen import replace
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform, default_name
@@ -62,10 +61,8 @@ def fold_partition(
     used: set[tuple[tuple[int, ...], Transform]] = set()
     for at, text in enumerate(terms):
         subject = ("partition_by", str(at))
-        try:
-            term = parse_partition(text)
-        except TermSyntaxError as e:
-            complaints.error("bad-term", subject, str(e), e.hint)
+        term = complaints.partition(text, subject)
+        if term is None:
             continue
         found = source(term.source, subject)
         if found is None:
@@ -101,10 +98,8 @@ def fold_order(
     fields: list[SortField] = []
     for at, text in enumerate(terms):
         subject = ("sort_by", str(at))
-        try:
-            term = parse_sort(text)
-        except TermSyntaxError as e:
-            complaints.error("bad-term", subject, str(e), e.hint)
+        term = complaints.sort(text, subject)
+        if term is None:
             continue
         found = source(term.source, subject)
         if found is None:

@@ -14,7 +14,7 @@ from icemigrate.model.names import Path, format_path
 from icemigrate.model.promotions import is_promotion, is_read_back
 from icemigrate.model.sides import Position
 from icemigrate.model.table import Dropped
-from icemigrate.model.type_text import TypeSyntaxError, format_type, parse_type
+from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Field, Type
 
 
@@ -65,7 +65,7 @@ def _retypes(
     for entry in entries:
         subject: Subject = ("retype", entry.column)
         node = _column(draft, entry, subject, complaints)
-        to = _type(entry, subject, complaints)
+        to = complaints.type(entry.to, entry.column, (*subject, "to"))
         if node is not None and _is_done_with(node.path, done, subject, complaints):
             continue
         if node is None or to is None or not _is_needed(node, to, format_version, subject, complaints):
@@ -123,15 +123,6 @@ def _column(draft: Draft, entry: RetypeEntry, subject: Subject, complaints: Comp
         )
         return None
     return node
-
-
-def _type(entry: RetypeEntry, subject: Subject, complaints: Complaints) -> Type | None:
-    try:
-        return parse_type(entry.to)
-    except TypeSyntaxError as e:
-        where = f", at character {e.offset + 1}" if e.offset else ""
-        complaints.error("bad-type", (*subject, "to"), f"the type of `{entry.column}`: {e}{where}", e.hint)
-        return None
 
 
 def _is_needed(node: Node, to: Type, format_version: int, subject: Subject, complaints: Complaints) -> bool:

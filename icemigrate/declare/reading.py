@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
+from icemigrate.declare.alone import judged_alone, sound_part
 from icemigrate.declare.expand import Lists, expand
 from icemigrate.declare.ignores import read_ignores
 from icemigrate.declare.migration import (
@@ -15,7 +17,7 @@ from icemigrate.declare.migration import (
     TableEntry,
 )
 from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, parse
-from icemigrate.declare.schema import load_schema
+from icemigrate.declare.schema import Rule, load_schema
 from icemigrate.declare.source import Source
 from icemigrate.declare.tables import read_table
 from icemigrate.declare.validate import validate
@@ -23,6 +25,9 @@ from icemigrate.declare.values import items, mapping, text
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic, Place, sort_key
 from icemigrate.frozen import Frozen, replace
+
+_VARIABLE = "${"
+"""What is told of a text with a variable is not told: nobody knows what will stand there."""
 
 SMALLEST = "tables: [{name: market_data.trades, columns: [{name: symbol, type: string}]}]"
 """The smallest migration that does something; shown where a file is empty."""
@@ -51,7 +56,11 @@ def read_migration(source: Source, version: Version, name: str, lists: Lists | N
     migration = reader.read(parsed.node, version, name, source.path)
     if migration is not None and (ignores := read_ignores(source)):
         migration = replace(migration, ignores=ignores)
-    diagnostics = tuple(sorted((*parsed.diagnostics, *reader.diagnostics), key=sort_key))
+    told = (*parsed.diagnostics, *reader.diagnostics)
+    if told:
+        # Nobody folds the file now, and so nobody else would tell of these.
+        told = tuple(dict.fromkeys((*told, *reader.judged_alone())))
+    diagnostics = tuple(sorted(told, key=sort_key))
     return Read(None if diagnostics else migration, diagnostics)
 
 
@@ -62,6 +71,12 @@ class _Reader:
         self.lists = lists
         self.diagnostics: list[Diagnostic] = []
         self.schema = load_schema("migration")
+        self.entries: list[TableEntry] = []
+
+    def judged_alone(self) -> Iterator[Diagnostic]:
+        """What is wrong with each entry by itself, with what is sound of a broken one too."""
+        for entry in self.entries:
+            yield from (one for one in judged_alone(entry) if _VARIABLE not in one.message)
 
     def read(self, root: Node, version: Version, name: str, path: str) -> MigrationFile | None:
         self.diagnostics.extend(validate(_without_tables(root), self.schema))
@@ -104,20 +119,41 @@ class _Reader:
                 wrong = validate(for_each, self.schema, rule.properties["for_each"], "for_each")
                 told.update(dict.fromkeys(wrong))
                 if wrong:
+                    told.update(dict.fromkeys(self._beside_for_each(item, rule)))
                     continue
             copies, mistakes = expand(item, self.lists)
             told.update(dict.fromkeys(mistakes))
+            if mistakes and for_each is not None:
+                told.update(dict.fromkeys(self._beside_for_each(item, rule)))
             for copy in copies:
                 wrong = validate(copy.node, self.schema, rule, "tables", is_item=True)
-                if not wrong:
-                    entry, wrong = read_table(copy.node, copy.variables)
-                    found.append(entry)
-                    if entry.name:
-                        named.append((entry.name, entry.place, number))
+                if wrong:
+                    told.update(dict.fromkeys((*wrong, *self._sound_part(copy.node, rule))))
+                    continue
+                entry, wrong = read_table(copy.node, copy.variables)
+                found.append(entry)
+                if entry.name:
+                    named.append((entry.name, entry.place, number))
                 told.update(dict.fromkeys(wrong))
+        self.entries.extend(found)
         self.diagnostics.extend(told)
         self._named_twice("duplicate-table", "table", named)
         return tuple(found)
+
+    def _sound_part(self, node: Mapping, rule: Rule) -> tuple[Diagnostic, ...]:
+        """What reading tells of the rest of an entry that is not what the schema says."""
+        rest = sound_part(node, self.schema, rule)
+        if rest is None:
+            return ()
+        entry, mistakes = read_table(rest, {})
+        self.entries.append(entry)
+        return mistakes
+
+    def _beside_for_each(self, item: Mapping, rule: Rule) -> Iterator[Diagnostic]:
+        """What is wrong with an entry that cannot be repeated, where no variable has a part in it."""
+        plain = replace(item, entries=tuple(pair for pair in item.entries if pair[0].text != "for_each"))
+        wrong = validate(plain, self.schema, rule, "tables", is_item=True)
+        yield from (one for one in (*wrong, *self._sound_part(plain, rule)) if _VARIABLE not in one.message)
 
     def _named_twice(self, code: str, what: str, named: list[tuple[str, Place, int]]) -> None:
         """A table or a namespace stands at most once in a file (fold, rule 7).

@@ -8,7 +8,7 @@ from icemigrate.declare.elsewhere import DESTROYING, meant
 from icemigrate.declare.forms import form
 from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, Value
 from icemigrate.declare.schema import Rule, Schema
-from icemigrate.diagnostics import Diagnostic, Place, did_you_mean
+from icemigrate.diagnostics import Diagnostic, did_you_mean
 
 _TYPE_WORDS = {
     "string": "text",
@@ -37,6 +37,13 @@ def validate(
     check = _Check(schema)
     check.node(node, rule or schema.root, name, is_item)
     return tuple(check.found)
+
+
+def wrong_nodes(node: Node, schema: Schema, rule: Rule) -> frozenset[int]:
+    """The ``id`` of each node, keys among them, that :func:`validate` tells of."""
+    check = _Check(schema)
+    check.node(node, rule, "", False)
+    return frozenset(check.wrong)
 
 
 def with_article(noun: str) -> str:
@@ -76,6 +83,7 @@ class _Check:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.found: list[Diagnostic] = []
+        self.wrong: set[int] = set()
 
     def node(self, node: Node, rule: Rule, name: str, is_item: bool) -> None:
         """Check one node.
@@ -128,9 +136,7 @@ class _Check:
             before = (value, inner is not None and inner.secret)
         for needed in rule.required:
             if needed not in given:
-                self._add(
-                    "missing-key", f"`{needed}` is missing: {with_article(rule.title)} needs it", node.place
-                )
+                self._add("missing-key", f"`{needed}` is missing: {with_article(rule.title)} needs it", node)
         if len(node.entries) < rule.min_properties:
             self._nothing_said(node, rule, name)
         if rule.one_of:
@@ -139,9 +145,9 @@ class _Check:
     def _nothing_said(self, node: Mapping, rule: Rule, name: str) -> None:
         if rule.properties:
             hint = "one or more of " + ", ".join(f"`{key}`" for key in rule.properties)
-            self._add("empty-value", f"{with_article(rule.title)} says nothing here", node.place, hint)
+            self._add("empty-value", f"{with_article(rule.title)} says nothing here", node, hint)
         else:
-            self._add("empty-value", f"`{name}` is empty", node.place)
+            self._add("empty-value", f"`{name}` is empty", node)
 
     def _sequence(self, node: Sequence, rule: Rule, name: str) -> None:
         if rule.items is not None:
@@ -149,7 +155,7 @@ class _Check:
             for item in node.items:
                 self.node(item, items, name, True)
         if len(node.items) < rule.min_items:
-            self._add("empty-value", f"`{name}` needs at least {rule.min_items} value", node.place)
+            self._add("empty-value", f"`{name}` needs at least {rule.min_items} value", node)
 
     def _scalar(self, node: Scalar, rule: Rule, name: str, is_item: bool) -> None:
         value = node.value
@@ -161,35 +167,31 @@ class _Check:
             self._text(node, value, rule, what)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             if rule.minimum is not None and value < rule.minimum:
-                self._add(
-                    "out-of-range", f"{what} must be at least {rule.minimum}, not {node.text}", node.place
-                )
+                self._add("out-of-range", f"{what} must be at least {rule.minimum}, not {node.text}", node)
             if rule.maximum is not None and value > rule.maximum:
-                self._add(
-                    "out-of-range", f"{what} must be at most {rule.maximum}, not {node.text}", node.place
-                )
+                self._add("out-of-range", f"{what} must be at most {rule.maximum}, not {node.text}", node)
 
     def _text(self, node: Scalar, value: str, rule: Rule, what: str) -> None:
         if len(value) < rule.min_length:
-            self._add("empty-value", f"{what} is empty", node.place)
+            self._add("empty-value", f"{what} is empty", node)
         elif rule.pattern is not None and not rule.pattern.search(value):
             self._add(
                 "bad-format",
                 f"{self._shown(node, rule)} is not {with_article(rule.title)}: {rule.pattern_message}",
-                node.place,
+                node,
                 _example(value, rule),
             )
 
     def _key(self, key: Scalar, names: Rule) -> None:
         if len(key.text) < names.min_length:
-            self._add("empty-value", "a key is empty", key.place)
+            self._add("empty-value", "a key is empty", key)
         elif names.pattern is not None and not names.pattern.search(key.text):
-            self._add("bad-format", f"{shorten(key.text)} does not fit: {names.pattern_message}", key.place)
+            self._add("bad-format", f"{shorten(key.text)} does not fit: {names.pattern_message}", key)
 
     def _not_listed(self, node: Scalar, rule: Rule, what: str) -> None:
         known = [str(one) for one in rule.enum or ()]
         message = f"{what} must be {_either([f'`{one}`' for one in known])}, not {self._shown(node, rule)}"
-        self._add("bad-value", message, node.place, did_you_mean(node.text, known))
+        self._add("bad-value", message, node, did_you_mean(node.text, known))
 
     def _unknown_key(self, key: Scalar, value: Node, holder: Mapping, rule: Rule) -> None:
         hint = meant(key, value, holder, rule, self._fits)
@@ -199,9 +201,7 @@ class _Check:
         hint = hint or did_you_mean(key.text, rule.properties, DESTROYING)
         if hint is None:
             hint = "known here: " + ", ".join(rule.properties)
-        self._add(
-            "unknown-key", f"{shorten(key.text)} is not a key of {with_article(rule.title)}", key.place, hint
-        )
+        self._add("unknown-key", f"{shorten(key.text)} is not a key of {with_article(rule.title)}", key, hint)
 
     def _fits(self, value: Node, rule: Rule) -> bool:
         return not validate(value, self.schema, rule)
@@ -211,17 +211,18 @@ class _Check:
         whole = split_by_comma(before, key)
         message = f"the comma before {'this' if secret else shorten(key.text)} ends the value"
         shown = "" if secret or whole is None else f': "{whole}"'
-        self._add("split-value", message, key.place, f"put the whole value in quotes{shown}")
+        self.wrong.add(id(before))
+        self._add("split-value", message, key, f"put the whole value in quotes{shown}")
 
     def _one_of(self, node: Mapping, rule: Rule, given: set[str]) -> None:
         met = [keys for keys in rule.one_of if given.issuperset(keys)]
         names = [" and ".join(f"`{key}`" for key in keys) for keys in rule.one_of]
         if not met:
-            self._add("missing-key", f"{with_article(rule.title)} needs {_either(names)}", node.place)
+            self._add("missing-key", f"{with_article(rule.title)} needs {_either(names)}", node)
         elif len(met) > 1:
-            place = node.key_place(met[1][0])
+            second = next(key for key, _ in node.entries if key.text == met[1][0])
             self._add(
-                "conflicting-keys", f"{with_article(rule.title)} has only one of {_either(names)}", place
+                "conflicting-keys", f"{with_article(rule.title)} has only one of {_either(names)}", second
             )
 
     def _wrong_type(self, node: Node, types: frozenset[str], rule: Rule, name: str, is_item: bool) -> None:
@@ -232,15 +233,16 @@ class _Check:
         else:
             message = f"{what} must be {wanted}, not {self._shown(node, rule)}"
         hint = None if rule.secret else _type_hint(node, types, rule, "" if is_item else name)
-        self._add("wrong-type", message, node.place, hint)
+        self._add("wrong-type", message, node, hint)
 
     def _shown(self, node: Node, rule: Rule) -> str:
         if isinstance(node, Scalar):
             return "what stands here" if rule.secret else shorten(node.text)
         return "a list" if isinstance(node, Sequence) else "a mapping"
 
-    def _add(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
-        self.found.append(Diagnostic(code, message, place, hint))
+    def _add(self, code: str, message: str, at: Node, hint: str | None = None) -> None:
+        self.found.append(Diagnostic(code, message, at.place, hint))
+        self.wrong.add(id(at))
 
 
 def _listed(value: Value, known: tuple[Any, ...]) -> bool:
