@@ -8,6 +8,7 @@ from icemigrate.changes.base import Problem
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import Ground, fields_back, old_fields
+from icemigrate.data.required import left_in_files
 from icemigrate.diff import Found
 from icemigrate.frozen import replace
 from icemigrate.merge import Conflict, merge
@@ -66,9 +67,11 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
     plan = with_works(outcome.plan, works, ground, case.surroundings.catalog_name, case.version, is_resumed)
     problems = tuple(work_problems(works, ground, case.surroundings.has_branches))
     doubts = tuple(doubt for work in works for doubt in work.doubts(ground))
+    if there is not None and (there.has_rows or not case.surroundings.is_catalog_known):
+        doubts += tuple(left_in_files(works, ground, there, outcome.after))
     if case.surroundings.is_catalog_known:
         return replace(outcome, plan=plan, problems=(*problems, *doubts))
-    # There may be columns that no file declares.
+    # There may be columns that no file declares, and nobody knows of rows.
     return replace(outcome, plan=plan, problems=problems, warnings=(*outcome.warnings, *doubts))
 
 

@@ -49,7 +49,11 @@ class MakeRequired(FieldChange):
         return (MetadataCommit(f"make {format_path(self.path)} required"),)
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
-        reason = f"rows whose `{format_path(self.path)}` is null are read wrongly: Spark takes the null for 0"
+        path = format_path(self.path)
+        reason = (
+            f"a table with files that lack `{path}` can be read by nobody, and rows whose `{path}` is null "
+            "are read wrongly: Spark takes the null for 0"
+        )
         return (Hazard(HazardKind.INCOMPATIBLE, reason, self.scope()),)
 
     def problems(self, before: Table) -> Iterator[Problem]:

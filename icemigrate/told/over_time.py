@@ -40,6 +40,8 @@ OVER_TIME: Mapping[str, str] = {
     "they are.",
     "no-branches": "Rows are written on a branch and published when the checks hold, and this catalog has "
     "no branches, or is harmed by them. Change the rows by a job of your own, between two migrations.",
+    "required-not-in-every-file": "A migration fills a column and makes it required, and files that lack it "
+    "would stay: nobody could read the table. Make it required in a later migration.",
     "override-differs": "An override of the environment and the table in the catalog say different things. "
     "Bring the two together first.",
     "replaced-file": "A file is in the range of a squash. Remove it if it is one of those that were "

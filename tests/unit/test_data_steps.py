@@ -471,3 +471,69 @@ def test_only_where_all_columns_are_known_a_strange_word_is_a_mistake(is_known: 
     assert [p.message for p in told] == [
         "the expression is the word `EUR`, and table `db.t` has no column of that name"
     ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "properties", "entry", "place", "reason"),
+    [
+        (
+            "{name: id, type: int, required: true}",
+            "{write.update.mode: merge-on-read}",
+            "retype: {id: {to: string, using: cast(id as string)}}",
+            ("retype", "id"),
+            "`write.update.mode` is merge-on-read, which leaves the files that are there",
+        ),
+        (
+            "{name: id, type: int}",
+            "{write.update.mode: merge-on-read}",
+            "columns: [{name: x, type: int, required: true}], backfill: [{set: {x: '1'}}]",
+            ("backfill", "0"),
+            "`write.update.mode` is merge-on-read, which leaves the files that are there",
+        ),
+        (
+            "{name: leg, type: 'struct<size: required int>'}",
+            "{}",
+            "retype: {leg.size: {to: string, using: cast(leg.size as string)}}",
+            ("retype", "leg.size"),
+            "files in which `leg` is always null are not written again",
+        ),
+        (
+            "{name: id, type: int}",
+            "{}",
+            "columns: [{name: x, type: int, required: true}], "
+            "backfill: [{set: {x: '1'}, where: id = 1}, {set: {x: '2'}, where: id = 2}]",
+            ("backfill", "0"),
+            "files in which no row fits the condition are not written again",
+        ),
+    ],
+)
+def test_what_is_required_must_be_in_every_file(
+    columns: str, properties: str, entry: str, place: tuple[str, ...], reason: str
+) -> None:
+    made = make_plan(
+        World(), "0001", f"{{tables: [{{name: db.t, columns: [{columns}], properties: {properties}}}]}}"
+    )
+    text = f"{{allow: [destructive, incompatible], tables: [{{name: db.t, {entry}}}]}}"
+    empty = made.base.tables[NAME]
+    for table, told in ((empty, False), (replace(empty, snapshot=Snapshot(1, 1, 3)), True)):
+        plan = make_plan(World(made.base, {NAME: table}, frozenset({("db",)})), "0002", text).plan
+        found = [p for p in plan.problems if p.rule == "required-not-in-every-file"]
+        assert [(p.subject, reason in p.message) for p in found] == [(place, True)] * told
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "columns: [{name: x, type: int, required: true}], backfill: [{set: {x: '1'}}]",
+        "columns: [{name: x, type: int}], backfill: [{set: {x: '1'}, where: id = 1}]",
+        "retype: {id: {to: string, using: cast(id as string)}}",
+    ],
+)
+def test_what_every_file_gets_may_be_required(entry: str) -> None:
+    made = make_plan(
+        World(), "0001", "{tables: [{name: db.t, columns: [{name: id, type: int, required: true}]}]}"
+    )
+    table = replace(made.base.tables[NAME], snapshot=Snapshot(1, 1, 3))
+    text = f"{{allow: [destructive, incompatible], tables: [{{name: db.t, {entry}}}]}}"
+    plan = make_plan(World(made.base, {NAME: table}, frozenset({("db",)})), "0002", text).plan
+    assert plan.problems == ()
