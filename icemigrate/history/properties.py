@@ -181,7 +181,9 @@ def _is_ours(key: str) -> bool:
 
 
 def _digest(properties: Mapping[str, str]) -> str:
-    return hashlib.sha256(_compact(sorted(properties.items())).encode()).hexdigest()
+    text = _compact(sorted(properties.items()))
+    # What somebody altered may hold half a surrogate pair.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _compact(value: Any) -> str:

@@ -164,6 +164,8 @@ def _check_fields(part: str, fields: Iterable[Field], ids: set[int]) -> None:
             )
         if field.doc is not None and type(field.doc) is not str:
             raise BadMetadata(f"{part}: the description of field {field.name!r} is not a string")
+        if field.id < 0:
+            raise BadMetadata(f"{part}: the id of field {field.name!r} is {field.id}, and none is negative")
         if field.id in ids:
             raise BadMetadata(f"{part}: field id {field.id} is there twice")
         if field.name in names:

@@ -112,6 +112,7 @@ def _pack(value: object) -> str:
     "change",
     [
         {PROJECT_KEY: "other"},
+        {PROJECT_KEY: "\ud800"},
         {APPLIED_KEY: "[]"},
         {STATE_KEY: '{"namespaces":[],"former":[]}'},
         {TABLE_PREFIX + "db.trades": _pack({})},

@@ -292,6 +292,10 @@ CORRUPTIONS: dict[str, tuple[Callable[[Json], object], str]] = {
     "field no object": (_in_schema(lambda s: s["fields"].append(None)), "(None) is not in the form"),
     "field id twice": (_in_schema(lambda s: s["fields"][2].update(id=1)), "field id 1 is there twice"),
     "field name twice": (_in_schema(lambda s: s["fields"][2].update(name="id")), "field 'id' is there twice"),
+    "field id negative": (
+        _in_schema(lambda s: s["fields"][2].update(id=-1)),
+        "the id of field 'amount' is -1, and none is negative",
+    ),
     "field id in words": (
         _in_schema(lambda s: s["fields"][2].update(id="3")),
         "field 'amount' ('3') has an id",
