@@ -87,6 +87,10 @@ def saved_plan(path: Path) -> Plan:
             text = stream.read().decode("utf-8")
     except OSError as error:
         hint = "name a file that was written by: icemigrate plan --out FILE"
+        if path.name.isdigit():
+            hint = (
+                f"a version is given by `--to {path}`; a file is one that `icemigrate plan --out FILE` wrote"
+            )
         raise IcemigrateError(f"`{path}` cannot be read: {why(error)}", hint) from error
     except UnicodeDecodeError as error:
         raise IcemigrateError(f"`{path}` is not a saved plan: it is no text in UTF-8", REMAKE) from error

@@ -26,6 +26,8 @@ MAX_WIDTH = 2**31 - 1
 _CALL = re.compile(r"\s*(\w+)\s*\(")
 _NAME = re.compile(r"\s*((?:`(?:[^`]|``)+`|[^\s`(),])+)\s*")
 _WIDTH = re.compile(r"\s*(\d+)\s*,")
+_TURNED = re.compile(r"\s*([^\s,()]+)\s*,\s*(\d+)\s*\)")
+"""A width behind its column, as some dialects have it."""
 _CLOSE = re.compile(r"\s*\)\s*")
 _AS = re.compile(r"as\s+(`(?:[^`]|``)+`|[^\s`]+)\s*\Z", re.IGNORECASE)
 _DIRECTION = re.compile(r"(asc|desc)\b\s*", re.IGNORECASE)
@@ -111,8 +113,10 @@ def _transformed(text: str) -> tuple[Path, Transform, int]:
     if name in _WIDE:
         match = _WIDTH.match(text, at)
         if match is None:
+            turned = _TURNED.match(text, at)
+            right = f"{name}({turned[2]}, {turned[1]})" if turned else f"{name}(16, column)"
             raise TermSyntaxError(
-                f"`{name}` needs its width in `{text}`", f"write `{name}(16, column)`: the number first"
+                f"`{name}` needs its width in `{text}`", f"write `{right}`: the number first"
             )
         width, at = int(match[1][:12]), match.end()
         if not 1 <= width <= MAX_WIDTH:

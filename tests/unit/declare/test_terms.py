@@ -67,7 +67,7 @@ def test_sort_terms(text: str, term: SortTerm) -> None:
         ("dya(ts)", "unknown transform `dya`", "did you mean `day`?"),
         ("zorder(ts)", "unknown transform `zorder`", "there are bucket, day"),
         ("bucket(id)", "needs its width", "bucket(16, column)"),
-        ("bucket(id, 16)", "needs its width", "the number first"),
+        ("bucket(id, 16)", "needs its width", "write `bucket(16, id)`: the number first"),
         ("bucket(0, id)", "not between 1", None),
         ("bucket(99999999999, id)", "not between 1", None),
         ("day(ts", "expected `)`", "stands in backticks"),
