@@ -5,7 +5,7 @@ A column that the migration drops can still be read while rows are written, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Problem
@@ -17,6 +17,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import rebind_by_path
 from icemigrate.model.marks import branch_name
 from icemigrate.model.names import Path, format_path
+from icemigrate.model.partitioning import PartitionSpec
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
@@ -117,7 +118,21 @@ def _with_temporary(there: Table, target: Table, retypes: Sequence[Retype]) -> T
 
     fields = _in_structs(target.schema.fields, named)
     schema = replace(target.schema, fields=fields, identifier_ids=target.schema.identifier_ids - new)
-    return rebind_by_path(replace(target, schema=schema), there)
+    # Iceberg lets no partition field have the name of a column that it is not made of.
+    to_temporary = {".".join(work.path): ".".join(work.temporary) for work in retypes}
+    spec = _renamed(target.spec, to_temporary, new)
+    return rebind_by_path(replace(target, schema=schema, spec=spec), there)
+
+
+def _renamed(spec: PartitionSpec, names: Mapping[str, str], sources: Collection[int]) -> PartitionSpec:
+    """The spec with other names for partition fields of these sources."""
+    return replace(
+        spec,
+        fields=tuple(
+            replace(f, name=names.get(f.name, f.name)) if f.source_ids[0] in sources else f
+            for f in spec.fields
+        ),
+    )
 
 
 def _swapped(known: Table, target: Table, retypes: Sequence[Retype]) -> Table:
@@ -128,7 +143,7 @@ def _swapped(known: Table, target: Table, retypes: Sequence[Retype]) -> Table:
     if not retypes:
         return known
     own = {work.temporary: target.schema.find(work.path) for work in retypes}
-    ids = set[int]()
+    ids, new = set[int](), set[int]()
 
     def swapped(above: Path, fields: tuple[Field, ...]) -> Iterator[Field]:
         for field in fields:
@@ -136,13 +151,15 @@ def _swapped(known: Table, target: Table, retypes: Sequence[Retype]) -> Table:
             if wanted is None:
                 yield field
                 continue
+            new.add(field.id)
             if wanted.id in target.schema.identifier_ids:
                 ids.add(field.id)
             yield replace(field, name=wanted.name, required=wanted.required)
 
     fields = _in_structs(known.schema.fields, swapped)
-    identifier = known.schema.identifier_ids | ids
-    return replace(known, schema=replace(known.schema, fields=fields, identifier_ids=identifier))
+    schema = replace(known.schema, fields=fields, identifier_ids=known.schema.identifier_ids | ids)
+    names = {".".join(work.temporary): ".".join(work.path) for work in retypes}
+    return replace(known, schema=schema, spec=_renamed(known.spec, names, new))
 
 
 def _expanded(there: Table, target: Table, retypes: Sequence[Retype]) -> Table:
