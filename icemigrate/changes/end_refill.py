@@ -9,13 +9,12 @@ from icemigrate.changes.base import Change, MetadataCommit, Pair, Phase, Reversa
 from icemigrate.changes.statements import reversible
 from icemigrate.frozen import replace
 from icemigrate.model.marks import REFILL_BRANCH
+from icemigrate.model.row_modes import MERGE_MODE, MERGE_ON_READ
 from icemigrate.model.table import Table
 
 REFILLING = "icemigrate.refilling"
 """On a table while values are brought back to it: the version that is undone.  A run that died meanwhile is
 known by it, and gone on with."""
-MERGE_MODE = "write.merge.mode"
-MERGE_ON_READ = "merge-on-read"
 OWN_MERGE_MODE = f"{REFILLING}.{MERGE_MODE}"
 """Beside :data:`REFILLING` where rows are matched by row id: the table's own :data:`MERGE_MODE`, empty where
 it has none.  Spark finds row ids in a ``MERGE`` only where that writes by merge-on-read."""

@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
+from icemigrate.model.row_modes import COPY_ON_WRITE, DELETE_MODE, MERGE_MODE, MERGE_ON_READ, UPDATE_MODE
+
 Kind: TypeAlias = "Literal['boolean', 'int', 'long', 'double', 'metrics', 'text'] | tuple[str, ...]"
 """What a value is; a tuple holds the words that are allowed, in any case."""
 
@@ -26,7 +28,7 @@ ORC_STRATEGIES = ("speed", "compression")
 PAGE_VERSIONS = ("v1", "v2")
 DISTRIBUTIONS = ("none", "hash", "range")
 ISOLATIONS = ("serializable", "snapshot")
-ROW_MODES = ("copy-on-write", "merge-on-read")
+ROW_MODES = (COPY_ON_WRITE, MERGE_ON_READ)
 GRANULARITIES = ("partition", "file")
 PLANNING = ("auto", "local", "distributed")
 
@@ -86,7 +88,7 @@ PROPERTIES: dict[str, Kind] = {
     "write.delete.format.default": FORMATS,
     "write.delete.granularity": GRANULARITIES,
     "write.delete.isolation-level": ISOLATIONS,
-    "write.delete.mode": ROW_MODES,
+    DELETE_MODE: ROW_MODES,
     "write.delete.orc.block-size-bytes": "long",
     "write.delete.orc.compression-codec": ORC_CODECS,
     "write.delete.orc.compression-strategy": ORC_STRATEGIES,
@@ -110,7 +112,7 @@ PROPERTIES: dict[str, Kind] = {
     "write.manifest.compression-level": "int",
     "write.merge.distribution-mode": DISTRIBUTIONS,
     "write.merge.isolation-level": ISOLATIONS,
-    "write.merge.mode": ROW_MODES,
+    MERGE_MODE: ROW_MODES,
     "write.metadata.compression-codec": METADATA_CODECS,
     "write.metadata.delete-after-commit.enabled": "boolean",
     "write.metadata.metrics.default": "metrics",
@@ -150,7 +152,7 @@ PROPERTIES: dict[str, Kind] = {
     "write.target-file-size-bytes": "long",
     "write.update.distribution-mode": DISTRIBUTIONS,
     "write.update.isolation-level": ISOLATIONS,
-    "write.update.mode": ROW_MODES,
+    UPDATE_MODE: ROW_MODES,
     "write.upsert.enabled": "boolean",
     "write.wap.enabled": "boolean",
 }

@@ -13,11 +13,9 @@ from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import Ground, RowWork
 from icemigrate.data.retype import Retype
 from icemigrate.model.names import Path, format_path
+from icemigrate.model.row_modes import MERGE_ON_READ, UPDATE_MODE
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
-
-UPDATE_MODE = "write.update.mode"
-MERGE_ON_READ = "merge-on-read"
 
 
 def left_in_files(works: Sequence[RowWork], ground: Ground, there: Table, after: Table) -> Iterator[Problem]:

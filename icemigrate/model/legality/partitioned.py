@@ -16,11 +16,12 @@ from icemigrate.model.partitioning import (
     accepts,
     default_name,
 )
+from icemigrate.model.row_modes import DELETE_MODE, MERGE_MODE, MERGE_ON_READ, UPDATE_MODE
 from icemigrate.model.schema import Entry
 from icemigrate.model.types import is_nested
 
 _SUBJECT = ("partition_by",)
-_ROW_MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
+_ROW_MODES = (DELETE_MODE, UPDATE_MODE, MERGE_MODE)
 _PORTABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
 
 
@@ -84,7 +85,7 @@ def earlier_sources_exist(view: View) -> Iterator[Breach]:
         if path is not None and source not in view.fields:
             name = format_path(path)
             once = f"the table was partitioned by `{name}` once; "
-            if any(view.table.properties.get(mode) == "merge-on-read" for mode in _ROW_MODES):
+            if any(view.table.properties.get(mode) == MERGE_ON_READ for mode in _ROW_MODES):
                 yield Breach(
                     "earlier-partition-source-missing",
                     ("drop_columns", name),
