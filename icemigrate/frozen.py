@@ -70,6 +70,7 @@ def compared_fields(kind: type[Frozen]) -> Mapping[str, Any]:
     return {name: default for name, default in fields(kind).items() if name not in passed_over}
 
 
+@cache
 def fields(kind: type[Frozen]) -> Mapping[str, Any]:
     """The names of the fields, in order, each with its default or :data:`NO_DEFAULT`."""
     names, given = kind.__struct_fields__, kind.__struct_defaults__
