@@ -60,17 +60,24 @@ def _rest(world: World) -> None:
             return
 
 
+def _died(world: World, command: str, number: int) -> bool:
+    """Kill a command at one of its changes, and wait until all of it is at rest; whether it came so far."""
+    end = world.change(command, blow=Blow(number))
+    if end.code == 0:
+        return False
+    assert end.code == -signal.SIGKILL, end
+    _rest(world)
+    return True
+
+
 def test_rows_are_written_once_and_go_back_wherever_it_died(rows: Stage, tmp_path: Path) -> None:
     def at(stage: Stage, number: int) -> bool:
         if number < 3:
             return True  # the lock, the intent: as with every migration
         world = stage.world
         world.restore(stage.pending)
-        end = world.change("apply", blow=Blow(number))
-        if end.code == 0:
+        if not _died(world, "apply", number):
             return False
-        assert end.code == -signal.SIGKILL, end
-        _rest(world)
         standing = world.standings().get("0002")
         world.planned()
         if number % 2 or standing is None:
@@ -92,11 +99,8 @@ def test_rows_that_are_taken_back_go_wherever_it_died(rows: Stage, tmp_path: Pat
             return True
         world = stage.world
         world.restore(stage.applied)
-        end = world.change("rollback", blow=Blow(number))
-        if end.code == 0:
+        if not _died(world, "rollback", number):
             return False
-        assert end.code == -signal.SIGKILL, end
-        _rest(world)
         standing = world.standings()["0002"]
         world.planned()
         if standing != "held":
