@@ -1,4 +1,4 @@
-"""A statement's syntax tree → the uses of what is at stake, and what the statement gives to others.
+"""A query's syntax tree → the uses of what is at stake, and the columns that the query gives.
 
 Names are resolved as SQL resolves them, by the declared columns: aliases, common table expressions,
 subqueries (correlated ones too), joins with ``USING``, stars, and fields of structs.
@@ -21,7 +21,7 @@ from icemigrate.impact.relations import (
     joined,
     united,
 )
-from icemigrate.impact.stakes import Fate, Stake
+from icemigrate.impact.stakes import Stake
 from icemigrate.impact.tree import (
     alias_columns_of,
     chain_of,
@@ -75,7 +75,7 @@ Lookup = Callable[[Sequence[str]], Named]
 
 
 class Reader:
-    """Reads the statements of one file.
+    """Reads the queries and expressions of one file.
 
     :param stakes: what is at stake in a table.
     """
@@ -87,44 +87,6 @@ class Reader:
     def quiet(self) -> Reader:
         """One that finds the same and is not asked for it."""
         return Reader(self.file, self.lookup, self.stakes)
-
-    def read(self, tree: Any) -> None:
-        """Find the uses of a statement."""
-        from sqlglot import exp
-
-        from icemigrate.impact.writes import insert, merge, update
-
-        if isinstance(tree, exp.Query):
-            self.query(tree, Scope())
-        elif isinstance(tree, exp.Insert):
-            insert(self, tree)
-        elif isinstance(tree, (exp.Update, exp.Delete)):
-            update(self, tree)
-        elif isinstance(tree, exp.Merge):
-            merge(self, tree)
-        elif isinstance(tree, (exp.Create, exp.Cache)):
-            self.defined(tree)
-        elif not isinstance(tree, (exp.Alter, exp.Use)):
-            for table in tree.find_all(exp.Table):
-                self.source(table, Scope())
-
-    def defined(self, tree: Any) -> Relation:
-        """What a view, or a table that is made of a query, holds."""
-        from sqlglot import exp
-
-        from icemigrate.impact.writes import stars
-
-        query = tree.args.get("expression")
-        if not isinstance(query, exp.Query):
-            return UNKNOWN
-        scope = self.with_(tree, Scope())
-        relation = self.query(query, scope)
-        is_view = isinstance(tree, exp.Create) and tree.args.get("kind") == "VIEW"
-        if is_view and tree.find(exp.TemporaryProperty) is None:
-            # It keeps the columns that its stars had when it was made.
-            stars(self, query, scope, Fate.DROPPED, Fate.RENAMED)
-        columns = tree.this.expressions if isinstance(tree.this, exp.Schema) else ()
-        return relation.renamed([name_of(c) for c in columns])
 
     # Queries
 

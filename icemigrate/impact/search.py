@@ -18,6 +18,7 @@ from icemigrate.impact.parsing import Statement, statements
 from icemigrate.impact.reading import Named, Reader, Use
 from icemigrate.impact.relations import UNKNOWN, Relation
 from icemigrate.impact.stakes import Lake, Stake
+from icemigrate.impact.statements import defined_relation, read_statement
 from icemigrate.impact.text import Fragment
 from icemigrate.model.names import TableName
 
@@ -104,7 +105,7 @@ class _File:
         for statement, lookup in self.lookups(world):
             reader = Reader(self.script.source.path, lookup, world.stakes)
             try:
-                reader.read(statement.tree)
+                read_statement(reader, statement.tree)
             except RecursionError:
                 too_deep.append(replace(statement, why="it is nested too deeply"))
             for use in reader.uses.values():
@@ -250,7 +251,7 @@ class _World:
             tree = statement.tree
             is_query = isinstance(tree, exp.Query)
             try:
-                given.append(reader.query(tree, Scope()) if is_query else reader.defined(tree))
+                given.append(reader.query(tree, Scope()) if is_query else defined_relation(reader, tree))
             except RecursionError:
                 given.append(UNKNOWN)
         return joined(given)
