@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from icemigrate.app.checking import rehearse
+from icemigrate.app.offline import rehearse
 from icemigrate.app.opening import load_files, open_project
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change

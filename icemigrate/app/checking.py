@@ -5,38 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from icemigrate.app.findings import is_of_rule
-from icemigrate.app.folding import Folding
 from icemigrate.app.git_base import GitBase
 from icemigrate.app.lock_file import fix_lock, lock_findings
+from icemigrate.app.offline import Rehearsed, rehearse
 from icemigrate.app.older import Older, without_older
 from icemigrate.app.opening import load_files
-from icemigrate.app.reserved import reserved_in
-from icemigrate.changes.reference_sql import TAG_WITHOUT_SNAPSHOT
 from icemigrate.declare.files import Loaded
-from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.replacing import replaced_by, squash_mistakes
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors, sort_key
 from icemigrate.errors import GitError
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import replace
 from icemigrate.model.collecting import collector_at_rest
-from icemigrate.model.sides import EMPTY_STATE, State
-from icemigrate.plan import MigrationPlan
-from icemigrate.plan_case import Surroundings
-from icemigrate.planner import plan_migrations
 from icemigrate.project.values import Project
 from icemigrate.results import CheckResult
-
-CATALOG_NAME = "catalog"
-"""How the catalog is called in statements that nobody runs."""
-
-
-class Rehearsed(Frozen):
-    """All files planned one after another on an empty catalog."""
-
-    plans: tuple[MigrationPlan, ...]
-    state: State
-    diagnostics: tuple[Diagnostic, ...]
-    folding: Folding
 
 
 @collector_at_rest()
@@ -116,39 +97,3 @@ def _judge(project: Project, loaded: Loaded) -> Rehearsed:
     found = (*loaded.diagnostics, *squash_mistakes(loaded.migrations), *rehearsed.diagnostics)
     of_rules = rule_findings(project.rules, rehearsed.folding, rehearsed.plans, found)
     return replace(rehearsed, diagnostics=tuple(dict.fromkeys((*found, *of_rules))))
-
-
-def rehearse(
-    project: Project, files: Sequence[MigrationFile], *, are_statements_read: bool = False
-) -> Rehearsed:
-    """Plan files one after another on an empty catalog.
-
-    :param are_statements_read: whether the plans need their statements and checksums, which take time.
-    """
-    folding = Folding(are_checksums_read=are_statements_read, why_reserved=reserved_in(project))
-    with collector_at_rest():
-        planned = plan_migrations(
-            folding.pending(files),
-            EMPTY_STATE,
-            {},
-            Surroundings(
-                project.name,
-                CATALOG_NAME,
-                is_catalog_known=False,
-                are_statements_read=are_statements_read,
-            ),
-        )
-    plans = tuple(_as_if_written(plan) for plan in planned.migrations)
-    return Rehearsed(plans, planned.state, folding.diagnostics(plans), folding)
-
-
-def _as_if_written(plan: MigrationPlan) -> MigrationPlan:
-    """A plan without what it has against a tag of a table that an earlier migration made.
-
-    By the time that it is applied there may be rows, which only the catalog knows: `plan` tells it then.
-    """
-    if not plan.problems:
-        return plan
-    known = {table.declared for table in plan.tables if table.formerly is not None}
-    problems = (p for p in plan.problems if p.rule != TAG_WITHOUT_SNAPSHOT or p.table not in known)
-    return replace(plan, problems=tuple(problems))

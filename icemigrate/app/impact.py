@@ -6,8 +6,8 @@ import glob
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from icemigrate.app.offline import Rehearsed
 from icemigrate.app.ruling import Active, active_rules, after_ignores
 from icemigrate.app.stakes import lake_of
 from icemigrate.checks import im111_breaks_sql, im112_may_break_sql, im113_retyped_in_sql, im114_sql_not_read
@@ -24,9 +24,6 @@ from icemigrate.impact.search import Found, Script, search
 from icemigrate.impact.stakes import Fate
 from icemigrate.model.names import format_path
 from icemigrate.project.values import Project, SqlFiles
-
-if TYPE_CHECKING:
-    from icemigrate.app.checking import Rehearsed
 
 _BREAKS, _MAY_BREAK = im111_breaks_sql.RULE, im112_may_break_sql.RULE
 _RETYPED, _NOT_READ = im113_retyped_in_sql.RULE, im114_sql_not_read.RULE

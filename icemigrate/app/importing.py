@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from icemigrate.app.checking import rehearse
 from icemigrate.app.next_file import header, next_name, put
+from icemigrate.app.offline import rehearse
 from icemigrate.app.opening import as_mistakes, mistakes_first, sound_files
 from icemigrate.app.world import Opened, opened
 from icemigrate.catalog.capabilities import is_set_by_machines

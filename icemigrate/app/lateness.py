@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from icemigrate.app.checking import rehearse
+from icemigrate.app.offline import rehearse
 from icemigrate.app.opening import as_mistakes, load_files
 from icemigrate.declare.differences import differences
 from icemigrate.declare.fold import Folded, fold

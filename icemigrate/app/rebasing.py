@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from icemigrate.app.checking import rehearse
 from icemigrate.app.lateness import Latecomers
 from icemigrate.app.lock_file import keep_lock
+from icemigrate.app.offline import rehearse
 from icemigrate.app.older import unchanged_on_main
 from icemigrate.app.opening import as_mistakes, load_files
 from icemigrate.app.standing import standing

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from icemigrate.app.checking import rehearse
 from icemigrate.app.lateness import Latecomers
 from icemigrate.app.layouts import old_files_of
 from icemigrate.app.locking import lock_status
+from icemigrate.app.offline import rehearse
 from icemigrate.app.opening import sound_files
 from icemigrate.app.standing import Standing, standing
 from icemigrate.app.world import Opened, opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from icemigrate.app.checking import rehearse
+from icemigrate.app.offline import rehearse
 from icemigrate.app.opening import as_mistakes, known_version, sound_files
 from icemigrate.app.writing import Written, write_migration
 from icemigrate.declare.author import entry_between

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.app.checking import rehearse
+from icemigrate.app.offline import rehearse
 from icemigrate.app.opening import as_mistakes, known_version, sound_files
 from icemigrate.declare.author import document, dump
 from icemigrate.diagnostics import did_you_mean

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from icemigrate.app.checking import Rehearsed, rehearse
 from icemigrate.app.lock_file import keep_lock
 from icemigrate.app.next_file import header
+from icemigrate.app.offline import Rehearsed, rehearse
 from icemigrate.app.opening import as_mistakes, known_version, sound_files
 from icemigrate.declare.author import document, dump
 from icemigrate.declare.differences import differences

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from icemigrate.app.checking import rehearse
 from icemigrate.app.next_file import header, next_name, put
+from icemigrate.app.offline import rehearse
 from icemigrate.declare.author import dump
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.reading import read_migration

@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from icemigrate import Project
-from icemigrate.app.checking import rehearse
+from icemigrate.app.offline import rehearse
 from icemigrate.app.opening import open_project, sound_files
 from icemigrate.errors import UsageError
 from icemigrate.model.names import TableName
