@@ -24,7 +24,7 @@ import pyspark
 from icemigrate import Project
 from icemigrate.changes.base import Sql
 from icemigrate.engine import jars, java
-from icemigrate.engine.session import sqlite_catalog_conf
+from icemigrate.engine.settings import sqlite_catalog_conf
 from icemigrate.versions import spark_release
 
 _OURS, _THEIRS = "ours", "theirs"

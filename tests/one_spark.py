@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icemigrate.engine import jars
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
+from icemigrate.engine.session import start, stop
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.versions import CURRENT, POSTGRES_JDBC
 
 if TYPE_CHECKING:

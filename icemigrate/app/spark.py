@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icemigrate.app.world import Opened
-from icemigrate.engine.session import SparkSettings
+from icemigrate.engine.settings import SparkSettings
 from icemigrate.errors import CatalogError, UsageError, why
 from icemigrate.project import Environment, spark_conf
 

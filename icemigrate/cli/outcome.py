@@ -15,13 +15,13 @@ import click
 
 from icemigrate.cli.context import Settings, write
 from icemigrate.cli.outputs import write_failure
+from icemigrate.debugging import DEBUG_VARIABLE, is_debugging
 from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, Terminated
 
 if TYPE_CHECKING:
     from icemigrate.results import Failure
 
 _Handler: TypeAlias = "Callable[[int, FrameType | None], Any] | int"
-DEBUG_VARIABLE = "ICEMIGRATE_DEBUG"
 
 
 def run(command: click.Command, args: Sequence[str] | None = None) -> int:
@@ -58,7 +58,7 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else ExitCode.OK
     except Exception as bug:
-        if _debugging():
+        if is_debugging():
             raise
         write(_bug_text(bug), sys.stderr)
         return ExitCode.ERROR
@@ -102,7 +102,7 @@ def _usage_text(error: click.ClickException, args: Sequence[str]) -> str:
 
 def _tell(fault: IcemigrateError, settings: Settings) -> None:
     write_failure(_failure(fault), settings.outputs, settings.style(sys.stderr))
-    if _debugging():
+    if is_debugging():
         import traceback
 
         write("".join(traceback.format_exception(fault)), sys.stderr)
@@ -123,7 +123,3 @@ def _failure(fault: IcemigrateError) -> Failure:
 def _bug_text(bug: Exception) -> str:
     what = " ".join(f"{type(bug).__name__}: {bug}".split())
     return f"this is a bug in icemigrate: {what[:500]} ({DEBUG_VARIABLE}=1 shows the traceback)\n"
-
-
-def _debugging() -> bool:
-    return os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")

@@ -16,7 +16,8 @@ from typing import Any
 
 from icemigrate.engine.archive import Archive, sweep
 from icemigrate.engine.jars import Jars
-from icemigrate.engine.session import SparkSettings, start_to_archive, stop
+from icemigrate.engine.session import start_to_archive, stop
+from icemigrate.engine.settings import SparkSettings
 
 _CATALOG = "scratch"
 _STATEMENTS = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from icemigrate.debugging import DEBUG_VARIABLE
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen
 
@@ -58,7 +59,7 @@ def explain(error: BaseException) -> EngineError:
     if isinstance(error, EngineError):
         return error
     if _jvm_has_ended(error):
-        return EngineError("Spark's JVM has ended", "ICEMIGRATE_DEBUG=1 shows what it prints")
+        return EngineError("Spark's JVM has ended", f"{DEBUG_VARIABLE}=1 shows what it prints")
     chain = causes(error)
     telling = [cause for cause in chain if cause.message.strip()]
     message = first_line(telling[-1].message) if telling else chain[-1].kind

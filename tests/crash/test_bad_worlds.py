@@ -15,7 +15,8 @@ import pytest
 
 import icemigrate
 from icemigrate.cli import main
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
+from icemigrate.engine.session import start
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.errors import ExitCode
 from icemigrate.model.names import TableName
 from tests.crash.cable import Cable

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
+from icemigrate.engine.session import start
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.errors import ExitCode
 from tests.crash.client import Gateway
 from tests.crash.stage import MAKE, Stage

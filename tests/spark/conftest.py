@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
+from icemigrate.engine.session import start
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from tests.shared_cases import FOLDER
 from tests.spark import random_runs
 

@@ -15,11 +15,11 @@ from icemigrate.engine.archive import VARIABLE, Archive
 _START = """
 import sys
 from pathlib import Path
-from icemigrate.engine import archive, session
+from icemigrate.engine import archive, session, settings
 archive.make_later = lambda kept, *rest: None
 folder = Path(sys.argv[1])
-conf = session.sqlite_catalog_conf(folder / "c.db", folder / "w")
-spark = session.start(session.SparkSettings("local", conf))
+conf = settings.sqlite_catalog_conf(folder / "c.db", folder / "w")
+spark = session.start(settings.SparkSettings("local", conf))
 java = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
 kept = [a.partition("=")[2] for a in java if a.startswith("-XX:SharedArchiveFile")]
 print(kept[0] if kept else "none", spark.sql("SHOW NAMESPACES IN local").count())
@@ -27,12 +27,12 @@ print(kept[0] if kept else "none", spark.sql("SHOW NAMESPACES IN local").count()
 _ORDER = """
 import json
 from icemigrate.engine import archive, jars, java
-from icemigrate.engine.session import _QUICK_JVM
+from icemigrate.engine.settings import QUICK_JVM
 from icemigrate.versions import CURRENT, SQLITE_JDBC
 import pyspark
 found = java.find(CURRENT.java)
 files = jars.locate((CURRENT.iceberg_runtime, SQLITE_JDBC)).files
-kept = archive.archive_for(found.home, found.version, pyspark.__version__, files, _QUICK_JVM)
+kept = archive.archive_for(found.home, found.version, pyspark.__version__, files, QUICK_JVM)
 print(json.dumps({"path": str(kept.path), "java": str(found.home), "jars": [str(f) for f in files]}))
 """
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icemigrate.engine.port import Marker
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
+from icemigrate.engine.session import start
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.engine.spark import TRIES, SparkEngine
 from icemigrate.errors import EngineError
 from icemigrate.frozen import replace

@@ -11,7 +11,8 @@ import pytest
 from icemigrate.changes.base import Sql
 from icemigrate.cli import main
 from icemigrate.engine.rehearsal import rehearse
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
+from icemigrate.engine.session import start
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import EngineError, ExitCode
 from icemigrate.events import Event, StatementFinished

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icemigrate.engine.explain import explain, is_commit_conflict
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
+from icemigrate.engine.session import start
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.model.names import TableName
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 OWN_PROCESS = """
 import sys
 from pathlib import Path
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start
+from icemigrate.engine.session import start
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.errors import IcemigrateError
 
 SECRET = "-".join(["hush"] * 3)
@@ -186,7 +188,8 @@ FAILS_THEN_STARTS = """
 import sys
 from pathlib import Path
 from icemigrate.engine.explain import explain
-from icemigrate.engine.session import SparkSettings, sqlite_catalog_conf, start, stop
+from icemigrate.engine.session import start, stop
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.errors import EngineError
 
 root = Path(sys.argv[1])

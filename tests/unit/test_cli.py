@@ -68,6 +68,7 @@ def test_help_imports_no_command(capsys: pytest.CaptureFixture[str]) -> None:
         "icemigrate.cli.group",
         "icemigrate.cli.outcome",
         "icemigrate.cli.outputs",
+        "icemigrate.debugging",
         "icemigrate.frozen",
         "icemigrate.diagnostics",
         "icemigrate.errors",

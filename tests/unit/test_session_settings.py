@@ -7,8 +7,10 @@ from pathlib import Path
 import py4j.java_gateway
 import pytest
 
+from icemigrate.engine import gateway
 from icemigrate.engine.jars import Jars
-from icemigrate.engine.session import SparkSettings, _hush_pyspark, spark_conf, sqlite_catalog_conf, start
+from icemigrate.engine.session import start
+from icemigrate.engine.settings import SparkSettings, spark_conf, sqlite_catalog_conf
 from icemigrate.errors import MissingExtra
 
 LOCAL = SparkSettings("lake", {"type": "rest", "uri": "https://catalog"})
@@ -26,7 +28,7 @@ def test_what_py4j_logs_of_a_call_cut_short_is_not_shown(caplog: pytest.LogCaptu
     def log(path: str) -> None:
         exec(compile("import logging; logging.error('while sending command')", path, "exec"), {})
 
-    _hush_pyspark()
+    gateway.hush()
     log(py4j.java_gateway.__file__)
     logging.getLogger("py4j.clientserver").error("there was an exception while executing")
     assert caplog.messages == []
