@@ -17,6 +17,7 @@ from icemigrate.changes.rename_table import RenameTable
 from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.data.rewrite import Rewrite
 from icemigrate.frozen import replace
+from icemigrate.model.evidence import told_shares
 from icemigrate.model.layout import Layout, OldShare, is_one_way, old_share
 from icemigrate.model.names import format_path
 from icemigrate.plan import Direction, MigrationPlan, Plan, TablePlan
@@ -100,15 +101,15 @@ class _Walk:
             return
         found = self.catalog.held(there.name, {i: leaves(wanted, i) for i in back})
         refilled = {f.path for change in changes if isinstance(change, RefillColumns) for f in change.fields}
-        for field_id, path in back.items():
-            name = format_path(path)
-            if found is None:
-                yield f"how many rows have values of {name} in their files, its manifests do not tell quickly"
-                continue
-            share = found[field_id]
-            text = f"values of {name} that are still in the files: {share}"
-            if share.held < share.total and path not in refilled and self.plan.redo is None:
-                text += f"; `{{name: {name}, refill: true}}` brings back what a tag or a snapshot keeps"
+        if found is None:
+            names = ", ".join(map(format_path, back.values()))
+            yield f"how many rows have values of {names} in their files, its manifests do not tell quickly"
+            return
+        for text, share, paths in told_shares({path: found[i] for i, path in back.items()}):
+            lacking = [format_path(path) for path in paths if path not in refilled]
+            if share.held < share.total and lacking and self.plan.redo is None:
+                which = f"`{{name: {lacking[0]}, refill: true}}`{' and so on' if lacking[1:] else ''}"
+                text += f"; {which} brings back what a tag or a snapshot keeps"
             yield text
 
 

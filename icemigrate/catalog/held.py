@@ -19,7 +19,7 @@ _KEYS = {_SIZES: 117, _VALUES: 119}
 """The id of the key in each of these maps, which Avro knows as a list of records."""
 _METRICS = "write.metadata.metrics."
 _MOST_MEASURED = 100
-"""Of how many columns there are metrics where no property says otherwise."""
+"""Of how many fields there are metrics where no property says otherwise."""
 
 
 def held_of(
@@ -65,6 +65,14 @@ def _share(files: list[Record], leaves: frozenset[int], is_measured: bool) -> Sh
 def _is_measured(metadata: Mapping[str, Any]) -> bool:
     """Whether a file that tells of some fields tells of all that it has."""
     schemas = metadata.get("schemas") or [metadata.get("schema") or {}]
-    widest = max(len(schema.get("fields", ())) for schema in schemas)
     said = metadata.get("properties") or {}
-    return widest <= _MOST_MEASURED and not any(key.startswith(_METRICS) for key in said)
+    return max(map(_width, schemas)) <= _MOST_MEASURED and not any(key.startswith(_METRICS) for key in said)
+
+
+def _width(type_: Any) -> int:
+    """How many fields there are in a type as its JSON has it, what is in structs, lists and maps included."""
+    if not isinstance(type_, Mapping):
+        return 0
+    inside = [field["type"] for field in type_.get("fields", ())]
+    inside += [type_[key] for key in ("element", "key", "value") if key in type_]
+    return len(inside) + sum(map(_width, inside))

@@ -1,4 +1,6 @@
-"""Questions about a table's files answered from its manifests, by Iceberg's Java API; no data file is opened.
+"""Questions about a table's files answered from its manifests, by Iceberg's Java API.
+
+Rows are read only to count nulls that the manifests do not tell of, see :mod:`icemigrate.engine.nulls`.
 
 Manifests that the snapshot of then has as well are passed over: nothing in them is new.  What a merged
 manifest carries on from before is told by its file sequence number (format versions 2 and 3), or by its path.
@@ -6,15 +8,18 @@ manifest carries on from before is told by its file sequence number (format vers
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from icemigrate.data.publication import NOTE, publication
 from icemigrate.engine.kept import find_kept
 from icemigrate.engine.manifests import File, Look, notes_since, share
+from icemigrate.engine.nulls import count_nulls
 from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
 
 
 def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Evidence:
@@ -42,13 +47,19 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
             files=added.files,
             rows=added.rows,
             snapshots=look.snapshots_since(then),
-            nulls=added.nulls,
+            nulls=added.nulls | count_nulls(engine, name, look, _uncertain(look, added.nulls)),
             held=held,
             there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
             kept=find_kept(look, questions, held, now, is_known),
             published=published,
             steps=notes_since(table, then, NOTE) if questions.steps else None,
         )
+
+
+def _uncertain(look: Look, nulls: Mapping[int, int | None]) -> list[int]:
+    """The fields whose nulls no metrics tell: where a struct is null, these count what is in it too."""
+    schema = look.schema(look.table.schema()) if any(nulls.values()) else Schema(())
+    return [i for i, n in nulls.items() if n is None or (n and schema.parent_of(i) is not None)]
 
 
 def _fields(engine: SparkEngine, questions: Questions) -> Any:

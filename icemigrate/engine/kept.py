@@ -7,7 +7,6 @@ them over when they rewrite a row), else by the identifier fields.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,7 +14,6 @@ from typing import Any
 
 from icemigrate.engine.manifests import File, Look, each, share
 from icemigrate.model.evidence import Kept, Questions, Share
-from icemigrate.model.json_form import schema_from_json
 from icemigrate.model.marks import is_own_tag
 from icemigrate.model.schema import Schema, index
 from icemigrate.model.types import Struct
@@ -120,7 +118,7 @@ class _Versions:
         seen.add(snapshot.snapshotId())
         schema = self.look.table.schemas().get(snapshot.schemaId())
         if schema is not None:
-            yield _Version(self.look, name, _read(self.look, schema), snapshot, is_asked)
+            yield _Version(self.look, name, self.look.schema(schema), snapshot, is_asked)
 
 
 def _id(name: str) -> int:
@@ -128,12 +126,8 @@ def _id(name: str) -> int:
     return int(name) if name.isdigit() else -1
 
 
-def _read(look: Look, schema: Any) -> Schema:
-    return schema_from_json(json.loads(look.iceberg.SchemaParser.toJson(schema)))
-
-
 def _kept(look: Look, version: _Version, field_id: int, rows: int, files: Sequence[File]) -> Kept:
-    then, schema = index(version.schema), _read(look, look.table.schema())
+    then, schema = index(version.schema), look.schema(look.table.schema())
     has_ids = look.table.operations().current().formatVersion() >= ROW_LINEAGE_VERSION and all(
         file.first_row_id is not None for file in files
     )

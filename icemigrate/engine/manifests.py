@@ -8,7 +8,9 @@ from typing import Any
 
 from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Share
+from icemigrate.model.json_form import schema_from_json
 from icemigrate.model.marks import is_own_branch
+from icemigrate.model.schema import Schema
 
 
 class File(Frozen):
@@ -38,6 +40,10 @@ class Look(Frozen):
     iceberg: Any
     table: Any
     fields: Any
+
+    def schema(self, java: Any) -> Schema:
+        """A Java ``Schema`` as ours."""
+        return schema_from_json(json.loads(self.iceberg.SchemaParser.toJson(java)))
 
     def live(self, manifest: Any) -> Iterator[File]:
         """The files of a manifest that are not deleted."""

@@ -1,11 +1,11 @@
-"""What manifests know of a table's data files: the questions of an undo and the answers; no data is read."""
+"""What is known of a table's data files: the questions of an undo, and the answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from icemigrate.frozen import Frozen, field
-from icemigrate.model.names import Path
+from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Snapshot
 
 
@@ -49,10 +49,23 @@ class Share(Frozen):
         if self.total == 0:
             return "the table has no rows"
         if self.unknown == self.total:
-            return "unknown, since metrics are off"
+            return "unknown, since the manifests hold no metrics of it"
         percent = 100 * self.held // self.total
         text = f"{self.held} of {self.total} rows ({percent} %)"
         return f"{text}, unknown for {self.unknown}" if self.unknown else text
+
+
+def told_shares(shares: Mapping[Path, Share]) -> Iterator[tuple[str, Share, tuple[Path, ...]]]:
+    """What is said of fields by their path, those of one share together: a table may have hundreds of them.
+
+    Gives the text, the share, and the fields that it is of.
+    """
+    alike: dict[Share, list[Path]] = {}
+    for path, share in shares.items():
+        alike.setdefault(share, []).append(path)
+    for share, paths in alike.items():
+        names = ", ".join(map(format_path, paths))
+        yield f"values of {names} that are still in the files: {share}", share, tuple(paths)
 
 
 class Kept(Frozen):
@@ -100,7 +113,7 @@ class Evidence(Frozen):
     :param files: live data files that were added since.
     :param rows: their rows.
     :param snapshots: how many snapshots the main branch got since; ``None`` where that of then has expired.
-    :param nulls: by field, nulls in those files; ``None`` where a file does not say.
+    :param nulls: by field, nulls that were written since; ``None`` where neither manifests nor rows tell.
     :param held: by field, see :class:`Share`; of the main branch.
     :param there: which of the snapshots that were asked for are there.
     :param kept: by field, where rows whose files do not hold it any more may get their value back from.

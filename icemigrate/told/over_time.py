@@ -46,8 +46,8 @@ OVER_TIME: Mapping[str, str] = {
     "Bring the two together first.",
     "replaced-file": "A file is in the range of a squash. Remove it if it is one of those that were "
     "squashed; else it came late, and `icemigrate rebase` renumbers it.",
-    "required-again": "A column cannot be required again: nulls may have been written since, and Spark "
-    "would read them as 0.",
+    "required-again": "A column cannot be required again: nulls were written since, or nobody can tell, "
+    "and Spark would read them as 0.",
     "snapshot-expired": "The snapshot that an undo or a reference needs has expired, and its rows with it.",
     "sql-not-understood": "Spark cannot run an expression or a query of a migration file, as it said "
     "before anything was done to rows. Mend it where it stands.",

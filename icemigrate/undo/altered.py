@@ -28,7 +28,7 @@ from icemigrate.undo.own import own, own_notes
 from icemigrate.undo.refilling import plan_refill, shares
 from icemigrate.undo.refusing import come_back_optional, refusals, relies_on_files
 from icemigrate.undo.rows import rewind
-from icemigrate.undo.values import Key, Options, Refusal, both_sides
+from icemigrate.undo.values import Key, Options, Refused, both_sides, by_reason
 from icemigrate.undo.voids import needed_by_voids
 
 _EXPECTED = ("no-promotion",)
@@ -125,13 +125,13 @@ def undo_altered(
     if options.metadata_only and undo.rows_changed:
         stays.append("the rows that it wrote")
     if options.partial:
-        notes += [f"stays: {r.stays}; {r.message}" for r in refused]
+        notes += [f"stays: {r.stays}; {r.message}" for r in by_reason(refused)]
         notes += [f"stays: {c.fact} is {c.actual}, neither {c.wanted} nor {c.base}" for c in conflicts]
         stays += [r.stays for r in refused]
         stays += [f"{c.fact.removeprefix(f'{there.name}:')} being {c.actual}" for c in conflicts]
         conflicts = ()
     else:
-        problems += [_problem(r, undo.declared) for r in refused]
+        problems += [_problem(r, undo.declared) for r in by_reason(refused)]
     warnings: list[Problem] = []
     problems += _objections(undo, inner, outcome, current, warnings)
     declared = _declared(recorded, kept)
@@ -198,7 +198,7 @@ def _problem_of(breach: legality.Breach, table: TableName) -> Problem:
     return Problem(breach.rule, table, breach.subject, breach.message, breach.hint)
 
 
-def _problem(refusal: Refusal, table: TableName) -> Problem:
+def _problem(refusal: Refused, table: TableName) -> Problem:
     return Problem(
         refusal.rule,
         table,
@@ -209,9 +209,11 @@ def _problem(refusal: Refusal, table: TableName) -> Problem:
 
 
 def _names_back(before: Table, optional: tuple[int, ...]) -> Iterator[str]:
-    for field_id in optional:
-        name = format_path(index(before.schema)[field_id].path)
-        yield f"{name} was required and comes back as optional: rows were written without it since"
+    names = ", ".join(format_path(index(before.schema)[field_id].path) for field_id in optional)
+    if len(optional) == 1:
+        yield f"{names} was required and comes back as optional: rows were written without it since"
+    elif optional:
+        yield f"{names} were required and come back as optional: rows were written without them since"
 
 
 def _objections(

@@ -8,7 +8,7 @@ from icemigrate.changes.base import Problem
 from icemigrate.changes.end_refill import is_refilling
 from icemigrate.diff import Found
 from icemigrate.frozen import Frozen
-from icemigrate.model.evidence import Evidence
+from icemigrate.model.evidence import Evidence, told_shares
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
@@ -34,10 +34,9 @@ class Refilling(Frozen):
 
 def shares(before: Table, after: Table, evidence: Evidence | None) -> Iterator[str]:
     """How much of what was dropped is still in the files."""
-    for field_id in dropped(before, after):
-        if evidence is not None and field_id in evidence.held:
-            name = format_path(index(before.schema)[field_id].path)
-            yield f"values of {name} that are still in the files: {evidence.held[field_id]}"
+    held = {} if evidence is None else evidence.held
+    there = [field_id for field_id in dropped(before, after) if field_id in held]
+    return (text for text, *_ in told_shares({index(before.schema)[i].path: held[i] for i in there}))
 
 
 def plan_refill(

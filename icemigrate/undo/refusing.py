@@ -35,8 +35,9 @@ def _format(before: Table, after: Table, there: Table) -> Iterator[Refusal]:
             ("format_version",),
             "format-downgrade",
             ("format_version",),
-            f"`{there.name}` has format version {there.format_version}, and Iceberg refuses to go back to"
-            f" {before.format_version}",
+            f"`{there.name}`",
+            f"cannot go back to format version {before.format_version}",
+            f"it has format version {there.format_version}, and Iceberg refuses to go back",
             f"format version {there.format_version}",
         )
 
@@ -49,17 +50,15 @@ def _types(before: Table, after: Table, there: Table, evidence: Evidence | None)
         narrow, name = old[field_id].field.type, format_path(now[field_id].path)
         files = _answered(evidence).files
         if files > 0:
-            added = (
-                "1 data file was added since, and is"
-                if files == 1
-                else f"{files} data files were added since, and are"
-            )
+            added = "1 data file was" if files == 1 else f"{files} data files were"
             yield Refusal(
                 ("type", str(field_id)),
                 "narrow-type",
                 ("columns", name, "type"),
-                f"`{name}` cannot be `{format_type(narrow)}` again: {added} unreadable under"
-                " the narrower type, whatever the values",
+                f"`{name}`",
+                f"cannot be `{format_type(narrow)}` again",
+                f"{added} added since under the wider type, and cannot be read under the narrower one, "
+                "whatever the values",
                 f"the type of {name}",
             )
 
@@ -73,18 +72,15 @@ def _nullability(before: Table, after: Table, there: Table, evidence: Evidence |
         nulls = 0 if found.files == 0 else found.nulls.get(field_id)
         if nulls == 0:
             continue
-        said = (
-            "metrics do not say whether nulls were written"
-            if nulls is None
-            else "1 null was written"
-            if nulls == 1
-            else f"{nulls} nulls were written"
-        )
+        said = "nobody can tell whether nulls were" if nulls is None else "nulls were"
+        count = "" if nulls is None else " (1 null)" if nulls == 1 else f" ({nulls} nulls)"
         yield Refusal(
             ("required", str(field_id)),
             "required-again",
             ("columns", name, "required"),
-            f"`{name}` cannot be required again: {said} since, and Spark would read nulls as 0",
+            f"`{name}`{count}",
+            "cannot be required again",
+            f"{said} written since, and Spark would read them as 0",
             f"{name} being optional",
         )
 
@@ -109,7 +105,9 @@ def _names(before: Table, after: Table, there: Table) -> Iterator[Refusal]:
                     ("column", str(field_id)),
                     "name-taken",
                     ("columns", name),
-                    f"`{name}` cannot come back: another column (field id {other.field.id}) has its name now",
+                    f"`{name}` (now field id {other.field.id})",
+                    "cannot come back",
+                    "another column has the name now",
                     f"{name} being dropped",
                 )
 
@@ -131,7 +129,9 @@ def _references(
                 ("reference", name),
                 "snapshot-expired",
                 ("tags" if kind == "tag" else "branches", name),
-                f"{kind} `{name}` cannot come back: its snapshot has expired",
+                f"{kind} `{name}`",
+                "cannot come back",
+                "its snapshot has expired",
                 f"{kind} {name} being dropped",
             )
     yield from _written(undo, before, after, there)
@@ -148,7 +148,9 @@ def _written(undo: TableUndo, before: Table, after: Table, there: Table) -> Iter
                 ("reference", name),
                 "branch-written",
                 ("branches", name),
-                f"branch `{name}` cannot be dropped: it was written to since, and its rows would be lost",
+                f"branch `{name}`",
+                "cannot be dropped",
+                "it was written to since, and its rows would be lost",
                 f"branch {name}",
             )
 

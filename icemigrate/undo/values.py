@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from icemigrate.changes.base import Subject
@@ -48,15 +49,54 @@ class Refusal(Frozen):
 
     :param key: what stays then.
     :param rule: permanent identifier.
-    :param message: the reason.
+    :param what: the fact, as it is named in a message.
+    :param verdict: what cannot be, as it follows on :attr:`what`.
+    :param why: the reason, in words that facts of one kind share.
     :param stays: what stays, in a few words.
     """
 
     key: Key
     rule: str
     subject: Subject
-    message: str
+    what: str
+    verdict: str
+    why: str
     stays: str
+
+
+class Refused(Frozen):
+    """Facts that cannot be undone for one reason, told as one: a table may have hundreds of columns."""
+
+    facts: tuple[Refusal, ...]
+
+    @property
+    def rule(self) -> str:
+        """Permanent identifier."""
+        return self.facts[0].rule
+
+    @property
+    def subject(self) -> Subject:
+        """Where the first one is declared."""
+        return self.facts[0].subject
+
+    @property
+    def message(self) -> str:
+        """The reason."""
+        first = self.facts[0]
+        return f"{', '.join(f.what for f in self.facts)} {first.verdict}: {first.why}"
+
+    @property
+    def stays(self) -> str:
+        """What stays, in a few words."""
+        return ", ".join(f.stays for f in self.facts)
+
+
+def by_reason(refusals: Iterable[Refusal]) -> tuple[Refused, ...]:
+    """Refusals put together as far as they say the same."""
+    groups: dict[tuple[str, str, str], list[Refusal]] = {}
+    for refusal in refusals:
+        groups.setdefault((refusal.rule, refusal.verdict, refusal.why), []).append(refusal)
+    return tuple(Refused(tuple(group)) for group in groups.values())
 
 
 def both_sides(undo: TableUndo) -> tuple[Table, Table]:

@@ -25,11 +25,15 @@ NAME = TableName(("db",), "t")
 FIELDS = {2: frozenset({2}), 3: frozenset({4}), 9: frozenset({9})}
 
 
-def lake(folder: Path, properties: dict[str, str], kind: str = "sqlite") -> Catalog:
-    """A table that got two rows, lost its second column, and got one more row."""
+def lake(folder: Path, properties: dict[str, str], kind: str = "sqlite", wide: int = 0) -> Catalog:
+    """A table that got two rows, lost its second column, and got one more row.
+
+    :param wide: how many more fields there are in its struct.
+    """
     catalog = SqlCatalog("lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/lake")
     catalog.create_namespace("db")
-    struct = StructType(NestedField(4, "a", LongType(), required=False))
+    more = (NestedField(10 + i, f"f{i}", LongType(), required=False) for i in range(wide))
+    struct = StructType(NestedField(4, "a", LongType(), required=False), *more)
     schema = Schema(
         NestedField(1, "id", LongType(), required=False),
         NestedField(2, "region", StringType(), required=False),
@@ -58,6 +62,12 @@ def test_where_metrics_are_limited_a_file_without_them_says_nothing(tmp_path: Pa
     found = catalog.held(NAME, FIELDS)
     assert found is not None
     assert (found[2].unknown, str(found[3])) == (1, "3 of 3 rows (100 %)")
+
+
+def test_fields_in_structs_count_to_the_hundred_that_are_measured(tmp_path: Path) -> None:
+    found = lake(tmp_path, {}, wide=110).held(NAME, {999: frozenset({999})})
+    assert found is not None
+    assert found[999].unknown == 3
 
 
 def test_a_manifest_that_is_gone_fails_no_plan(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_the_plan_says_how_much_of_a_dropped_column_is_left(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("share", "text"),
     [
-        (Share(0, 4, 4), "unknown, since metrics are off"),
+        (Share(0, 4, 4), "unknown, since the manifests hold no metrics of it"),
         (Share(1, 1, 4), "1 of 4 rows (25 %), unknown for 1"),
         (Share(0, 0, 0), "the table has no rows"),
     ],

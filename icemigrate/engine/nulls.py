@@ -1,0 +1,81 @@
+"""Nulls counted in a table's rows, for fields of which its manifests do not tell.
+
+Iceberg keeps metrics of the first hundred leaves only (unless a property of the table says otherwise), of
+none where they are switched off, never of what is in lists and maps; and some writers keep none at all.
+All fields are counted by one query for each head of a branch; readers of Parquet pass over the row groups
+whose footers say that there is no null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from icemigrate.engine.manifests import Look
+from icemigrate.engine.spark import SparkEngine
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
+from icemigrate.model.types import Field, List, Map, Struct
+from icemigrate.sql.names import quote, table_sql
+from icemigrate.sql.types import spark_loads
+
+
+def count_nulls(
+    engine: SparkEngine, name: TableName, look: Look, fields: Collection[int]
+) -> dict[int, int | None]:
+    """By field, in how many rows it is null: of the branch where these are most, since branches share files.
+
+    What a head's own schema does not hold, or a table that Spark cannot load, is not counted: ``None``.
+
+    :raises EngineError: the rows cannot be read.
+    """
+    counted: dict[int, int | None] = dict.fromkeys(fields, 0)
+    if not counted:
+        return counted
+    if not spark_loads(look.schema(look.table.schema())):
+        return dict.fromkeys(fields)
+    for snapshot in {head.snapshotId(): head for head in look.heads()}.values():
+        java = look.table.schemas().get(snapshot.schemaId())
+        schema = Schema(()) if java is None else look.schema(java)
+        there = [i for i in counted if schema.by_id(i) is not None]
+        found = _ask(engine, name, snapshot.snapshotId(), [null_sql(schema, i) for i in there])
+        here = dict(zip(there, found, strict=True))
+        counted = {i: _most(so_far, here.get(i)) for i, so_far in counted.items()}
+    return counted
+
+
+def null_sql(schema: Schema, field_id: int) -> str:
+    """Whether a row has a null in a field; one around the field is none of its own."""
+    column, *inside = schema.line_to(field_id)
+    return _null_sql(quote(column.name), column, inside)
+
+
+def _null_sql(value: str, field: Field, inside: Sequence[Field]) -> str:
+    """The condition on a value of a field, for the one at the end of what is inside."""
+    if not inside:
+        return f"{value} IS NULL"
+    inner, *rest = inside
+    type_ = field.type
+    if isinstance(type_, Struct):
+        there = "" if field.required else f"{value} IS NOT NULL AND "
+        return f"{there}{_null_sql(f'{value}.{quote(inner.name)}', inner, rest)}"
+    if isinstance(type_, Map):
+        value = f"{'map_keys' if inner.id == type_.key.id else 'map_values'}({value})"
+    else:
+        assert isinstance(type_, List), "other types have nothing inside"
+    one = f"x{len(inside)}"
+    return f"exists({value}, {one} -> {_null_sql(one, inner, rest)})"
+
+
+def _ask(engine: SparkEngine, name: TableName, snapshot_id: int, conditions: Sequence[str]) -> Sequence[int]:
+    if not conditions:
+        return ()
+    ((*found,),) = engine.ask(
+        f"SELECT {', '.join(f'count_if({c})' for c in conditions)}"
+        f" FROM {table_sql(engine.catalog_name, name)} VERSION AS OF {snapshot_id}"
+        f" WHERE {' OR '.join(f'({c})' for c in conditions)}"
+    )
+    return found
+
+
+def _most(so_far: int | None, here: int | None) -> int | None:
+    return None if so_far is None or here is None else max(so_far, here)
