@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import tempfile
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -38,7 +40,23 @@ def launch(conf: Mapping[str, str], found: Java, is_local: bool, output: IO[byte
     # Standard output belongs to icemigrate alone: what the JVM prints there goes to standard error at most.
     streams = {"stdout": output or 2, "stderr": output or 2}
     with _environment(JAVA_HOME=str(found.home), SPARK_LOCAL_IP="127.0.0.1" if is_local else None):
-        return launch_gateway(conf=needed, popen_kwargs=streams)  # type: ignore[no-untyped-call]
+        try:
+            return launch_gateway(conf=needed, popen_kwargs=streams)  # type: ignore[no-untyped-call]
+        except BaseException as stopped:
+            _end_awaited(stopped)
+            raise
+
+
+def _end_awaited(stopped: BaseException) -> None:
+    """End the JVM that PySpark was waiting for.
+
+    It takes the folder away in which the JVM says where it listens, and the JVM, which finds none, would wait
+    for ever.  Nobody else is given the process: it is known to the call alone that was stopped.
+    """
+    for frame, _ in traceback.walk_tb(stopped.__traceback__):
+        process = frame.f_locals.get("proc")
+        if isinstance(process, subprocess.Popen):
+            process.terminate()
 
 
 @contextmanager

@@ -5,6 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,4 +102,20 @@ def interrupted(folder: Path, moment: str, number: signal.Signals) -> subprocess
         check=False,
     )
     assert "Plan: 1 migration" in ran.stdout
+    wait_until_nobody_works_in(folder)
     return ran
+
+
+def wait_until_nobody_works_in(folder: Path, seconds: float = 30) -> None:
+    """See that every process that was started in a folder has ended, the JVM included."""
+    deadline = time.monotonic() + seconds
+    while left := list(working_in(folder)):
+        assert time.monotonic() < deadline, f"left behind: {left}"
+        time.sleep(0.1)
+
+
+def working_in(folder: Path) -> Iterator[str]:
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile, or is somebody else's
+            if (process / "cwd").readlink() == folder:
+                yield (process / "cmdline").read_text(errors="replace").replace("\0", " ")
