@@ -1,6 +1,7 @@
 """Makes a lake to measure on: a SQLite catalog of many tables, their metadata written directly.
 
-The files are what Spark writes after two hundred commits: valid for every reader, with no data behind them.
+The files are what Spark writes after two hundred commits, without blanks: valid for every reader, with no
+data behind them.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def make(
         if fields is not None:
             metadata["schemas"][0]["fields"] = fields
             metadata["last-column-id"] = highest_id(fields)
-        file.write_bytes(gzip.compress(json.dumps(metadata).encode(), mtime=0))
+        file.write_bytes(gzip.compress(json.dumps(metadata, separators=(",", ":")).encode(), mtime=0))
         rows.append((CATALOG_NAME, NAMESPACE, name, file.as_uri(), None, "TABLE"))
     _write_catalog(database, rows)
     return database

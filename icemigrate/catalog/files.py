@@ -45,9 +45,10 @@ def read_local(location: str) -> bytes:
     return path.read_bytes()
 
 
-def decode(content: bytes) -> Any:
+def decode(content: bytes, form: Any = Any) -> Any:
     """The JSON in a metadata file's content, plain or compressed by gzip, whatever the file's name says.
 
+    :param form: see :func:`~icemigrate.model.json_text.read_json`.
     :raises BadMetadata: it is neither.
     """
     if content.startswith(_GZIP):
@@ -56,20 +57,21 @@ def decode(content: bytes) -> Any:
         except zlib.error as error:
             raise BadMetadata("the gzip stream is damaged") from error
     try:
-        return read_json(content)
+        return read_json(content, form)
     except RecursionError as error:
         raise BadMetadata("the JSON is nested too deeply") from error
     except ValueError as error:
         raise BadMetadata(f"it is no JSON: {error}" if content else "the file is empty") from error
 
 
-def read_metadata(name: TableName, location: str, read: ReadBytes = read_local) -> Any:
+def read_metadata(name: TableName, location: str, read: ReadBytes = read_local, form: Any = Any) -> Any:
     """The JSON of a table's metadata file.
 
+    :param form: :data:`~icemigrate.model.metadata.FORM` for no more than a table is made of.
     :raises MetadataError: the file is missing, may not be read, or holds no JSON.
     """
     try:
-        return decode(read(location))
+        return decode(read(location), form)
     except FileNotFoundError as error:
         raise MetadataError(
             f"table `{name}`: its metadata file {location} is missing",

@@ -20,6 +20,7 @@ from icemigrate.errors import CatalogError
 from icemigrate.model.collecting import collector_at_rest
 from icemigrate.model.evidence import Share
 from icemigrate.model.layout import Layout
+from icemigrate.model.metadata import FORM
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 
@@ -69,13 +70,14 @@ class SqliteCatalog:
                     tables[name] = None
                     continue
                 there = None if known is None else known.get(name)
-                tables[name] = to_table(name, self._read(name, location), location, with_writers, there)
+                json = read_metadata(name, location, self._read_bytes, FORM)
+                tables[name] = to_table(name, json, location, with_writers, there)
         return tables
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         location = self._rows().tables.get(name)
-        return None if location is None else self._read(name, location)
+        return None if location is None else read_metadata(name, location, self._read_bytes)
 
     def layout(self, name: TableName) -> Layout | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
@@ -105,9 +107,6 @@ class SqliteCatalog:
 
     def close(self) -> None:
         """Nothing is held."""
-
-    def _read(self, name: TableName, location: str) -> Any:
-        return read_metadata(name, location, self._read_bytes)
 
     def _rows(self) -> Rows:
         # Before the first apply there is no database: that is an empty catalog.

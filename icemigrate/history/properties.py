@@ -22,11 +22,10 @@ from icemigrate.history.head import LockInfo
 from icemigrate.history.intent import Intent, intent_from_json, intent_to_json
 from icemigrate.history.undo_record import UndoRecord, unpack_undo
 from icemigrate.model.json_form import BadMetadata
-from icemigrate.model.json_text import read_json
+from icemigrate.model.kept import table_from_text, table_to_text
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.model.table import Table
-from icemigrate.model.table_json import table_from_json_form, table_to_json
 
 FORMAT = 2
 """Number of the form below; a change that an older icemigrate would misread counts it up."""
@@ -192,14 +191,13 @@ def _compact(value: Any) -> str:
 
 def _pack(table: Table) -> str:
     """A table as text: sixty columns are some kilobytes of JSON, and a tenth of it packed."""
-    return base64.b64encode(zlib.compress(_compact(table_to_json(table)).encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(table_to_text(table).encode(), 9)).decode()
 
 
 def _unpack(key: str, value: str) -> tuple[TableName, Table]:
     name = TableName.parse(key.removeprefix(TABLE_PREFIX))
     # All properties were written together, which their digest has told.
-    json_ = read_json(zlib.decompress(base64.b64decode(value, validate=True)))
-    table = table_from_json_form(json_, is_whole=True)
+    table = table_from_text(zlib.decompress(base64.b64decode(value, validate=True)))
     if table.name != name:
         raise BadMetadata(f"`{key}` holds table `{table.name}`")
     return name, table

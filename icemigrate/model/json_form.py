@@ -5,16 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
-from icemigrate.frozen import Frozen
 from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import SortField, SortOrder
 from icemigrate.model.types import (
     PRIMITIVES,
-    Below,
     Decimal,
     Field,
     Fixed,
@@ -85,7 +82,7 @@ def type_from_json(json: Any) -> Type:
     :raises BadMetadata: a type that the specification's versions 1 to 3 do not know.
     """
     if isinstance(json, str):
-        return _primitive_from_text(json)
+        return primitive_from_text(json)
     if not isinstance(json, Mapping):
         raise BadMetadata(f"a type is {json!r}, which is neither a string nor an object")
     kind = json.get("type")
@@ -104,64 +101,12 @@ def type_from_json(json: Any) -> Type:
     raise BadMetadata(f"unknown type {kind!r}")
 
 
-def unread_type(json: Any) -> Type:
-    """A type whose structs are read when somebody asks for their fields.
-
-    For JSON that is known to be whole: who asks for the fields knows no file to tell of.
-    """
-    if isinstance(json, str):
-        return _primitive_from_text(json)
-    if json["type"] == "struct":
-        return Struct.unread(_Written(json["fields"]))
-    if json["type"] == "list":
-        element = unread_type(json["element"])
-        return List(Field(json["element-id"], "element", element, json["element-required"]))
-    return Map(
-        Field(json["key-id"], "key", unread_type(json["key"]), True),
-        Field(json["value-id"], "value", unread_type(json["value"]), json["value-required"]),
-    )
-
-
-def unread_field(json: Json) -> Field:
-    """A struct's field whose own structs are read when somebody asks; see :func:`unread_type`."""
-    return field_from_json(json, unread_type)
-
-
-_ID, _NAME, _TYPE = map(itemgetter, ("id", "name", "type"))
-
-
-class _Written(Frozen):
-    """The fields of a struct as they are written."""
-
-    json: Sequence[Json]
-
-    def fields(self) -> tuple[Field, ...]:
-        return tuple(map(unread_field, self.json))
-
-    def below(self) -> Below:
-        ids, texts, names = set[int](), set[str](), list[str]()
-        fields = self.json
-        while fields:  # one depth after another
-            ids.update(map(_ID, fields))
-            names.extend(map(_NAME, fields))
-            types = list(map(_TYPE, fields))
-            texts.update(t for t in types if type(t) is str)
-            fields = [f for t in types if type(t) is not str for f in _below(t)]
-        leaves = frozenset(map(_primitive_from_text, texts))
-        return Below(frozenset(ids), min(ids, default=0), leaves, "." in "".join(names))
-
-
-def _below(json: Json) -> Sequence[Json]:
-    """The fields of a nested type; the parts of a list or a map, as the fields of a struct are written."""
-    if json["type"] == "struct":
-        fields: Sequence[Json] = json["fields"]
-        return fields
-    names = ("element",) if json["type"] == "list" else ("key", "value")
-    return [{"id": json[f"{name}-id"], "name": name, "type": json[name]} for name in names]
-
-
 @functools.lru_cache(maxsize=1024)
-def _primitive_from_text(text: str) -> Type:
+def primitive_from_text(text: str) -> Type:
+    """A type without fields from the specification's text of it; see :func:`primitive_text`.
+
+    :raises BadMetadata: no such type is known.
+    """
     if text in PRIMITIVES:
         return Primitive(text)
     if match := _DECIMAL.fullmatch(text):
@@ -216,7 +161,7 @@ def _plain_field(id_: int, name: str, type_: str, required: bool, doc: str | Non
     Tables of a lake have many columns in common, and the history has every column of the catalog once more:
     one value for all of them takes less memory, and is compared by a glance.
     """
-    return Field(id_, name, _primitive_from_text(type_), required, doc)
+    return Field(id_, name, primitive_from_text(type_), required, doc)
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
@@ -234,7 +179,7 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
 def schema_from_json(json: Json, read_field: Callable[[Any], Field] = field_from_json) -> Schema:
     """Read a schema; version 1 writers may leave out its id.
 
-    :param read_field: :func:`unread_field` for one that is known to be whole.
+    :param read_field: :func:`~icemigrate.model.unread.unread_field` for one that is known to be whole.
     """
     return Schema(
         fields=tuple(read_field(f) for f in json["fields"]),

@@ -13,6 +13,7 @@ from typing import Any
 from icemigrate.frozen import PartlyCompared, field
 from icemigrate.model.json_form import order_to_json, schema_to_json, spec_to_json
 from icemigrate.model.metadata_check import (
+    FORM,
     check_chosen,
     check_top,
     current_snapshot_id,
@@ -46,6 +47,8 @@ from icemigrate.model.table import Ref, Table
 from icemigrate.model.table_json import ref_to_json
 
 Json = Mapping[str, Any]
+
+__all__ = ["FORM", "TableMetadata", "dump", "parse", "table_from_json", "to_table"]
 
 
 class TableMetadata(PartlyCompared):

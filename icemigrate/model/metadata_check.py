@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from icemigrate.model.json_form import BadMetadata, field_from_json, schema_from_json, unread_field
+from icemigrate.model.json_form import BadMetadata, field_from_json, schema_from_json
+from icemigrate.model.json_text import object_form
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, children, is_nested
+from icemigrate.model.unread import SCHEMA, unread_field, whole
 
 Json = Mapping[str, Any]
 T = TypeVar("T")
@@ -49,6 +51,12 @@ _TOP: tuple[tuple[str, type, int], ...] = (
     ("encryption-keys", list, _NEVER),
 )
 """Key, type, and the first format version that must have it (specification, "Table Metadata Fields")."""
+
+FORM = object_form(
+    dict.fromkeys(("format-version", *(key for key, _, _ in _TOP)), Any)
+    | {"schemas": list[SCHEMA], "schema": SCHEMA}
+)
+"""What of a file is read for a plan, see :func:`~icemigrate.model.json_text.read_json`."""
 
 _WORDS = {str: "a string", int: "a whole number", list: "a list", dict: "an object", bool: "true or false"}
 
@@ -144,7 +152,7 @@ def read_schema(part: str, json: Any, known: Schema | None = None) -> Schema:
 
 def _column(known: Mapping[Any, Field], json: Json) -> Field:
     there = known.get(json["id"])
-    return there if there is not None and unread_field(json) == there else field_from_json(json)
+    return there if there is not None and unread_field(json) == there else field_from_json(whole(json))
 
 
 def _blame_field(part: str, json: Any) -> None:
@@ -152,7 +160,7 @@ def _blame_field(part: str, json: Any) -> None:
     fields = json.get("fields") if isinstance(json, dict) else None
     for i, field in enumerate(fields if isinstance(fields, list) else ()):
         name = field.get("name") if isinstance(field, dict) else None
-        read_part(f"{part}.fields[{i}] ({name})", field_from_json, field)
+        read_part(f"{part}.fields[{i}] ({name})", lambda json: field_from_json(whole(json)), field)
 
 
 def _check_fields(part: str, fields: Iterable[Field], ids: set[int]) -> None:

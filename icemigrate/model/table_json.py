@@ -19,7 +19,6 @@ from icemigrate.model.json_form import (
     schema_to_json,
     spec_from_json,
     spec_to_json,
-    unread_field,
 )
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.table import Dropped, Ref, Snapshot, Table
@@ -33,6 +32,26 @@ _REF_LIMITS = {
     "max-snapshot-age-ms": "max_snapshot_age_ms",
     "min-snapshots-to-keep": "min_snapshots_to_keep",
 }
+
+
+KEYS = (
+    "name",
+    "format-version",
+    "uuid",
+    "location",
+    "last-column-id",
+    "last-partition-id",
+    "schema",
+    "spec",
+    "older-specs",
+    "sort-order",
+    "older-orders",
+    "properties",
+    "refs",
+    "snapshot",
+    "dropped",
+)
+"""Of the form."""
 
 
 def table_to_json(table: Table) -> dict[str, Any]:
@@ -56,15 +75,15 @@ def table_to_json(table: Table) -> dict[str, Any]:
     }
 
 
-def table_from_json_form(json: Any, *, is_whole: bool = False) -> Table:
+def table_from_json_form(json: Any, read_field: Callable[[Any], Field] = field_from_json) -> Table:
     """Read what :func:`table_to_json` wrote.
 
-    :param is_whole: it is known to be as it was written; then structs are read when they are asked for.
+    :param read_field: how a column is read.
     :raises BadMetadata: it is not that; the message names the table where it can be read.
     """
     named = f"table {json.get('name')!r}" if isinstance(json, Mapping) else "the table"
     try:
-        return _table(json, unread_field if is_whole else field_from_json)
+        return _table(json, read_field)
     except KeyError as error:
         raise BadMetadata(f"{named}: {error.args[0]!r} is missing") from error
     except (TypeError, AttributeError, ValueError) as error:

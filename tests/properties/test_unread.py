@@ -12,18 +12,19 @@ from hypothesis import strategies as st
 
 from icemigrate.frozen import replace
 from icemigrate.merge import merge
-from icemigrate.model.json_form import schema_to_json, type_to_json, unread_type
+from icemigrate.model.json_form import schema_to_json, type_to_json
+from icemigrate.model.kept import table_from_text, table_to_text
 from icemigrate.model.schema import Schema, apart, index
 from icemigrate.model.table import Table
-from icemigrate.model.table_json import table_from_json_form, table_to_json
 from icemigrate.model.types import Struct, Type, below, children, holds, is_nested, walk
+from icemigrate.model.unread import unread_type
 from tests.properties.test_planning import planned
 from tests.strategies import Evolution, befores, evolutions
 
 
 def unread(table: Table) -> Table:
     """The table as it comes out of a history."""
-    return table_from_json_form(json.loads(json.dumps(table_to_json(table))), is_whole=True)
+    return table_from_text(table_to_text(table).encode())
 
 
 def sharing(base: Table, actual: Table) -> Table:
@@ -63,6 +64,16 @@ def test_what_is_below_is_known_before_it_is_read(table: Table, random: Any) -> 
         assert found.is_dotted == any("." in f.name for f in fields)
         one = random.choice([*found.ids, 99_999])
         assert holds(late, one) == (one in found.ids)
+
+
+@given(befores())
+def test_what_is_below_is_kept(table: Table) -> None:
+    text = table_to_text(table)
+    for kept in (text, json.dumps({k: v for k, v in json.loads(text).items() if k != "nested"})):
+        read = table_from_text(kept.encode())
+        assert read == table
+        for column, same in zip(read.schema.fields, table.schema.fields, strict=True):
+            assert below(column.type) == below(same.type)
 
 
 @given(befores(), befores())

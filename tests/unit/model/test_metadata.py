@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from json import dumps
 from typing import Any
 
 import pytest
 
+from icemigrate.catalog.files import decode
 from icemigrate.frozen import replace
 from icemigrate.model.json_form import BadMetadata
-from icemigrate.model.metadata import dump, parse, table_from_json, to_table
+from icemigrate.model.kept import table_from_text, table_to_text
+from icemigrate.model.metadata import FORM, dump, parse, table_from_json, to_table
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionSpec, Transform
 from icemigrate.model.schema import Schema
-from icemigrate.model.table import Ref, Snapshot
-from icemigrate.model.types import Field, Geography, Geometry, Primitive
+from icemigrate.model.table import Ref, Snapshot, Table
+from icemigrate.model.types import Field, Geography, Geometry, Primitive, is_nested, map_fields
 from tests.metadata_samples import SAMPLES, sample
 
 NAME = TableName(("db",), "t")
@@ -323,10 +326,20 @@ def _beside_what_is_known(json: Json) -> object:
     return table_from_json(json, NAME, table_from_json(sample("spark-v2"), NAME))
 
 
+def _as_catalogs_do(json: Json) -> Table:
+    """The table of a file, its columns still text, beside what the history keeps of it."""
+    known = table_from_text(table_to_text(table_from_json(sample("spark-v2"), NAME)).encode())
+    return table_from_json(decode(_text(json).encode(), FORM), NAME, known)
+
+
+def _text(json: Json) -> str:
+    return dumps(json, separators=(",", ":"))
+
+
 @pytest.mark.parametrize(
     "read",
-    [parse, lambda json: table_from_json(json, NAME), _beside_what_is_known],
-    ids=["whole", "quick", "known"],
+    [parse, lambda json: table_from_json(json, NAME), _beside_what_is_known, _as_catalogs_do],
+    ids=["whole", "quick", "known", "text"],
 )
 @pytest.mark.parametrize("corruption", CORRUPTIONS)
 def test_damage_is_named(corruption: str, read: Callable[[Json], object]) -> None:
@@ -354,6 +367,28 @@ def test_columns_that_are_known_are_taken_over() -> None:
     fields.append(fields[1])
     with pytest.raises(BadMetadata, match="there twice"):
         table_from_json(json, NAME, known)
+
+
+def _in_another_order(json: Any) -> Any:
+    """As another writer may put the keys of the same objects."""
+    if isinstance(json, dict):
+        return {key: _in_another_order(json[key]) for key in sorted(json)}
+    return [_in_another_order(item) for item in json] if isinstance(json, list) else json
+
+
+@pytest.mark.parametrize("name", ["spark-v1", "spark-v2", "spark-v3", "pyiceberg-v2"])
+def test_columns_are_known_however_they_are_written(name: str) -> None:
+    json = sample(name)
+    there = table_from_json(json, NAME)
+    known = table_from_text(table_to_text(there).encode())
+    for text in (_text(json), dumps(json, indent=2), _text(_in_another_order(json))):
+        read = table_from_json(decode(text.encode(), FORM), NAME, known)
+        assert read == there
+        assert all(a is b for a, b in zip(read.schema.fields, known.schema.fields, strict=True))
+    nested = next(f for f in there.schema.fields if is_nested(f.type))
+    other = replace(nested, type=map_fields(nested.type, lambda f: replace(f, doc="another")))
+    changed = replace(known, schema=replace(known.schema, fields=(other,)))
+    assert table_from_json(decode(_text(json).encode(), FORM), NAME, changed) == there
 
 
 @pytest.mark.parametrize(
@@ -396,6 +431,11 @@ def test_a_type_nested_without_end_is_refused() -> None:
     json["schemas"][0]["fields"][0]["type"] = type_
     with pytest.raises(BadMetadata, match="nested too deeply"):
         table_from_json(json, NAME)
+    json["schemas"][0]["fields"][0]["type"] = "deep"
+    deep = '{"type":"list","element-id":9,"element-required":false,"element":' * 5_000 + '"int"' + "}" * 5_000
+    text = _text(json).replace('"deep"', deep)
+    with pytest.raises(BadMetadata, match="nested too deeply"):
+        table_from_json(decode(text.encode(), FORM), NAME)
 
 
 def test_metadata_made_here_is_whole() -> None:
