@@ -28,7 +28,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.merge.facts import ABSENT, Conflict, Fact, Shown, Verdicts, show
 from icemigrate.merge.fields import align, assert_position, merge_schema
 from icemigrate.merge.rebind import rebind
-from icemigrate.model.column_properties import after_drop, after_rename
+from icemigrate.model.column_properties import after_drop, after_rename, name_columns
 from icemigrate.model.names import format_path
 from icemigrate.model.partitioning import Definition, PartitionSpec
 from icemigrate.model.retention import property_text
@@ -200,6 +200,8 @@ def _order(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table)
 
 def _moved(properties: Mapping[str, str], before: Table, after: Table) -> Mapping[str, str]:
     """Properties that name a column, after it was renamed or dropped: they go with it by themselves."""
+    if not name_columns(properties):
+        return properties
     new = index(after.schema)
     old = dict(apart(before.schema, after.schema))
     kept = {i: (entry.path, new[i].path) for i, entry in old.items() if i in new}

@@ -25,6 +25,11 @@ def column_key(path: Path) -> str:
     return ".".join(path)
 
 
+def name_columns(properties: Mapping[str, str]) -> bool:
+    """Whether a property is of one column."""
+    return any(True for _ in _of_columns(properties))
+
+
 def after_rename(properties: Mapping[str, str], renamed: Mapping[Path, Path]) -> dict[str, str]:
     """The properties after fields were renamed, all at once.
 

@@ -89,12 +89,13 @@ class Entry(Frozen):
 class Index(Mapping[int, Entry]):
     """Every field of a schema by id, in document order; what is in a struct is looked for when asked for."""
 
-    __slots__ = ("_columns", "_fields", "_found", "_nested", "_whole")
+    __slots__ = ("_columns", "_fields", "_found", "_ids", "_nested", "_whole")
 
     def __init__(self, fields: tuple[Field, ...]) -> None:
         self._fields = fields
         self._columns = {column.id: column for column in fields}
         self._nested = tuple(column for column in fields if is_nested(column.type))
+        self._ids: tuple[frozenset[int], ...] | None = None
         self._found: dict[int, Entry] = {}
         self._whole = False
 
@@ -117,7 +118,9 @@ class Index(Mapping[int, Entry]):
             return True
         if self._whole or not isinstance(field_id, int):
             return False
-        return any(holds(column.type, field_id) for column in self._nested)
+        if self._ids is None:
+            self._ids = tuple(below(column.type).ids for column in self._nested)
+        return any(field_id in ids for ids in self._ids)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._all())

@@ -266,11 +266,13 @@ def map_fields(type_: Type, change: Callable[[Field], Field], ids: Collection[in
 
     :param ids: the fields that it changes; ``None``: any.
     """
-    if not is_nested(type_) or (ids is not None and below(type_).ids.isdisjoint(ids)):
+    if not is_nested(type_):
         return type_
 
     def mapped(f: Field) -> Field:
-        inner = map_fields(f.type, change, ids)
+        # Asked of what is below, and not of a whole schema: that would gather the ids of all columns.
+        is_left = ids is not None and is_nested(f.type) and below(f.type).ids.isdisjoint(ids)
+        inner = f.type if is_left else map_fields(f.type, change, ids)
         return change(f if inner is f.type else replace(f, type=inner))
 
     before = children(type_)
