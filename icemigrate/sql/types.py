@@ -68,8 +68,9 @@ def spark_loads(schema: Schema) -> bool:
     It refuses one that has a ``time``, a nanosecond timestamp, a geometry or a geography anywhere
     (``TypeToSparkType``, Iceberg 1.12), and then no statement can be said about the table.
     """
-    columns = [column.type for column in schema.fields]
-    return all(all(map(_loads, below(t).leaves)) if is_nested(t) else _loads(t) for t in columns)
+    types = [column.type for column in schema.fields]
+    nested = (below(t).leaves for t in types if is_nested(t))
+    return all(map(_loads, frozenset(t for t in types if not is_nested(t)).union(*nested)))
 
 
 def _loads(type_: Type) -> bool:
