@@ -8,6 +8,7 @@ from icemigrate.changes.base import Problem
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import Ground, fields_back, old_fields
+from icemigrate.data.left_behind import rows_left
 from icemigrate.data.required import left_in_files
 from icemigrate.diff import Found
 from icemigrate.frozen import replace
@@ -70,7 +71,9 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
     if there is not None and (there.has_rows or not case.surroundings.is_catalog_known):
         doubts += tuple(left_in_files(works, ground, there, outcome.after))
     if case.surroundings.is_catalog_known:
-        return replace(outcome, plan=plan, problems=(*problems, *doubts))
+        catalog = case.surroundings.catalog_name
+        left = () if there is None else tuple(rows_left(works, ground, there, outcome.after, catalog))
+        return replace(outcome, plan=plan, problems=(*problems, *doubts), warnings=(*outcome.warnings, *left))
     # There may be columns that no file declares, and nobody knows of rows.
     return replace(outcome, plan=plan, problems=problems, warnings=(*outcome.warnings, *doubts))
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Problem
 from icemigrate.changes.drop_column import DropColumn
+from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import Ground, RowWork, Stage
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Difference, difference, unproved
@@ -19,7 +20,7 @@ from icemigrate.model.marks import branch_name
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.partitioning import PartitionSpec
 from icemigrate.model.schema import index
-from icemigrate.model.table import Table
+from icemigrate.model.table import CURRENT_SNAPSHOT, Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Field, Struct, children
 from icemigrate.plan import PlannedChange, PlannedWork, Step, TablePlan
@@ -55,7 +56,8 @@ def staged(there: Table, target: Table, works: Sequence[RowWork]) -> Staged:
         return Staged(whole, Difference((), whole.after, whole.target))
     retypes = [work for work in works if isinstance(work, Retype)]
     named = _with_temporary(there, target, retypes)
-    first = difference(there, _expanded(there, named, retypes), KINDS)
+    before = _without_new_branches(there, _to_be_filled(there, named, works))
+    first = difference(there, _expanded(there, before, retypes), KINDS)
     known = rebind_by_path(named, first.after, above=there.last_column_id if named is target else 0)
     last = difference(first.after, _swapped(known, target, retypes), KINDS)
     return Staged(first, last)
@@ -82,6 +84,43 @@ def carried_over(steps: Sequence[Step], works: Sequence[RowWork]) -> tuple[Step,
         return replace(planned, hazards=tuple(replace(h, reason=reason) for h in planned.hazards))
 
     return tuple(replace(step, changes=tuple(map(told, step.changes))) for step in steps)
+
+
+def _to_be_filled(there: Table, target: Table, works: Sequence[RowWork]) -> Table:
+    """The target with what is filled optional still: nobody can read a file that lacks a required field, and
+    a null in one is read as 0, so that `where: … is null` would find none."""
+    filled = {path for work in works if isinstance(work, Backfill) for path in work.paths}
+    was_required = (
+        {i for i, entry in index(there.schema).items() if entry.field.required} if filled else set()
+    )
+    waiting = set[int]()
+
+    def optional(above: Path, fields: tuple[Field, ...]) -> Iterator[Field]:
+        for field in fields:
+            if field.required and field.id not in was_required and (*above, field.name) in filled:
+                waiting.add(field.id)
+                yield replace(field, required=False)
+            else:
+                yield field
+
+    fields = _in_structs(target.schema.fields, optional)
+    if not waiting:
+        return target
+    identifier = target.schema.identifier_ids
+    # Iceberg takes no identifier of which a field is optional; the whole of it waits.
+    known = there.schema.identifier_ids if waiting & identifier else identifier
+    return replace(target, schema=replace(target.schema, fields=fields, identifier_ids=known))
+
+
+def _without_new_branches(there: Table, target: Table) -> Table:
+    """The target without the branches that the migration makes of what is current: of the rows as it leaves
+    them, since on those before it nothing would be filled."""
+    refs = {
+        name: ref
+        for name, ref in target.refs.items()
+        if name in there.refs or ref.kind != "branch" or ref.snapshot_id != CURRENT_SNAPSHOT
+    }
+    return target if len(refs) == len(target.refs) else replace(target, refs=refs)
 
 
 def _in_structs(

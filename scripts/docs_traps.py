@@ -37,6 +37,7 @@ class Trap(Frozen):
 
 _PARTITIONS = "cases/traps/partitions.yaml"
 _UNREAD = "cases/traps/unread.yaml"
+_BRANCHES = "cases/traps/branches.yaml"
 _KNOWN = "cases/traps/known.yaml"
 _REFUSED = "cases/add_column/refused.yaml"
 
@@ -126,6 +127,24 @@ TRAPS = (
         "Warns, with the statement that ends it; a `backfill` of the same migration needs none.",
         _UNREAD,
         "a variant that the newest snapshot does not know",
+    ),
+    Trap(
+        "A column becomes required, and a branch has rows without it",
+        "branch-lacks-required",
+        "Accepted: a branch has the table's schema, and nobody who asks about rows looks at it. Every query "
+        "of the branch fails (`Missing required field`).",
+        "Refused, with what fills it there.",
+        _BRANCHES,
+        "a column becomes required that is not in the files of a branch",
+    ),
+    Trap(
+        "Rows are changed by `backfill` or `retype`, and a branch has rows of its own",
+        "rows-left-on-branch",
+        "An `UPDATE` is of one branch. The new column reads null on all others, and the old one is gone from "
+        "the schema by which they are read.",
+        "Warns, with the SQL that brings the values over; what would make a branch unreadable is refused.",
+        "cases/data_steps/branches.yaml",
+        "a column is retyped, and a branch keeps its rows",
     ),
     Trap(
         "Names that differ in case alone",

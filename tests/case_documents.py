@@ -19,7 +19,7 @@ from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import EMPTY_STATE, State
-from icemigrate.model.table import Snapshot, Table
+from icemigrate.model.table import MAIN_BRANCH, Head, Snapshot, Table
 from icemigrate.plan import MigrationPlan, TablePlan
 from icemigrate.plan_case import Surroundings
 from icemigrate.planner import plan_migrations
@@ -42,6 +42,7 @@ class Case(Frozen):
     :param before: table entries, each a migration of its own.
     :param by_hand: table entries that somebody carried out on the catalog, past the history.
     :param rows: whether the tables have been written to.
+    :param branch_rows: how many rows branches have.
     :param says: the document itself, for what it expects.
     """
 
@@ -51,6 +52,7 @@ class Case(Frozen):
     before: tuple[Entry, ...]
     by_hand: tuple[Entry, ...]
     rows: bool
+    branch_rows: Mapping[str, int]
     migration: str
     says: Mapping[str, Any]
 
@@ -88,6 +90,7 @@ def read_file(path: File) -> Iterator[Case]:
             entries(says.get("before")),
             entries(says.get("by_hand")),
             says.get("rows", False),
+            says.get("branch_rows") or {},
             says["migration"],
             says,
         )
@@ -240,11 +243,18 @@ def without_marks(actual: Mapping[TableName, Table | None]) -> dict[TableName, T
 def _written(case: Case, world: World) -> World:
     if not case.rows:
         return world
-    snapshot = Snapshot(FIRST_SNAPSHOT, 0, 0)
-    tables = {
-        n: None if t is None else replace(t, snapshot=t.snapshot or snapshot) for n, t in world.actual.items()
-    }
+    tables = {n: None if t is None else _with_heads(_with_snapshot(t), case) for n, t in world.actual.items()}
     return replace(world, actual=tables)
+
+
+def _with_heads(table: Table, case: Case) -> Table:
+    """The table with heads of its branches: each was made right now, unless it is known."""
+    made = {
+        name: Head(Snapshot(FIRST_SNAPSHOT, 0, case.branch_rows.get(name, 0)), table.schema, is_behind=True)
+        for name, ref in table.refs.items()
+        if ref.kind == "branch" and name != MAIN_BRANCH
+    }
+    return replace(table, heads={**made, **table.heads})
 
 
 def declared(after_entries: Iterable[Entry]) -> dict[TableName, Table]:
@@ -252,7 +262,7 @@ def declared(after_entries: Iterable[Entry]) -> dict[TableName, Table]:
     world = World()
     for number, entry in enumerate(_tagged_later(after_entries), 1):
         version = f"000{number}"
-        there = replace(world, actual={n: _with_snapshot(t) for n, t in world.actual.items()})
+        there = replace(world, actual={n: t and _with_snapshot(t) for n, t in world.actual.items()})
         world = after(there, plan_entry(there, version, entry))
     return {n: t for n, t in world.actual.items() if t is not None}
 
@@ -265,5 +275,5 @@ def _tagged_later(given: Iterable[Entry]) -> Iterator[Entry]:
             yield {"name": entry["name"], "tags": entry["tags"]}
 
 
-def _with_snapshot(table: Table | None) -> Table | None:
-    return None if table is None else replace(table, snapshot=Snapshot(FIRST_SNAPSHOT, 0, 0))
+def _with_snapshot(table: Table) -> Table:
+    return replace(table, snapshot=table.snapshot or Snapshot(FIRST_SNAPSHOT, 0, 0))

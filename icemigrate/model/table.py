@@ -47,6 +47,30 @@ class Snapshot(Frozen):
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
+class Head(Frozen):
+    """Where a branch stands that is neither main nor icemigrate's own.
+
+    :param schema: that of its newest snapshot, under which nothing that it does not have was written there;
+        ``None`` where the metadata do not say.
+    :param is_behind: whether main has come by that snapshot, so that the branch can be moved on to main.
+    """
+
+    snapshot: Snapshot
+    schema: Schema | None = None
+    is_behind: bool = False
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows may exist; a writer that gave no count counts as rows."""
+        return self.snapshot.total_records != 0
+
+    @property
+    def rows_text(self) -> str:
+        """How many rows it has, in words."""
+        count = self.snapshot.total_records
+        return "rows" if count is None else "1 row" if count == 1 else f"{count} rows"
+
+
 class Dropped(Frozen):
     """A field that a migration dropped: enough to bring it back under its own ids.
 
@@ -70,9 +94,10 @@ class Table(PartlyCompared):
     :param last_partition_id: highest partition field id ever given.
     :param dropped: fields that migrations dropped; empty on the actual side.
     :param writers: who wrote it of late; known of the actual side alone, and no part of what a table is.
+    :param heads: where others' branches stand, by name; known of the actual side alone, like ``writers``.
     """
 
-    uncompared = frozenset({"writers"})
+    uncompared = frozenset({"writers", "heads"})
 
     name: TableName
     schema: Schema
@@ -90,6 +115,7 @@ class Table(PartlyCompared):
     snapshot: Snapshot | None = None
     dropped: tuple[Dropped, ...] = ()
     writers: tuple[Writer, ...] = ()
+    heads: Mapping[str, Head] = field(default_factory=dict)
 
     @property
     def has_rows(self) -> bool:

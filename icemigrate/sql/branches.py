@@ -32,5 +32,15 @@ def append_nothing_sql(rows: str) -> str:
 
 def publish_branch_sql(catalog: str, table: TableName, branch: str) -> str:
     """Make main what the branch is; refused where main is not among its ancestors."""
+    return _forward_sql(catalog, table, "main", branch)
+
+
+def move_branch_sql(catalog: str, table: TableName, branch: str) -> str:
+    """Make the branch what main is; refused where it is not among main's ancestors."""
+    return _forward_sql(catalog, table, branch, "main")
+
+
+def _forward_sql(catalog: str, table: TableName, branch: str, to: str) -> str:
     name = string_sql(format_path((*table.namespace, table.name)))
-    return f"CALL {path_sql((catalog,))}.system.fast_forward({name}, 'main', {string_sql(branch)})"
+    call = f"CALL {path_sql((catalog,))}.system.fast_forward"
+    return f"{call}({name}, {string_sql(branch)}, {string_sql(to)})"

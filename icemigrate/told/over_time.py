@@ -42,6 +42,9 @@ OVER_TIME: Mapping[str, str] = {
     "no branches, or is harmed by them. Change the rows by a job of your own, between two migrations.",
     "required-not-in-every-file": "A migration fills a column and makes it required, and files that lack it "
     "would stay: nobody could read the table. Make it required in a later migration.",
+    "rows-left-on-branch": "A migration fills or retypes columns in the rows of main, and a branch keeps "
+    "its rows as they are: a retyped column reads null there. The hint holds the SQL that brings the values "
+    "over.",
     "override-differs": "An override of the environment and the table in the catalog say different things. "
     "Bring the two together first.",
     "replaced-file": "A file is in the range of a squash. Remove it if it is one of those that were "

@@ -10,6 +10,9 @@ TABLES: Mapping[str, str] = {
     "blank-edged-name": "A name begins or ends with a blank, which nobody sees in a query.",
     "branch-follows-schema": "A table has one schema for all branches: who reads a branch sees the change "
     "at once. Tell them, or let them read a tag, which keeps its schema.",
+    "branch-lacks-required": "A field becomes required that the files of a branch do not have: Iceberg "
+    "fails on a file that lacks a required field, so nobody could read the branch any more. Fill it there "
+    "first, or declare it with `required: false` for now; drop a branch that nobody needs.",
     "default-needs-newer-format": "Defaults are of format version 3. `format_version: 3` upgrades the "
     "table, for which there is no way back.",
     "default-not-read-from-orc": "Iceberg's library cannot fill in the default of a new column where rows "

@@ -22,6 +22,7 @@ from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo
 from icemigrate.plan import RECONCILED, PlannedChange, Step
 from icemigrate.steps import as_steps, planned_change
+from icemigrate.undo.branches import left_on_branches
 from icemigrate.undo.inverse import Sides, inverse
 from icemigrate.undo.keeping import keep
 from icemigrate.undo.own import own, own_notes
@@ -115,7 +116,7 @@ def undo_altered(
     inner += refill.before
     if rows.change is None:
         notes += shares(before, after, evidence)
-    notes += [*rows.notes, *refill.notes, *done_notes(merged.done)]
+    notes += [*rows.notes, *refill.notes, *left_on_branches(there, final), *done_notes(merged.done)]
     if inner:
         steps.append(_one_commit(version, inner))
     steps += refill.steps

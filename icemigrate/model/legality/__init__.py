@@ -52,7 +52,7 @@ from icemigrate.model.legality.partitioned import (
     transforms_fit,
     void_sources_exist,
 )
-from icemigrate.model.legality.referring import branches_follow_the_schema
+from icemigrate.model.legality.referring import branches_follow_the_schema, branches_hold_required_fields
 from icemigrate.model.legality.sizing import (
     sizes_in_range,
     types_of_the_format,
@@ -105,6 +105,7 @@ RULES: tuple[Rule, ...] = (
     distribution_is_known,
     rows_are_retained_by_a_time,
     branches_follow_the_schema,
+    branches_hold_required_fields,
     variants_are_known_to_the_rows,
 )
 """All rules, in the order in which they report."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from icemigrate.model.legality.breach import Breach, View
+from icemigrate.model.legality.breach import Breach, View, column
 from icemigrate.model.marks import is_own_tag
+from icemigrate.model.names import format_path
+from icemigrate.model.row_modes import MERGE_ON_READ, UPDATE_MODE
+from icemigrate.model.schema import Entry, Schema, index
+from icemigrate.model.table import Head
 
 _MAIN = "main"
 _SHOWN = 3
@@ -37,7 +41,85 @@ def branches_follow_the_schema(view: View) -> Iterator[Breach]:
     )
 
 
+def branches_hold_required_fields(view: View) -> Iterator[Breach]:
+    """A field that becomes required is in the files of every branch that has rows.
+
+    A branch is read under the table's schema, and Iceberg 1.12 fails on a file that lacks a required field
+    ("Missing required field"), so that nobody could read the branch any more: what a migration does to rows
+    is done on main alone.  What was written under a schema without the field lacks it; a default that older
+    rows read mends that, and so does a struct around it that is absent as a whole.
+    """
+    if view.before is None:
+        return
+    before = view.before
+    heads = {n: h for n, h in before.heads.items() if n in view.table.refs and h.has_rows}
+    if not heads:
+        return
+    for entry in view.fields.values():
+        old = before.schema.by_id(entry.field.id)
+        is_new = entry.field.required and entry.field.initial_default is None
+        if not is_new or (old is not None and old.required):
+            continue
+        lacking = {n: h for n, h in heads.items() if h.schema is not None and lacks(h.schema, entry)}
+        if lacking:
+            name = format_path(entry.path)
+            yield Breach(
+                "branch-lacks-required",
+                column(entry.path, "required"),
+                f"`{name}` cannot be required: it is not in the files of {with_rows(lacking)}, which nobody "
+                "could read any more",
+                _way(view, name, lacking, is_there=old is not None),
+            )
+
+
+def lacks(schema: Schema, entry: Entry) -> bool:
+    """Whether files that were written under a schema, and under those before it, surely lack a field, and not
+    only by lacking all of the struct around it.
+
+    A field with a lower id than others of the schema was dropped by then and is back: older files may hold
+    it.
+    """
+    is_around = entry.parent is None or schema.by_id(entry.parent) is not None
+    return is_around and entry.field.id > max(index(schema), default=0)
+
+
+def _way(view: View, name: str, heads: Mapping[str, Head], is_there: bool) -> str:
+    """What to do for the branches.
+
+    :param is_there: whether the field is there, so that it can be filled before it becomes required.
+    """
+    branch, head = next(iter(sorted(heads.items())))
+    rows = f"{view.table.name}.{branch_of(branch)}"
+    fill = f"`UPDATE {rows} SET {name} = …`"
+    if view.table.properties.get(UPDATE_MODE, "").lower() == MERGE_ON_READ:
+        # An UPDATE would leave the files that are there.
+        fill = f"`INSERT OVERWRITE {rows} BY NAME SELECT * EXCEPT ({name}), … AS {name} FROM {rows}`"
+    forward = f"`CALL system.fast_forward('{view.table.name}', '{branch}', 'main')`"
+    drop = "drop a branch that nobody needs"
+    if is_there:
+        moved = f", move it on to main ({forward})" if head.is_behind else ""
+        return f"fill it there first ({fill}){moved}, or {drop}"
+    return (
+        f"declare it with `required: false`, bring its values over to the branch, and make it required in a "
+        f"later migration; or {drop}"
+    )
+
+
+def branch_of(name: str) -> str:
+    """How SQL names a branch behind its table."""
+    plain = f"branch_{name}"
+    return plain if plain.isascii() and plain.isidentifier() else f"`{plain}`"
+
+
+def with_rows(heads: Mapping[str, Head]) -> str:
+    """Branches, each with its number of rows."""
+    told = [f"`{name}` ({head.rows_text})" for name, head in sorted(heads.items())]
+    return f"branch {', '.join(told[:_SHOWN])}{_more(told)}"
+
+
 def _named(kind: str, names: list[str]) -> str:
-    told = ", ".join(f"`{name}`" for name in names[:_SHOWN])
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{kind} {told}{more}"
+    return f"{kind} {', '.join(f'`{name}`' for name in names[:_SHOWN])}{_more(names)}"
+
+
+def _more(names: Sequence[str]) -> str:
+    return f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
