@@ -22,7 +22,7 @@ from icemigrate.model.partitioning import PartitionSpec
 from icemigrate.model.schema import index
 from icemigrate.model.table import CURRENT_SNAPSHOT, Table
 from icemigrate.model.type_text import format_type
-from icemigrate.model.types import Field, Struct, children
+from icemigrate.model.types import Field, Struct, children, is_nested, with_children
 from icemigrate.plan import PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.sql.branches import branch_sql
 from icemigrate.sql.names import table_sql
@@ -126,17 +126,25 @@ def _without_new_branches(there: Table, target: Table) -> Table:
 def _in_structs(
     fields: tuple[Field, ...], change: Callable[[Path, tuple[Field, ...]], Iterable[Field]], above: Path = ()
 ) -> tuple[Field, ...]:
-    """Fields with what stands together changed, in the structs below first.
+    """Fields that stand together in the table, or in a struct at any depth, changed; the innermost first.
 
     :param change: given where fields stand, and the fields.
     """
-    inner = (
-        replace(f, type=Struct(_in_structs(f.type.fields, change, (*above, f.name))))
-        if isinstance(f.type, Struct)
-        else f
-        for f in fields
-    )
-    return tuple(change(above, tuple(inner)))
+    return tuple(change(above, tuple(_with_structs(f, change, above) for f in fields)))
+
+
+def _with_structs(
+    field: Field, change: Callable[[Path, tuple[Field, ...]], Iterable[Field]], above: Path
+) -> Field:
+    """A field with the structs in its type changed, as :func:`_in_structs` has it."""
+    if not is_nested(field.type):
+        return field
+    inside, here = children(field.type), (*above, field.name)
+    if isinstance(field.type, Struct):
+        changed = _in_structs(inside, change, here)
+    else:
+        changed = tuple(_with_structs(part, change, here) for part in inside)
+    return replace(field, type=with_children(field.type, changed))
 
 
 def _with_temporary(there: Table, target: Table, retypes: Sequence[Retype]) -> Table:
@@ -203,16 +211,14 @@ def _swapped(known: Table, target: Table, retypes: Sequence[Retype]) -> Table:
 
 def _expanded(there: Table, target: Table, retypes: Sequence[Retype]) -> Table:
     """The target with the columns that are there and shall go, each behind the one that it stands behind; and
-    likewise in the structs in which a field is retyped.
+    likewise in the structs that are there.
 
     A column that is retyped may be renamed as well, and `using` calls it by its new name.
     """
     renamed = {work.field_id: work.path[-1] for work in retypes}
-    entries, inside = index(there.schema), {work.path[:-1] for work in retypes}
+    entries = index(there.schema)
 
     def expanded(above: Path, fields: tuple[Field, ...]) -> Iterable[Field]:
-        if above and above not in inside:
-            return fields
         parent = target.schema.find(above) if above else None
         if parent is not None and parent.id not in entries:
             return fields
@@ -223,15 +229,18 @@ def _expanded(there: Table, target: Table, retypes: Sequence[Retype]) -> Table:
 
 
 def _with_old(fields: tuple[Field, ...], there: Iterable[Field]) -> list[Field]:
-    """Fields that stand together, with those among them that are there and shall go."""
-    ids, names = {f.id for f in fields}, {f.name for f in fields}
+    """Fields that stand together, with those among them that are there and shall go.
+
+    One whose name another has then, in whichever case, goes at once: statements could not tell them apart.
+    """
+    ids, names = {f.id for f in fields}, {f.name.lower() for f in fields}
     together = list(fields)
     at = 0
     for field in there:
         where = next((i for i, f in enumerate(together) if f.id == field.id), None)
         if where is not None:
             at = where + 1
-        elif field.id not in ids and field.name not in names:
+        elif field.id not in ids and field.name.lower() not in names:
             together.insert(at, field)
             at += 1
     return together

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from icemigrate.data.plain_sql import COMMENT, TEXT
+from icemigrate.model.names import Path
 
 _NOT_READ = re.compile(f"{TEXT}|{COMMENT}", re.S)
 _OTHER_NAMES = re.compile(r"->|\b(?:select|as|interval|extract)\b", re.I)
@@ -19,18 +20,27 @@ _SYNTAX = re.compile(
 """Words of expressions: a column that is called so is only plainly meant in backticks."""
 
 
-def plainly_reads(expression: str, column: str) -> bool:
-    """Whether a column's name stands there as a word of its own, in whichever case.
+def plainly_reads(expression: str, path: Path) -> bool:
+    """Whether a column's name, or a field's with all that it stands in, stands there as a word of its own, in
+    whichever case.
 
     Behind a dot stands a field of something else, before a bracket or a quote a function or a type.
     """
     text = _NOT_READ.sub("''", expression)
-    quoted = f"`{re.escape(column.replace('`', '``'))}`"
-    if re.search(rf"(?<!\.){quoted}", text, re.I):
+    if re.search(rf"(?<![.]){_DOT.join(map(_quoted, path))}", text, re.I):
         return True
-    if _SYNTAX.fullmatch(column) or _OTHER_NAMES.search(text):
+    if _SYNTAX.fullmatch(path[0]) or _OTHER_NAMES.search(text):
         return False
-    return re.search(rf"(?<![\w.`@$]){re.escape(column)}(?![\w`]|\s*[('])", text, re.I) is not None
+    parts = _DOT.join(f"(?:{re.escape(name)}|{_quoted(name)})" for name in path)
+    return re.search(rf"(?<![\w.`@$]){parts}(?![\w`]|\s*[('])", text, re.I) is not None
+
+
+_DOT = r"\s*[.]\s*"
+
+
+def _quoted(name: str) -> str:
+    """A name in backticks, as a pattern."""
+    return f"`{re.escape(name.replace('`', '``'))}`"
 
 
 _WORD = re.compile(r"\s*([a-z]\w*)\s*", re.I)

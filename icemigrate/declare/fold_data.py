@@ -124,17 +124,19 @@ def _check_reads(
     expression: str, entry: TableEntry, after: Table, complaints: Complaints, subject: tuple[str, ...]
 ) -> None:
     """Complain about an expression that plainly reads a column by the name which this entry takes from it."""
-    there = {name.lower() for (name, *_), _ in after.schema.walk()}
+    there = {tuple(map(str.lower, path)) for path, _ in after.schema.walk()}
     for old, new in entry.renames:
         path = complaints.path(old, subject)
-        if path is None or len(path) > 1 or path[0].lower() in there:
+        renamed = complaints.path(new, subject)
+        if path is None or renamed is None or tuple(map(str.lower, path)) in there:
             continue
-        if plainly_reads(expression, path[0]):
+        if plainly_reads(expression, path):
+            called = format_path((*path[:-1], renamed[-1]))
             complaints.error(
                 "unknown-column",
                 subject,
-                f"the expression reads `{old}`, and after the migration it is called `{new}`",
-                f"write `{new}`",
+                f"the expression reads `{old}`, and after the migration it is called `{called}`",
+                f"write `{called}`",
             )
 
 

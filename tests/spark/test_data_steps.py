@@ -102,10 +102,13 @@ FILL = """
     tables:
       - name: db.trades
         renames: {venue: market}
-        columns: [{name: cents, type: long}]
-        drop_columns: [price]
+        columns: [{name: cents, type: long}, {name: legs.lots, type: long}]
+        drop_columns: [price, legs.size]
         backfill:
-          - set: {cents: cast(round(price * 100) as bigint), legs.side: upper(legs.side)}
+          - set:
+              cents: cast(round(price * 100) as bigint)
+              legs.side: upper(legs.side)
+              legs.lots: legs.size * 10
           - {set: {market: "'none'"}, where: market is null}
         checks:
           - {name: one is missing, before: "select count(*) from {table} where venue is null", gives: 1}
@@ -126,13 +129,16 @@ def test_rows_are_filled_asked_about_and_published(desk: Desk, format_version: i
     desk.created(format_version, mode)
     desk.file("0002", FILL)
     desk.run("apply", "--auto-approve")
-    assert desk.rows("id, market, cents, legs.side") == [(1, "xnys", 1050, "BUY"), (2, "none", 2050, "SELL")]
+    assert desk.rows("id, market, cents, legs.*") == [
+        (1, "xnys", 1050, "BUY", 10),
+        (2, "none", 2050, "SELL", 20),
+    ]
     assert desk.refs() == {"main", "icemigrate-0001", "icemigrate-0002", "icemigrate-0002-before"}
     assert desk.rows(at=" VERSION AS OF 'icemigrate-0002-before'") == [(1, "xnys"), (2, None)]
     assert "price" not in desk.spark.table(desk.table).columns
     assert desk.project.plan().is_empty
     desk.run("rollback", "--auto-approve")
-    assert desk.rows("id, venue, price, legs.side") == [(1, "xnys", 10.5, "buy"), (2, None, 20.5, "sell")]
+    assert desk.rows("id, venue, price, legs.*") == [(1, "xnys", 10.5, "buy", 1), (2, None, 20.5, "sell", 2)]
 
 
 RETYPE = """
@@ -171,7 +177,7 @@ def test_a_column_is_retyped_in_its_place_and_comes_back_as_it_was(
     desk.run("rollback", "--auto-approve")
     # Rows that are marked as deleted stand in the files too.
     share = "2 of 3 rows" if mode == "copy-on-write" else ""
-    assert f"values of price that are still in the files: {share}" in capsys.readouterr().out
+    assert f"values of id, price that are still in the files: {share}" in capsys.readouterr().out
     assert columns(desk) == [*before, ("legs", "struct<side:string,size:int>")][:4]
     assert set(desk.rows("id, price, venue")) == {(1, 10.5, "xnys"), (2, 20.5, None), (None, None, "xlon")}
 

@@ -20,7 +20,7 @@ from icemigrate.data.plain_names import plainly_reads
     ],
 )
 def test_a_word_of_its_own_is_read(expression: str) -> None:
-    assert plainly_reads(expression, "date")
+    assert plainly_reads(expression, ("date",))
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,16 @@ def test_a_word_of_its_own_is_read(expression: str) -> None:
     ],
 )
 def test_what_may_mean_something_else_is_let_be(expression: str) -> None:
-    assert not plainly_reads(expression, "date")
+    assert not plainly_reads(expression, ("date",))
 
 
 @pytest.mark.parametrize("column", ["end", "When", "is", "null", "current_date"])
 def test_a_word_of_expressions_is_no_column_unless_it_is_quoted(column: str) -> None:
-    assert not plainly_reads("case when a is null then current_date else b end", column)
-    assert plainly_reads(f"a + `{column}`", column)
+    assert not plainly_reads("case when a is null then current_date else b end", (column,))
+    assert plainly_reads(f"a + `{column}`", (column,))
+
+
+def test_a_field_is_read_with_all_that_it_stands_in() -> None:
+    read = ["s.a", "S . `A`", "upper(`s`.a)", "1 + s.a.b", "s.`a`"]
+    other = ["s.ab", "t.s.a", "s.a(1)", "'s.a'", "a", "transform(l, s -> s.a)"]
+    assert [plainly_reads(text, ("s", "a")) for text in (*read, *other)] == [True] * 5 + [False] * 6
