@@ -253,7 +253,7 @@ class _Visit:
         if any(c.state == "failed" and c.name in ("pyspark", "java", "jars") for c in self.checkups):
             self.say("session", "skipped", "Spark was not started, since it lacks what is said above")
             return
-        from icemigrate.engine.spark import explained
+        from icemigrate.engine.explain import explained
 
         with self.trying("session"):
             if chosen.catalog.type == "sqlite" and not Path(chosen.catalog.uri or "").exists():
@@ -268,7 +268,7 @@ class _Visit:
                 return
             # A REST catalog hands the metadata out, so loading a table need not touch a file.
             with explained():
-                there = bool(engine.java_table(history).io().newInputFile(location).exists())
+                there = bool(engine.java.table(history).io().newInputFile(location).exists())
             if not there:
                 raise EngineError(f"Spark finds no file {location}, though the catalog names it")
             self.say(

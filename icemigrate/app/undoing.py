@@ -100,10 +100,8 @@ class Undoing:
         asked = questions(record, self.actual, self.world.project.name)
         if not asked:
             return {}
-        from icemigrate.engine.evidence import gather
-
         engine = self.engine()
-        return {a.declared: gather(engine, a.name, a.questions) for a in asked}
+        return {a.declared: engine.evidence(a.name, a.questions) for a in asked}
 
 
 def inverse(

@@ -66,7 +66,7 @@ class Copies:
         """
         location = f"memory:/{self._name}/{uuid.uuid4()}"
         file = f"{location}/metadata/00000.metadata.json"
-        iceberg = self.engine.iceberg
+        iceberg = self.engine.java.iceberg
         text = json.dumps(structure(metadata, location))
         if name.namespace not in self._namespaces:
             self.engine.create_namespace(name.namespace)
@@ -75,11 +75,11 @@ class Copies:
         # The files of all in-memory catalogs of a JVM lie in one place.
         target = iceberg.inmemory.InMemoryFileIO().newOutputFile(file)
         iceberg.TableMetadataParser.overwrite(copied, target)
-        self.engine.java_catalog().registerTable(self.engine.java_identifier(name), file)
+        self.engine.java.catalog.registerTable(self.engine.java.identifier(name), file)
 
     def remove(self, name: TableName) -> None:
         """Forget a copy."""
-        self.engine.java_catalog().dropTable(self.engine.java_identifier(name), True)
+        self.engine.java.catalog.dropTable(self.engine.java.identifier(name), True)
 
     def run(self, step: Step, current: Table, tell: Telling) -> Table:
         """Run a step's statements on the copy of the table that it is about.
@@ -133,7 +133,7 @@ class Copies:
 
     def close(self) -> None:
         """Let go of the catalog; copies that are left go with it."""
-        catalog = self.engine.java_catalog()
+        catalog = self.engine.java.catalog
         for namespace in catalog.listNamespaces():
             for identifier in catalog.listTables(namespace):
                 catalog.dropTable(identifier, True)

@@ -13,26 +13,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icemigrate.data.publication import NOTE, publication
+from icemigrate.engine.explain import explained
+from icemigrate.engine.java_catalog import JavaCatalog
 from icemigrate.engine.kept import find_kept
 from icemigrate.engine.manifests import File, Look, notes_since, share
-from icemigrate.engine.nulls import count_nulls
-from icemigrate.engine.spark import SparkEngine, explained
+from icemigrate.engine.nulls import Query, count_nulls
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
+from icemigrate.sql.names import table_sql
 
 
-def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Evidence:
+def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions) -> Evidence:
     """Answer questions about a table as it is now.
 
     :raises EngineError: there is no such table, or a manifest cannot be read.
     """
     with explained():
-        table = engine.java_table(name)
-        look = Look(engine.iceberg, table, _fields(engine, questions))
+        table = java.table(name)
+        rows = table_sql(java.name, name)
+        look = Look(java.iceberg, table, _fields(java, questions))
         published, then = None, questions.since
         if questions.rows_of is not None:
-            metadata = engine.read(table.operations().current())
+            metadata = java.read(table.operations().current())
             published = publication(metadata, questions.rows_of, questions.since)
             then = questions.since if published is None else published.last.id
         since = None if then is None else table.snapshot(then)
@@ -47,7 +50,7 @@ def gather(engine: SparkEngine, name: TableName, questions: Questions) -> Eviden
             files=added.files,
             rows=added.rows,
             snapshots=look.snapshots_since(then),
-            nulls=added.nulls | count_nulls(engine, name, look, _uncertain(look, added.nulls)),
+            nulls=added.nulls | count_nulls(ask, rows, look, _uncertain(look, added.nulls)),
             held=held,
             there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
             kept=find_kept(look, questions, held, now, is_known),
@@ -62,11 +65,9 @@ def _uncertain(look: Look, nulls: Mapping[int, int | None]) -> list[int]:
     return [i for i, n in nulls.items() if n is None or (n and schema.parent_of(i) is not None)]
 
 
-def _fields(engine: SparkEngine, questions: Questions) -> Any:
+def _fields(java: JavaCatalog, questions: Questions) -> Any:
     """The ids of all fields that metrics are needed of, as a Java set."""
-    jvm = engine.session._jvm
-    assert jvm is not None, "the engine works in a JVM of its own process"
-    found = jvm.java.util.HashSet()
+    found = java.jvm.java.util.HashSet()
     for field_id in questions.nulls.union(*questions.held.values()):
         found.add(field_id)
     return found

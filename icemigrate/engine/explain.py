@@ -7,10 +7,13 @@ what the user can act on.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from icemigrate.debugging import DEBUG_VARIABLE
-from icemigrate.errors import EngineError
+from icemigrate.errors import EngineError, MetadataError
 from icemigrate.frozen import Frozen
+from icemigrate.model.json_form import BadMetadata
 
 _COMMIT_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
 _STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
@@ -81,6 +84,20 @@ def explain(error: BaseException) -> EngineError:
     if is_commit_conflict(error):
         return EngineError(f"the table was changed by somebody else meanwhile: {message}", "plan again")
     return EngineError(message)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Java's and Spark's errors as ours, in one sentence; a bug of ours stays what it is."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError) as error:
+        raise explain(error) from error
+    except BadMetadata as error:
+        raise MetadataError(f"a table's metadata cannot be read: {error}") from error
 
 
 def start_failure(output: str) -> str | None:

@@ -39,13 +39,13 @@ def open_base(engine: SparkEngine, name: TableName) -> Base:
 
     :raises EngineError: there is none.
     """
-    java = engine.java_table(name)
+    java = engine.java.table(name)
     transaction = (
         java.newTransaction()
     )  # loads the table once more, so that what it begins on is read after it
     operations = java.operations()
     metadata = operations.current()
-    json = engine.read(metadata)
+    json = engine.java.read(metadata)
     return Base(operations, transaction, metadata, json, table_from_json(json, name))
 
 
@@ -58,7 +58,7 @@ def land(engine: SparkEngine, base: Base, after: Table, marker: Marker | None) -
         (:func:`~icemigrate.engine.explain.is_commit_conflict`).
     """
     after, branches = _without_new_snapshots(base.table, after)
-    built = metadata_commit.build(engine.iceberg, base.metadata, base.table, after)
+    built = metadata_commit.build(engine.java.iceberg, base.metadata, base.table, after)
     inside = base.transaction.table().operations()
     changed = not built.changes().isEmpty()
     if changed:

@@ -8,21 +8,23 @@ whose footers say that there is no null.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeAlias
 
 from icemigrate.engine.manifests import Look
-from icemigrate.engine.spark import SparkEngine
-from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, List, Map, Struct
-from icemigrate.sql.names import quote, table_sql
+from icemigrate.sql.names import quote
 from icemigrate.sql.types import spark_loads
 
+Query: TypeAlias = Callable[[str], Sequence[tuple[Any, ...]]]
+"""The rows that a query in Spark SQL gives."""
 
-def count_nulls(
-    engine: SparkEngine, name: TableName, look: Look, fields: Collection[int]
-) -> dict[int, int | None]:
+
+def count_nulls(ask: Query, rows: str, look: Look, fields: Collection[int]) -> dict[int, int | None]:
     """By field, in how many rows it is null: of the branch where these are most, since branches share files.
+
+    :param rows: the table's name in Spark SQL.
 
     What a head's own schema does not hold, or a table that Spark cannot load, is not counted: ``None``.
 
@@ -37,7 +39,7 @@ def count_nulls(
         java = look.table.schemas().get(snapshot.schemaId())
         schema = Schema(()) if java is None else look.schema(java)
         there = [i for i in counted if schema.by_id(i) is not None]
-        found = _ask(engine, name, snapshot.snapshotId(), [null_sql(schema, i) for i in there])
+        found = _counted(ask, rows, snapshot.snapshotId(), [null_sql(schema, i) for i in there])
         here = dict(zip(there, found, strict=True))
         counted = {i: _most(so_far, here.get(i)) for i, so_far in counted.items()}
     return counted
@@ -66,12 +68,12 @@ def _null_sql(value: str, field: Field, inside: Sequence[Field]) -> str:
     return f"exists({value}, {one} -> {_null_sql(one, inner, rest)})"
 
 
-def _ask(engine: SparkEngine, name: TableName, snapshot_id: int, conditions: Sequence[str]) -> Sequence[int]:
+def _counted(ask: Query, rows: str, snapshot_id: int, conditions: Sequence[str]) -> Sequence[int]:
     if not conditions:
         return ()
-    ((*found,),) = engine.ask(
+    ((*found,),) = ask(
         f"SELECT {', '.join(f'count_if({c})' for c in conditions)}"
-        f" FROM {table_sql(engine.catalog_name, name)} VERSION AS OF {snapshot_id}"
+        f" FROM {rows} VERSION AS OF {snapshot_id}"
         f" WHERE {' OR '.join(f'({c})' for c in conditions)}"
     )
     return found

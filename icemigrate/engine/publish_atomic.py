@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 
 from icemigrate.changes.base import Phase, Sql
 from icemigrate.engine.copies import Copies, otherwise
-from icemigrate.engine.explain import is_commit_conflict
+from icemigrate.engine.explain import explained, is_commit_conflict
 from icemigrate.engine.landing import Base, land, open_base
 from icemigrate.engine.port import Marker
 from icemigrate.engine.publish import fold, run_step, statement_text
 from icemigrate.engine.rebase import facts, require_untouched
 from icemigrate.engine.refill import is_refill
-from icemigrate.engine.spark import SparkEngine, explained
+from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Listener, Telling, telling
 from icemigrate.errors import EngineError
 from icemigrate.events import TableMarked, TablePublished, TablePublishing
@@ -131,7 +131,7 @@ class AtomicPublisher:
                 tell.note(foreseen.name, f"another writer was faster; try {attempt + 1} of {TRIES}")
                 self._pause(pause_after(attempt))
         if landed:
-            self._engine.refresh(foreseen.name)
+            self._engine.java.refresh(foreseen.name)
             elapsed = time.monotonic() - clock
             tell.on_event(TablePublished(tell.version, foreseen.name, attempt, elapsed))
         if marker is not None and not marker.is_begun:

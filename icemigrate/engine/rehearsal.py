@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from icemigrate.changes.base import Phase, Sql
 from icemigrate.data.base import Stage
 from icemigrate.engine.copies import Copies, otherwise
+from icemigrate.engine.explain import explained
 from icemigrate.engine.publish import blank, run_step
-from icemigrate.engine.spark import SparkEngine, explained
+from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Listener, Telling, telling
 from icemigrate.engine.understanding import misunderstood, touched_by
 from icemigrate.errors import EngineError, Misunderstood, NotUnderstood

@@ -8,16 +8,17 @@ written and committed, one by one: what a run that dies has committed, the next 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from icemigrate.data.rewrite import OPTIONS
-from icemigrate.engine.explain import causes
+from icemigrate.engine.explain import causes, explained
+from icemigrate.engine.java_catalog import JavaCatalog
 from icemigrate.engine.port import OnProgress
-from icemigrate.engine.spark import SparkEngine, explained
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen
 from icemigrate.model.layout import Layout, OldShare, Portion, same_way
+from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName
 
 ROUNDS = 5
@@ -27,32 +28,32 @@ _OVERTAKEN = ("ValidationException", "CommitFailedException")
 
 
 def rewrite_old_files(
-    engine: SparkEngine, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress
+    java: JavaCatalog, name: TableName, call: Callable[[], None], is_sorted: bool, on_progress: OnProgress
 ) -> int:
     """Rewrite them; how many are left, since others wrote them meanwhile.
 
-    :param call: the ``CALL`` that rewrites all of a table's files.
+    :param call: runs the ``CALL`` that rewrites all of a table's files.
     :raises EngineError: a file cannot be read or written, or others were faster each time.
     """
     for left in reversed(range(ROUNDS)):
-        round_ = _Round.of(engine, name, is_sorted)
+        round_ = _Round.of(java, name, is_sorted)
         share = round_.share
         if share.files == 0:
             return 0
         on_progress(share)
         try:
             if round_.is_one_call:
-                engine.sql(call)
+                call()
             else:
                 with explained():
                     round_.rewrite(share, on_progress)
         except IcemigrateError as error:
             # Some groups may be committed: whoever undoes it has to see that.
-            engine.refresh(name)
+            java.refresh(name)
             if left == 0 or not any(c.kind.endswith(_OVERTAKEN) for c in causes(error.__cause__ or error)):
                 raise
-        engine.refresh(name)
-    return _Round.of(engine, name, is_sorted).share.files
+        java.refresh(name)
+    return _Round.of(java, name, is_sorted).share.files
 
 
 class _Round(Frozen):
@@ -62,17 +63,17 @@ class _Round(Frozen):
     :param same: ids of the specs whose files lie right.
     """
 
-    engine: SparkEngine
+    java: JavaCatalog
     table: Any
     same: frozenset[int]
     layout: Layout
     is_sorted: bool
 
     @classmethod
-    def of(cls, engine: SparkEngine, name: TableName, is_sorted: bool) -> _Round:
-        table, known = engine.java_table(name), engine.table(name)
-        assert known is not None, f"{name} was there a moment ago"
-        return cls(engine, table, same_way(known, known.spec), _counted(table), is_sorted)
+    def of(cls, java: JavaCatalog, name: TableName, is_sorted: bool) -> _Round:
+        table = java.table(name)
+        known = table_from_json(java.read(table.operations().current()), name)
+        return cls(java, table, same_way(known, known.spec), _counted(table), is_sorted)
 
     @property
     def share(self) -> OldShare:
@@ -90,26 +91,24 @@ class _Round(Frozen):
 
     def rewrite(self, share: OldShare, on_progress: OnProgress) -> None:
         """Group by group, each in a commit of its own."""
-        jvm = self.engine.session._jvm
-        assert jvm is not None, "the engine works in a JVM of its own process"
-        actions = self.engine.iceberg.spark.actions.SparkActions.get(self.engine.session._jsparkSession)
+        actions = self.java.iceberg.spark.actions.SparkActions.get(self.java.spark)
         action = actions.rewriteDataFiles(self.table)
         action = action.sort() if self.is_sorted else action.binPack()
         for key, value in OPTIONS.items():
             action.option(key, value)
         start = self.table.currentSnapshot().snapshotId()
-        inner = _Inner(self.engine, action)
+        inner = _Inner(self.java, action)
         inner.call("init", start)
         plan = inner.field("planner").plan()
         left = share.files
-        for group in self._groups(plan.groups(), jvm):
-            done = jvm.java.util.HashSet()
+        for group in self._groups(plan.groups()):
+            done = self.java.jvm.java.util.HashSet()
             done.add(inner.call("rewriteFiles", plan, group))
             inner.call("commitManager", start).commitOrClean(done)
             left -= group.inputFileNum()
             on_progress(OldShare(max(left, 0), share.all_files))
 
-    def _groups(self, planned: Any, jvm: Any) -> Iterator[Any]:
+    def _groups(self, planned: Any) -> Iterator[Any]:
         """The planned groups, with their old files alone."""
         current = self.table.spec()
         groups = planned.iterator()
@@ -119,13 +118,13 @@ class _Round(Frozen):
             # A group is of files of the current spec, or of others; of both where that has no fields.
             if current.isPartitioned() and tasks.get(0).file().specId() == current.specId():
                 continue
-            old = jvm.java.util.ArrayList()
+            old = self.java.jvm.java.util.ArrayList()
             for at in range(tasks.size()):
                 task = tasks.get(at)
                 if task.file().specId() not in self.same:
                     old.add(task)
             if not old.isEmpty():
-                yield self.engine.iceberg.actions.RewriteFileGroup(
+                yield self.java.iceberg.actions.RewriteFileGroup(
                     group.info(),
                     old,
                     group.outputSpecId(),
@@ -156,20 +155,14 @@ def _counted(table: Any) -> Layout:
 class _Inner(Frozen):
     """The parts of Java's rewriting action, which it does not show; each stands in it once."""
 
-    engine: SparkEngine
+    java: JavaCatalog
     action: Any
 
     def call(self, name: str, *values: Any) -> Any:
-        jvm, gateway = self.engine.session._jvm, self.engine.session.sparkContext._gateway
-        assert jvm is not None
-        assert gateway is not None
         methods = self.action.getClass().getDeclaredMethods()
         method = next(m for m in methods if m.getName() == name and m.getParameterCount() == len(values))
         method.setAccessible(True)
-        array = gateway.new_array(jvm.java.lang.Object, len(values))
-        for at, value in enumerate(values):
-            array[at] = value
-        return method.invoke(self.action, array)
+        return method.invoke(self.action, self.java.array(self.java.jvm.java.lang.Object, values))
 
     def field(self, name: str) -> Any:
         field = self.action.getClass().getDeclaredField(name)

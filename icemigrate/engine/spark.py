@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.engine import append, markers, metadata_commit, reading
-from icemigrate.engine.explain import causes, explain, is_commit_conflict, is_state_unknown
-from icemigrate.engine.jvm import Names
+from icemigrate.engine import append, evidence, markers, metadata_commit, rewriting
+from icemigrate.engine.conflicts import until_first
+from icemigrate.engine.explain import causes, explained, is_commit_conflict, is_state_unknown
+from icemigrate.engine.java_catalog import JavaCatalog
 from icemigrate.engine.port import Marker, OnProgress
-from icemigrate.engine.reach import Reach
-from icemigrate.errors import EngineError, MetadataError
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence, Questions
-from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
-from icemigrate.sql.names import namespace_sql, table_sql
+from icemigrate.sql.names import namespace_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-TRIES = 20
-"""How often a commit is tried: two writers that never stop come in between five times running."""
 
 _SUBSTITUTION = "spark.sql.variable.substitute"
 _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property"
 """What stands before a key of a snapshot's summary, as a setting of the session."""
 _LONGEST_PAUSE_S = 0.1
 
-_NO_TABLE = "org.apache.iceberg.exceptions.NoSuchTableException"
-_UNSUPPORTED = "java.lang.UnsupportedOperationException"
 _EXISTS = "AlreadyExistsException"
-_MADE_MEANWHILE = ("duplicate column name", "already exists")
 
 
 class SparkEngine:
@@ -47,12 +36,9 @@ class SparkEngine:
     """
 
     def __init__(self, session: SparkSession, catalog_name: str) -> None:
+        self.java = JavaCatalog(session, catalog_name)
         self._session = session
         self._catalog_name = catalog_name
-        self._jvm = Names(session._jvm)
-        self._java_catalog: Any | None = None
-        self._identifiers: dict[TableName, Any] = {}
-        self._reach = Reach()
         # Spark puts values in for `${…}` anywhere in a statement, in quoted names and strings too: a column
         # `${HOME}` would lose its name.  The setting is one of this session alone, and the session may be the
         # user's own: it stays off there, since statements may run at any later moment.
@@ -61,8 +47,7 @@ class SparkEngine:
     def close(self) -> None:
         """Let go of the catalog's connections; neither the engine nor its session's catalog works then."""
         with explained():
-            if self._java_catalog is not None:
-                self._java_catalog.close()
+            self.java.close()
 
     @property
     def session(self) -> SparkSession:
@@ -81,15 +66,9 @@ class SparkEngine:
 
     def sql(self, text: str) -> None:
         """Run one statement; again, where another writer's commit came between its reading and its own."""
+        # Iceberg tries appends again by itself, but no change of a schema.
         with explained():
-            for attempt in range(1, TRIES + 1):
-                try:
-                    self._session.sql(text)
-                    break
-                except Exception as error:  # known by its Java cause alone
-                    # Iceberg tries appends again by itself, but no change of a schema.
-                    if not is_commit_conflict(error) or attempt == TRIES:
-                        raise
+            until_first(lambda: self._session.sql(text))
 
     def write(self, text: str, summary: Mapping[str, str]) -> None:
         """Run one statement that writes rows, and have its snapshots say so."""
@@ -106,9 +85,7 @@ class SparkEngine:
         self, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress = lambda share: None
     ) -> int:
         """See :mod:`icemigrate.engine.rewriting`."""
-        from icemigrate.engine.rewriting import rewrite_old_files
-
-        return rewrite_old_files(self, name, call, is_sorted, on_progress)
+        return rewriting.rewrite_old_files(self.java, name, lambda: self.sql(call), is_sorted, on_progress)
 
     def ask(self, text: str) -> list[tuple[Any, ...]]:
         """The rows that a query gives."""
@@ -117,9 +94,7 @@ class SparkEngine:
 
     def evidence(self, name: TableName, questions: Questions) -> Evidence:
         """What a table's manifests say."""
-        from icemigrate.engine.evidence import gather
-
-        return gather(self, name, questions)
+        return evidence.gather(self.java, self.ask, name, questions)
 
     def create_namespace(self, namespace: tuple[str, ...]) -> None:
         """Make a namespace, unless it is there."""
@@ -149,51 +124,44 @@ class SparkEngine:
     def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:
         """The table's metadata as it is now."""
         with explained():
-            table = self._load(name)
-            return None if table is None else self.read(table.operations().current())
+            table = self.java.find(name)
+            return None if table is None else self.java.read(table.operations().current())
 
     def commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
         """Fold a change over the table as it is, in one commit."""
         with explained():
-            for attempt in range(1, TRIES + 1):
-                try:
-                    return self._try_commit(name, fold)
-                except Exception as error:  # known by its Java cause alone
-                    if not is_commit_conflict(error) or attempt == TRIES:
-                        raise
-                    time.sleep(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311 (nothing secret)
-        raise AssertionError("the last try either commits or raises")
+            return until_first(lambda: self._commit(name, fold), _LONGEST_PAUSE_S)
 
-    def _try_commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
-        operations = self.java_table(name).operations()
+    def _commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
+        operations = self.java.table(name).operations()
         base = operations.current()
-        before = table_from_json(self.read(base), name)
+        before = table_from_json(self.java.read(base), name)
         after = fold(before)
-        built = metadata_commit.build(self.iceberg, base, before, after)
+        built = metadata_commit.build(self.java.iceberg, base, before, after)
         if built.changes().isEmpty():
             return before
         try:
             operations.commit(base, built)
-        except Exception as error:  # as above
+        except Exception as error:  # known by its Java cause alone
             if not is_state_unknown(error):
                 raise
             # The catalog did not answer; what is there now tells whether it had done it.
-            if self.read(self.java_table(name).operations().current()) != self.read(built):
+            if self.java.read(self.java.table(name).operations().current()) != self.java.read(built):
                 raise
-        return self._seen(name)
+        return self.java.seen(name)
 
     def create(self, table: Table) -> Table:
         """Make a table under exactly the field ids given."""
         with explained():
-            schema = metadata_commit.java_schema(self.iceberg, table.schema)
-            builder = self.java_catalog().buildTable(self.java_identifier(table.name), schema)
-            builder.withPartitionSpec(metadata_commit.java_spec(self.iceberg, schema, table.spec))
-            builder.withSortOrder(metadata_commit.java_order(self.iceberg, schema, table.sort_order))
+            schema = metadata_commit.java_schema(self.java.iceberg, table.schema)
+            builder = self.java.catalog.buildTable(self.java.identifier(table.name), schema)
+            builder.withPartitionSpec(metadata_commit.java_spec(self.java.iceberg, schema, table.spec))
+            builder.withSortOrder(metadata_commit.java_order(self.java.iceberg, schema, table.sort_order))
             builder.withProperties({**table.properties, "format-version": str(table.format_version)})
             if table.location is not None:
                 builder.withLocation(table.location)
             builder.create()
-            made = self._seen(table.name)
+            made = self.java.seen(table.name)
         if _ids(made) == _ids(table):
             return made
         # Iceberg numbers a new table's fields afresh; a table that is made again keeps those it had.
@@ -212,20 +180,14 @@ class SparkEngine:
         """Give a table another name, by the catalog itself."""
         self.create_namespace(new.namespace)
         with explained():
-            self.java_catalog().renameTable(self.java_identifier(name), self.java_identifier(new))
+            self.java.catalog.renameTable(self.java.identifier(name), self.java.identifier(new))
 
     def mark(self, name: TableName, marker: Marker) -> None:
         """Put the marker and its tags on a table."""
         with explained():
-            for attempt in range(1, TRIES + 1):
-                try:
-                    markers.put(self.java_table(name), marker)
-                    break
-                except Exception as error:  # known by its Java cause alone
-                    # What Iceberg tries again by itself is not enough beside a writer that never stops.
-                    if not is_commit_conflict(error) or attempt == TRIES:
-                        raise
-            self.refresh(name)
+            # What Iceberg tries again by itself is not enough beside a writer that never stops.
+            until_first(lambda: markers.put(self.java.table(name), marker))
+            self.java.refresh(name)
 
     def append(
         self,
@@ -239,131 +201,27 @@ class SparkEngine:
     ) -> int:
         """Move the head of main by compare-and-swap."""
         with explained():
-            table = self.java_table(name)
+            table = self.java.table(name)
             base, built, head = append.swap_head(
-                self._jvm, table, rows, properties, remove, expected_head, summary
+                self.java.jvm, table, rows, properties, remove, expected_head, summary
             )
             try:
                 table.operations().commit(base, built)
             except Exception as error:  # known by its Java cause alone
                 # A commit that is reported as failed may have succeeded; what is there now tells.
-                if self.java_table(name).operations().current().snapshot(head) is None:
+                if self.java.table(name).operations().current().snapshot(head) is None:
                     if is_commit_conflict(error):
                         raise append.head_moved(table) from error
                     raise
-            self.java_catalog().invalidateTable(self.java_identifier(name))
+            self.java.catalog.invalidateTable(self.java.identifier(name))
             return head
 
     def metadata_location(self, name: TableName) -> str | None:
         """Where the table's metadata file is now."""
         with explained():
-            table = self._load(name)
+            table = self.java.find(name)
             return None if table is None else str(table.operations().current().metadataFileLocation())
-
-    @property
-    def iceberg(self) -> Any:
-        """Py4J's view of the package ``org.apache.iceberg``."""
-        return self._jvm.org.apache.iceberg
-
-    def java_catalog(self) -> Any:
-        """Iceberg's own catalog below Spark's, of whatever kind; a session keeps the one it has made."""
-        if self._java_catalog is None:
-            self._java_catalog = self._load_catalog()
-        return self._java_catalog
-
-    def _load_catalog(self) -> Any:
-        self._activate()
-        load = self.iceberg.spark.Spark3Util.loadIcebergCatalog
-        try:
-            return load(self._session._jsparkSession, self._catalog_name)
-        except Exception as error:  # known by its Java cause alone
-            # Of several who open a new SQL catalog at once, all but one find its tables half made.
-            if not any(text in cause.message for cause in causes(error) for text in _MADE_MEANWHILE):
-                raise
-            return load(self._session._jsparkSession, self._catalog_name)
-
-    def _activate(self) -> None:
-        """Make the session the thread's active one: that one's settings are asked for a catalog, whichever
-        session is given."""
-        # Spark 3.5 has another class, and PySpark 3.5 no such method.
-        found = getattr(type(self._session), "_get_j_spark_session_class", None)
-        java = found(self._jvm) if found else self._jvm.org.apache.spark.sql.SparkSession
-        java.setActiveSession(self._session._jsparkSession)
-
-    def java_identifier(self, name: TableName) -> Any:
-        """Java's ``TableIdentifier``."""
-        if name not in self._identifiers:
-            self._identifiers[name] = self._new_identifier(name)
-        return self._identifiers[name]
-
-    def _new_identifier(self, name: TableName) -> Any:
-        parts = (*name.namespace, name.name)
-        gateway = self._session.sparkContext._gateway
-        assert gateway is not None, "a running session has its gateway"
-        array = gateway.new_array(self._jvm.java.lang.String, len(parts))
-        for at, part in enumerate(parts):
-            array[at] = part
-        return self.iceberg.catalog.TableIdentifier.of(array)
-
-    def _load(self, name: TableName) -> Any | None:
-        catalog, identifier = self.java_catalog(), self.java_identifier(name)
-        catalog.invalidateTable(identifier)  # a session that the user passed in may cache tables
-        self._reach.require()
-        try:
-            table = catalog.loadTable(identifier)
-        except Exception as error:  # as above
-            if causes(error)[0].kind == _NO_TABLE:
-                return None
-            raise
-        self._reach.learn(catalog, table)
-        return table
-
-    def java_table(self, name: TableName) -> Any:
-        """Java's ``Table``, freshly loaded.
-
-        :raises EngineError: there is none.
-        """
-        table = self._load(name)
-        if table is None:
-            raise EngineError(f"there is no table `{name}` in catalog `{self._catalog_name}` any more")
-        return table
-
-    def read(self, metadata: Any) -> dict[str, Any]:
-        """Java's ``TableMetadata`` as the JSON of a metadata file."""
-        return reading.metadata_json(self.iceberg, metadata)
-
-    def _seen(self, name: TableName) -> Table:
-        """The table right after a commit, with Spark's own view of it made new."""
-        self.refresh(name)
-        return table_from_json(self.read(self.java_table(name).operations().current()), name)
-
-    def refresh(self, name: TableName) -> None:
-        """Make Spark forget what it knows of a table that was changed behind its back."""
-        self.java_catalog().invalidateTable(self.java_identifier(name))
-        # Only where the user has cached data of some table in the session is there more to forget.
-        if self._session._jsparkSession.sharedState().cacheManager().isEmpty():
-            return
-        try:
-            self._session.sql(f"REFRESH TABLE {table_sql(self._catalog_name, name)}")
-        except Exception as error:  # known by its Java cause alone
-            # Spark cannot load a table with a time or timestamp_ns column, so it caches nothing of it.
-            if not any(cause.kind == _UNSUPPORTED for cause in causes(error)):
-                raise
 
 
 def _ids(table: Table) -> list[tuple[tuple[str, ...], int]]:
     return [(path, field.id) for path, field in table.schema.walk()]
-
-
-@contextmanager
-def explained() -> Iterator[None]:
-    """Java's and Spark's errors as ours, in one sentence; a bug of ours stays what it is."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (Py4JError, PySparkException, OSError) as error:
-        raise explain(error) from error
-    except BadMetadata as error:
-        raise MetadataError(f"a table's metadata cannot be read: {error}") from error

@@ -14,8 +14,9 @@ from icemigrate.changes.base import Change, Phase
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.data.base import Stage
 from icemigrate.engine.copies import Copies
+from icemigrate.engine.explain import explained
 from icemigrate.engine.publish import blank
-from icemigrate.engine.spark import SparkEngine, explained
+from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.understanding import misunderstood, touched_by
 from icemigrate.errors import Misunderstood, NotUnderstood
 from icemigrate.frozen import Frozen

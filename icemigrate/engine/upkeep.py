@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
-from icemigrate.engine.spark import SparkEngine, explained
+from icemigrate.engine.explain import explained
+from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import EngineError
 from icemigrate.model.names import Path, TableName
 from icemigrate.sql.literals import string_sql
@@ -29,7 +30,7 @@ def purge(engine: SparkEngine, name: TableName) -> None:
     :raises EngineError: the catalog did not do it.
     """
     with explained():
-        engine.java_catalog().dropTable(engine.java_identifier(name), True)
+        engine.java.catalog.dropTable(engine.java.identifier(name), True)
     if engine.metadata_location(name) is not None:
         raise EngineError(f"the catalog still has `{name}` after it was dropped")
 
@@ -79,10 +80,10 @@ def old_rows(
     """
     files = rows = 0
     with explained():
-        said = engine.iceberg.expressions.Expressions
+        said = engine.java.iceberg.expressions.Expressions
         path = ".".join(column)
         older = getattr(said, "and")(said.notNull(path), said.lessThan(path, _moment(type_, before, "T")))
-        tasks = engine.java_table(name).newScan().filter(older).planFiles()
+        tasks = engine.java.table(name).newScan().filter(older).planFiles()
         try:
             found = tasks.iterator()
             while found.hasNext():

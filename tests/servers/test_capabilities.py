@@ -53,10 +53,10 @@ def test_a_table_moves_to_another_namespace(lake: Lake, capabilities: Capabiliti
 
 def test_a_stale_commit_is_refused(lake: Lake, capabilities: Capabilities) -> None:
     make(lake)
-    table = lake.engine.java_table(lake.name())
+    table = lake.engine.java.table(lake.name())
     operations = table.operations()
     base = operations.current()
-    builder = lake.engine.iceberg.TableMetadata.buildFrom
+    builder = lake.engine.java.iceberg.TableMetadata.buildFrom
     lake.sql("ALTER TABLE {t} ADD COLUMN theirs int")
     schema = table.schema()
     ours = builder(base).setCurrentSchema(schema, 7).build()

@@ -69,5 +69,5 @@ def test_rows_go_and_orphans_are_looked_for_by_the_tables_own_storage(lake: Lake
 
 def exists(lake: Lake, path: str) -> bool:
     """Whether a file is there, by the storage that the lake's tables use."""
-    io = lake.engine.java_table(lake.history_name).io()
+    io = lake.engine.java.table(lake.history_name).io()
     return bool(io.newInputFile(path).exists())

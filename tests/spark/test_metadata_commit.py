@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from icemigrate.engine.conflicts import TRIES
 from icemigrate.engine.port import Marker
 from icemigrate.engine.session import start
 from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
-from icemigrate.engine.spark import TRIES, SparkEngine
+from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
