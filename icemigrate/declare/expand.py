@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping as Dict
 
 from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
-from icemigrate.declare.validate import shorten
+from icemigrate.declare.phrases import shorten
 from icemigrate.declare.values import entries, items, text
 from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.frozen import Frozen

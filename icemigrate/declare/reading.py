@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from icemigrate.declare.alone import judged_alone, sound_part
+from icemigrate.declare.composing import parse
 from icemigrate.declare.expand import Lists, expand
 from icemigrate.declare.ignores import read_ignores
 from icemigrate.declare.migration import (
@@ -16,7 +17,7 @@ from icemigrate.declare.migration import (
     Replaces,
     TableEntry,
 )
-from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, parse
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
 from icemigrate.declare.schema import Rule, load_schema
 from icemigrate.declare.source import Source
 from icemigrate.declare.tables import read_table

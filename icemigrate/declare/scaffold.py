@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from icemigrate.declare.nodes import plain_value
+from icemigrate.declare.scalars import plain_value
 from icemigrate.declare.schema import schema_text
 from icemigrate.declare.version import Version
 from icemigrate.errors import IcemigrateError, UsageError, why

@@ -83,6 +83,11 @@ class Rule:
     one_of: tuple[tuple[str, ...], ...] = ()
     secret: bool = False
 
+    def admits(self, json_type: str) -> bool:
+        """Whether a value of this JSON type may stand here."""
+        types = self.types
+        return types is None or json_type in types or (json_type == "integer" and "number" in types)
+
 
 class Schema(Frozen):
     """A compiled schema.

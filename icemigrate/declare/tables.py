@@ -7,6 +7,7 @@ from typing import cast
 
 from icemigrate.declare import data_reading
 from icemigrate.declare.columns import ColumnReader
+from icemigrate.declare.commas import split_by_comma
 from icemigrate.declare.migration import (
     UNSET,
     DropColumn,
@@ -16,7 +17,7 @@ from icemigrate.declare.migration import (
     WriteDistribution,
 )
 from icemigrate.declare.nodes import Mapping, Node, Scalar
-from icemigrate.declare.validate import shorten, split_by_comma
+from icemigrate.declare.phrases import shorten
 from icemigrate.declare.values import (
     entries,
     flag,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from icemigrate.declare.commas import is_rest, split_by_comma
 from icemigrate.declare.elsewhere import DESTROYING, meant
-from icemigrate.declare.forms import form
-from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, Value
+from icemigrate.declare.instead import example_hint, type_hint
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
+from icemigrate.declare.phrases import either, shorten, with_article
+from icemigrate.declare.scalars import Value
 from icemigrate.declare.schema import Rule, Schema
 from icemigrate.diagnostics import Diagnostic, did_you_mean
 
@@ -19,11 +22,6 @@ _TYPE_WORDS = {
     "object": "a mapping",
     "null": "null",
 }
-_BOOLEAN_WORDS = {
-    **dict.fromkeys(("true", "yes", "on", "y", "1"), "true"),
-    **dict.fromkeys(("false", "no", "off", "n", "0"), "false"),
-}
-_SHOWN_LENGTH = 40
 
 
 def validate(
@@ -46,17 +44,6 @@ def wrong_nodes(node: Node, schema: Schema, rule: Rule) -> frozenset[int]:
     return frozenset(check.wrong)
 
 
-def with_article(noun: str) -> str:
-    """``table`` → ``a table``; ``environment`` → ``an environment``."""
-    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
-
-
-def shorten(text: str) -> str:
-    """A text for a message: one line, not too long, in backticks."""
-    flat = " ".join(text.split())
-    return f"`{flat if len(flat) <= _SHOWN_LENGTH else flat[: _SHOWN_LENGTH - 1] + '…'}`"
-
-
 def _json_type(node: Node) -> str:
     if type(node) is Mapping:
         return "object"
@@ -71,10 +58,6 @@ def _json_type(node: Node) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "integer" if isinstance(value, int) or value.is_integer() else "number"
-
-
-def _fits(json_type: str, types: frozenset[str] | None) -> bool:
-    return types is None or json_type in types or (json_type == "integer" and "number" in types)
 
 
 class _Check:
@@ -94,7 +77,7 @@ class _Check:
         if rule.any_of:
             self._alternatives(node, json_type, rule, name, is_item)
             return
-        if rule.types is not None and not _fits(json_type, rule.types):
+        if rule.types is not None and not rule.admits(json_type):
             self._wrong_type(node, rule.types, rule, name, is_item)
         elif type(node) is Mapping:
             self._mapping(node, rule, name)
@@ -105,7 +88,7 @@ class _Check:
 
     def _alternatives(self, node: Node, json_type: str, rule: Rule, name: str, is_item: bool) -> None:
         for one in rule.any_of:
-            if _fits(json_type, one.types):
+            if one.admits(json_type):
                 self.node(node, one, name, is_item)
                 return
         types = frozenset(t for one in rule.any_of for t in one.types or ())
@@ -119,7 +102,7 @@ class _Check:
         for key, value in node.entries:
             given.add(key.text)
             inner = properties.get(key.text)
-            if inner is None and before is not None and _is_rest(before[0], key, value, rule.closed):
+            if inner is None and before is not None and is_rest(before[0], key, value, rule.closed):
                 if not is_split:
                     self._split(key, *before)
                 is_split = True
@@ -179,7 +162,7 @@ class _Check:
                 "bad-format",
                 f"{self._shown(node, rule)} is not {with_article(rule.title)}: {rule.pattern_message}",
                 node,
-                _example(value, rule),
+                example_hint(value, rule),
             )
 
     def _key(self, key: Scalar, names: Rule) -> None:
@@ -190,13 +173,13 @@ class _Check:
 
     def _not_listed(self, node: Scalar, rule: Rule, what: str) -> None:
         known = [str(one) for one in rule.enum or ()]
-        message = f"{what} must be {_either([f'`{one}`' for one in known])}, not {self._shown(node, rule)}"
+        message = f"{what} must be {either([f'`{one}`' for one in known])}, not {self._shown(node, rule)}"
         self._add("bad-value", message, node, did_you_mean(node.text, known))
 
     def _unknown_key(self, key: Scalar, value: Node, holder: Mapping, rule: Rule) -> None:
         hint = meant(key, value, holder, rule, self._fits)
         if hint is None and key.text in self.schema.homes:
-            homes = _either([with_article(home) for home in self.schema.homes[key.text]])
+            homes = either([with_article(home) for home in self.schema.homes[key.text]])
             hint = f"`{key.text}` is a key of {homes}; is it indented as it should be?"
         hint = hint or did_you_mean(key.text, rule.properties, DESTROYING)
         if hint is None:
@@ -218,21 +201,21 @@ class _Check:
         met = [keys for keys in rule.one_of if given.issuperset(keys)]
         names = [" and ".join(f"`{key}`" for key in keys) for keys in rule.one_of]
         if not met:
-            self._add("missing-key", f"{with_article(rule.title)} needs {_either(names)}", node)
+            self._add("missing-key", f"{with_article(rule.title)} needs {either(names)}", node)
         elif len(met) > 1:
             second = next(key for key, _ in node.entries if key.text == met[1][0])
             self._add(
-                "conflicting-keys", f"{with_article(rule.title)} has only one of {_either(names)}", second
+                "conflicting-keys", f"{with_article(rule.title)} has only one of {either(names)}", second
             )
 
     def _wrong_type(self, node: Node, types: frozenset[str], rule: Rule, name: str, is_item: bool) -> None:
         what = _subject(name, is_item)
-        wanted = _either([word for key, word in _TYPE_WORDS.items() if key in types])
+        wanted = either([word for key, word in _TYPE_WORDS.items() if key in types])
         if isinstance(node, Scalar) and node.value is None:
             message = f"{what} is empty; it must be {wanted}"
         else:
             message = f"{what} must be {wanted}, not {self._shown(node, rule)}"
-        hint = None if rule.secret else _type_hint(node, types, rule, "" if is_item else name)
+        hint = None if rule.secret else type_hint(node, types, rule, "" if is_item else name)
         self._add("wrong-type", message, node, hint)
 
     def _shown(self, node: Node, rule: Rule) -> str:
@@ -254,83 +237,3 @@ def _subject(name: str, is_item: bool) -> str:
     if is_item:
         return f"an item of `{name}`"
     return f"`{name}`" if name else "the file"
-
-
-def _either(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
-
-
-def _example(value: str, rule: Rule) -> str | None:
-    if not rule.examples:
-        return None
-    words = value.split()
-    near = did_you_mean(words[0], [one for one in rule.examples if " " not in one]) if words else None
-    return near or f"for example `{rule.examples[0]}`"
-
-
-def _type_hint(node: Node, types: frozenset[str], rule: Rule, key: str) -> str | None:
-    """What to write where another type of value is wanted.
-
-    :param key: that the value is for; empty for an item of a list.
-    """
-    shown = form(key, rule) if types & {"array", "object"} else None
-    example = shown and f"for example {shown}"
-    if isinstance(node, Mapping):
-        return _joined("begin every item with `- `", example) if types == {"array"} else example
-    if isinstance(node, Sequence):
-        return _joined("write `key: value` lines without dashes", example) if types == {"object"} else example
-    word = node.text.lower()
-    if "boolean" in types and word in _BOOLEAN_WORDS:
-        plain = _BOOLEAN_WORDS[word]
-        return f"write `{plain}`" if word != plain else f"write `{plain}` without quotes"
-    if "integer" in types and any(character.isdigit() for character in node.text):
-        return "write it in plain decimal digits, without quotes"
-    if "string" in types and not isinstance(node.value, str) and node.text:
-        return _quoted(node.text, rule)
-    if types == {"array"} and node.text and _takes_text(rule.items):
-        return f"write a list: [{node.text}]" if len(node.text) <= _SHOWN_LENGTH else "write a list"
-    return example
-
-
-def _joined(hint: str, example: str | None) -> str:
-    return hint if example is None else f"{hint}, {example}"
-
-
-def _takes_text(rule: Rule | None) -> bool:
-    return rule is None or any(_fits("string", one.types) for one in rule.any_of or (rule,))
-
-
-def _quoted(text: str, rule: Rule) -> str | None:
-    """Quotes help unless the text would not do either."""
-    for one in (rule, *rule.any_of):
-        if one.pattern is not None and not one.pattern.search(text):
-            return _example(text, one)
-    return f'put it in quotes: "{text}"'
-
-
-def split_by_comma(before: Node | None, rest: Node) -> str | None:
-    """The whole value, when an unquoted comma inside ``{ }`` or ``[ ]`` cut it in two.
-
-    ``{type: decimal(18, 6)}`` is, to YAML, the value ``decimal(18`` and a key ``6)`` without a value.
-    """
-    if not isinstance(before, Scalar) or not isinstance(rest, Scalar):
-        return None
-    for opening, closing in ("()", "<>"):
-        opened = before.text.count(opening) > before.text.count(closing)
-        if opened and rest.text.count(closing) > rest.text.count(opening):
-            return f"{before.text}, {rest.text}"
-    return None
-
-
-def _is_rest(before: Node, key: Scalar, value: Node, is_closed: bool) -> bool:
-    """Whether a key is the rest of a value, or of the first of several commas, rather than a key.
-
-    What a comma has cut off stands on the value's line and has no value of its own, not even an empty text.
-
-    :param is_closed: whether other keys than the known ones are mistakes anyway.
-    """
-    is_alone = isinstance(value, Scalar) and value.value is None and value.text == ""
-    is_bare = is_alone and key.place.line == before.place.line
-    if split_by_comma(before, key) is not None:
-        return is_closed or is_bare
-    return is_bare and isinstance(before, Scalar) and before.text.count("(") > before.text.count(")")

@@ -6,7 +6,8 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-from icemigrate.declare.nodes import Mapping, Scalar, parse
+from icemigrate.declare.composing import parse
+from icemigrate.declare.nodes import Mapping, Scalar
 from icemigrate.declare.schema import load_schema
 from icemigrate.declare.source import Source, read_source
 from icemigrate.declare.validate import validate

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from icemigrate.declare import nodes
-from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, parse, to_data
+from icemigrate.declare import composing
+from icemigrate.declare.composing import parse
+from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence, to_data
 from icemigrate.declare.source import SIZE_LIMIT, Source, decode, read_source
 from icemigrate.declare.syntax import explain
 from icemigrate.diagnostics import Diagnostic, Place
@@ -114,7 +115,7 @@ def test_an_alias_that_makes_it_too_deep() -> None:
 
 
 def test_too_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "NODE_LIMIT", 3)
+    monkeypatch.setattr(composing, "NODE_LIMIT", 3)
     assert [one.code for one in parse(source("[1, 2, 3]")).diagnostics] == ["too-many-nodes"]
 
 

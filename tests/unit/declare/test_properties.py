@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from icemigrate.declare.composing import parse
 from icemigrate.declare.migration import MigrationFile
-from icemigrate.declare.nodes import parse, to_data
+from icemigrate.declare.nodes import to_data
 from icemigrate.declare.reading import read_migration
 from icemigrate.declare.schema import compile_schema, load_schema, schema_folder, schema_text
 from icemigrate.declare.source import Source, decode
