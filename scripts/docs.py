@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from icemigrate.cli.context import global_options
 from icemigrate.cli.group import COMMANDS, command_of
+from icemigrate.cli.options import global_options
 from icemigrate.cli.outputs import OutputType
 from icemigrate.errors import ExitCode
 from icemigrate.told import PARTS

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from icemigrate.cli.approval import Question, made_just_now, show_plan
-from icemigrate.cli.context import (
-    Settings,
-    SparkTold,
+from icemigrate.cli.context import Settings, SparkTold, pass_settings
+from icemigrate.cli.options import (
+    format_option,
     global_options,
-    pass_settings,
-    write,
+    lock_timeout_option,
+    overwrite_option,
+    to_option,
 )
-from icemigrate.cli.options import lock_timeout_option, overwrite_option, to_option
-from icemigrate.cli.outputs import format_option
 from icemigrate.cli.progress import carry_out
 from icemigrate.cli.reconciling import (
     carry_out_reconcile,
@@ -28,6 +27,7 @@ from icemigrate.cli.reconciling import (
     reconcile_plan,
     require_alone,
 )
+from icemigrate.cli.streams import write
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.context import Settings, write
+from icemigrate.cli.context import Settings
+from icemigrate.cli.streams import write
 from icemigrate.errors import StalePlan, UsageError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import os
 
 import click
 
-from icemigrate.cli.context import Settings, global_options, pass_settings
-from icemigrate.cli.outputs import format_option
+from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.options import format_option, global_options
 from icemigrate.errors import ExitCode
 
 

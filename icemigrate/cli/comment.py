@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from icemigrate.cli.context import global_options, write
+from icemigrate.cli.options import global_options
+from icemigrate.cli.streams import write
 
 
 @click.command("comment")

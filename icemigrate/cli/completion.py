@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from icemigrate.cli.context import help_option, write
+from icemigrate.cli.options import help_option
+from icemigrate.cli.streams import write
 
 
 @click.command("completion")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import global_options, write
+from icemigrate.cli.options import global_options
+from icemigrate.cli.streams import write
 
 
 @click.command("explain")

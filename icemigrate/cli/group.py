@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from icemigrate.cli.context import global_options, write
+from icemigrate.cli.options import global_options
+from icemigrate.cli.streams import write
 from icemigrate.errors import IcemigrateError
 from icemigrate.versions import ICEMIGRATE
 

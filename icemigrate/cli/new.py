@@ -6,7 +6,9 @@ import sys
 
 import click
 
-from icemigrate.cli.context import Settings, global_options, pass_settings, write
+from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.options import global_options
+from icemigrate.cli.streams import write
 
 
 @click.command("new")

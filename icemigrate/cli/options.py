@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
 import click
+
+from icemigrate.cli.context import Settings
+from icemigrate.cli.outputs import Output, OutputType
+from icemigrate.cli.streams import write
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 to_option = click.option(
     "--to", metavar="VERSION", help="Pending migrations up to this one; without it all of them."
@@ -22,3 +32,92 @@ overwrite_option = click.option(
     help="Set this fact to what the file says, whatever the catalog has now. May be repeated; "
     "the conflict names it: market_data.trades:columns.price.type.",
 )
+
+
+def format_option(*names: str) -> Callable[[_Command], _Command]:
+    """``--format`` with these formats, the first one the default."""
+    return click.option(
+        "--format",
+        type=OutputType(names),
+        multiple=True,
+        default=(Output(names[0]),),
+        show_default=names[0],
+        is_eager=True,
+        expose_value=False,
+        callback=_remember_outputs,
+        help="How to write the answer; with `json` standard output holds nothing else. "
+        "`NAME=FILE` writes to a file. May be repeated, for several files and standard output.",
+    )
+
+
+def _remember_outputs(ctx: click.Context, _param: click.Parameter, outputs: tuple[Output, ...]) -> None:
+    places = [output.file for output in outputs]
+    for place in places:
+        if places.count(place) > 1:
+            where = "standard output" if place is None else f"`{place}`"
+            hint = " (`NAME=FILE` writes to a file)" if place is None else ""
+            raise click.UsageError(f"several outputs go to {where}{hint}", ctx)
+    ctx.ensure_object(Settings).outputs = outputs
+
+
+def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
+        if value is not None:
+            setattr(ctx.ensure_object(Settings), name, value)
+
+    return callback
+
+
+def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        write(f"{ctx.get_help()}\n")
+        ctx.exit()
+
+
+# Click's own ends with 1 where the reader of a pipe has seen enough.
+help_option = click.option(
+    "-h",
+    "--help",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_help,
+    help="Show this message and exit.",
+)
+
+
+def global_options(command: _Command) -> _Command:
+    """``--project``, ``--env``, ``--no-color`` and ``--help``, before the command's name or behind it."""
+    for option in (
+        help_option,
+        click.option(
+            "--no-color",
+            "color",
+            flag_value=False,
+            default=None,
+            type=bool,
+            is_eager=True,
+            expose_value=False,
+            callback=_remember("color"),
+            help="Write without colour.",
+        ),
+        click.option(
+            "--env",
+            metavar="NAME",
+            envvar="ICEMIGRATE_ENV",
+            expose_value=False,
+            callback=_remember("environment"),
+            help="The environment; without it the project's default.",
+        ),
+        click.option(
+            "--project",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            envvar="ICEMIGRATE_PROJECT",
+            expose_value=False,
+            callback=_remember("project"),
+            help="The project file or its folder; without it `icemigrate.yaml` here.",
+        ),
+    ):
+        command = option(command)
+    return command

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from icemigrate.cli.context import Settings, write
+from icemigrate.cli.context import Settings
 from icemigrate.cli.outputs import write_failure
+from icemigrate.cli.streams import write
 from icemigrate.debugging import DEBUG_VARIABLE, is_debugging
 from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, Terminated
 

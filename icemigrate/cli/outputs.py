@@ -1,16 +1,17 @@
-"""``--format NAME`` and ``--format NAME=FILE``: what is written where, several at once."""
+"""What is written where, several at once: ``NAME`` and ``NAME=FILE`` of ``--format``."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from icemigrate.cli.streams import write
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen
@@ -25,7 +26,6 @@ else:
     # Older releases of Click have no parameter here.
     _ParamType = click.ParamType
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _ROOT_VARIABLES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 """Where GitHub Actions and GitLab CI put the repository."""
 
@@ -75,34 +75,6 @@ class OutputType(_ParamType):
         return [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
 
 
-def format_option(*names: str) -> Callable[[_Command], _Command]:
-    """``--format`` with these formats, the first one the default."""
-    return click.option(
-        "--format",
-        type=OutputType(names),
-        multiple=True,
-        default=(Output(names[0]),),
-        show_default=names[0],
-        is_eager=True,
-        expose_value=False,
-        callback=_remember,
-        help="How to write the answer; with `json` standard output holds nothing else. "
-        "`NAME=FILE` writes to a file. May be repeated, for several files and standard output.",
-    )
-
-
-def _remember(ctx: click.Context, _param: click.Parameter, outputs: tuple[Output, ...]) -> None:
-    from icemigrate.cli.context import Settings
-
-    places = [output.file for output in outputs]
-    for place in places:
-        if places.count(place) > 1:
-            where = "standard output" if place is None else f"`{place}`"
-            hint = " (`NAME=FILE` writes to a file)" if place is None else ""
-            raise click.UsageError(f"several outputs go to {where}{hint}", ctx)
-    ctx.ensure_object(Settings).outputs = outputs
-
-
 def text_of(result: object, output: Output, style: Style) -> str:
     """A result as an output has it; a file has no colour."""
     from icemigrate.render.formats import format_named, render
@@ -139,7 +111,6 @@ def write_files(texts: Sequence[tuple[Output, str]]) -> None:
 
 def write_failure(failure: object, outputs: Sequence[Output], style: Style) -> None:
     """A fault in every output that can tell it, and for a person on standard error."""
-    from icemigrate.cli.context import write
     from icemigrate.render.formats import format_named, render
 
     for output in outputs:

@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.context import (
-    Settings,
-    SparkTold,
-    global_options,
-    pass_settings,
-    write,
-)
-from icemigrate.cli.options import overwrite_option, to_option
-from icemigrate.cli.outputs import format_option
+from icemigrate.cli.context import Settings, SparkTold, pass_settings
+from icemigrate.cli.options import format_option, global_options, overwrite_option, to_option
 from icemigrate.cli.progress import progress
 from icemigrate.cli.reconciling import reconcile_options, reconcile_plan, require_alone
+from icemigrate.cli.streams import write
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:

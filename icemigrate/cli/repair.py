@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from icemigrate.cli.context import Settings, global_options, pass_settings, write
-from icemigrate.cli.options import lock_timeout_option
-from icemigrate.cli.outputs import format_option
+from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.options import format_option, global_options, lock_timeout_option
+from icemigrate.cli.streams import write
 
 
 @click.command("repair")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from icemigrate.cli.approval import Question, made_just_now, show_plan
-from icemigrate.cli.context import Settings, SparkTold, global_options, pass_settings, write
-from icemigrate.cli.options import lock_timeout_option
-from icemigrate.cli.outputs import format_option
+from icemigrate.cli.context import Settings, SparkTold, pass_settings
+from icemigrate.cli.options import format_option, global_options, lock_timeout_option
 from icemigrate.cli.progress import carry_out
+from icemigrate.cli.streams import write
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:

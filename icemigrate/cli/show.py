@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, global_options, pass_settings, write
+from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.options import global_options
+from icemigrate.cli.streams import write
 
 
 @click.command("show")

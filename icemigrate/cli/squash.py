@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, global_options, pass_settings
-from icemigrate.cli.outputs import format_option
+from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.options import format_option, global_options
 
 
 @click.command("squash")

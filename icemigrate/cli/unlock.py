@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from icemigrate.cli.approval import Question
-from icemigrate.cli.context import Settings, global_options, pass_settings, write
-from icemigrate.cli.outputs import format_option
+from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.streams import write
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from icemigrate.frozen import Frozen
 from icemigrate.impact.text import Fragment
 
-_LINE_COLUMN = re.compile(r"Line (\d+), Col: (\d+)")
 _COMMAND = "Command"
 
 
