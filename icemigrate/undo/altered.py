@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Change, MetadataCommit, Problem, Subject
@@ -28,8 +28,8 @@ from icemigrate.undo.keeping import keep
 from icemigrate.undo.own import own, own_notes
 from icemigrate.undo.refilling import plan_refill, shares
 from icemigrate.undo.refusing import come_back_optional, refusals, relies_on_files
-from icemigrate.undo.rows import rewind
-from icemigrate.undo.values import Key, Options, Refused, both_sides, by_reason
+from icemigrate.undo.rows import Rows, rewind
+from icemigrate.undo.values import Key, Options, Refusal, Refused, both_sides, by_reason
 from icemigrate.undo.voids import needed_by_voids
 
 _EXPECTED = ("no-promotion",)
@@ -74,79 +74,124 @@ def undo_altered(
     recorded = _settled(undo, there)
     undo = own(recorded)
     before, after = both_sides(undo)
-    refused = tuple(refusals(undo, there, evidence))
-    optional = tuple(come_back_optional(undo, there, evidence))
-    kept: set[Key] = {r.key for r in refused} | {("optional", str(i)) for i in optional}
-    kept |= _identifier_kept(before, after, kept)
-    needed = needed_by_voids(before, after, there)
-    sides = Sides(keep(before, after, [*kept, *(("added", str(i)) for i in needed)]), after)
-    found: list[Found] = []
-    notes = [
-        *own_notes(recorded),
-        *needed.values(),
-        *_names_back(before, optional),
-    ]
-    current = there
-    if there.name != new_name:
-        rename = RenameTable(there.name, new_name)
-        found.append(Found(rename, there))
-        current = rename.apply(there)
-    steps = list(as_steps(found, catalog))
-    merged = inverse(sides, current)
+    staying = _Staying.of(undo, there, evidence)
+    current, renaming = _renamed(there, new_name, catalog)
+    merged = inverse(Sides(keep(before, after, [*staying.kept, *staying.voids]), after), current)
     taken = tuple(
         _problem_of(breach, undo.declared) for breach in legality.duplicate_names(merged.target, current)
     )
     # Where two fields would have one name, no path means one field any more: nothing can be planned.
     outcome = difference(current, current if taken else merged.target, KINDS)
-    inner = list(outcome.found)
     rows = rewind(undo, there, evidence, options)
-    if rows.change is not None:
-        inner.append(Found(rows.change, outcome.after))
-    if rows.change is not None or (inner and evidence is not None and relies_on_files(undo, kept)):
-        snapshot = None if current.snapshot is None else current.snapshot.id
-        inner.insert(0, Found(ExpectSnapshot(current.name, snapshot), current))
-    final = outcome.after if rows.change is None else rows.change.apply(outcome.after)
-    if (left := branch_name(version)) in final.refs:
-        # A run that died while it wrote rows has left it.
-        branch = DropReference(final.name, left, final.refs[left])
-        inner.append(Found(branch, final))
-        final = branch.apply(final)
+    relies = evidence is not None and relies_on_files(undo, staying.kept)
+    found, final = _found(outcome, rows, current, version, relies)
     # Rows that go back to an earlier snapshot have their values there.
     refill = plan_refill(final, version, catalog, evidence if rows.change is None else None, options)
-    inner += refill.before
-    if rows.change is None:
-        notes += shares(before, after, evidence)
+    found += refill.before
+    problems = [*rows.problems, *refill.problems, *taken]
+    if not options.partial:
+        problems += [_problem(r, undo.declared) for r in by_reason(staying.refused)]
+    warnings: list[Problem] = []
+    problems += _objections(undo, found, outcome, current, warnings)
+    notes = [*own_notes(recorded), *staying.notes(before)]
+    notes += shares(before, after, evidence) if rows.change is None else ()
     notes += [*rows.notes, *refill.notes, *left_on_branches(there, final), *done_notes(merged.done)]
-    if inner:
-        steps.append(_one_commit(version, inner))
-    steps += refill.steps
-    problems, conflicts = [*rows.problems, *refill.problems, *taken], merged.conflicts
-    stays = [format_path(index(there.schema)[i].path) for i in needed]
-    stays += [f"{format_path(index(before.schema)[i].path)} being optional" for i in optional]
+    stays = list(staying.words(before, there))
     if options.metadata_only and undo.rows_changed:
         stays.append("the rows that it wrote")
     if options.partial:
-        notes += [f"stays: {r.stays}; {r.message}" for r in by_reason(refused)]
-        notes += [f"stays: {c.fact} is {c.actual}, neither {c.wanted} nor {c.base}" for c in conflicts]
-        stays += [r.stays for r in refused]
-        stays += [f"{c.fact.removeprefix(f'{there.name}:')} being {c.actual}" for c in conflicts]
-        conflicts = ()
-    else:
-        problems += [_problem(r, undo.declared) for r in by_reason(refused)]
-    warnings: list[Problem] = []
-    problems += _objections(undo, inner, outcome, current, warnings)
-    declared = _declared(recorded, kept)
+        notes += _left_notes(staying.refused, merged.conflicts)
+        stays += _left(staying.refused, merged.conflicts, there)
     return Altered(
-        there.name,
-        final,
-        declared,
-        tuple(steps),
-        tuple(notes),
-        tuple(problems),
-        conflicts,
-        tuple(warnings),
-        tuple(stays),
+        name=there.name,
+        after=final,
+        sides=_declared(recorded, staying.kept),
+        steps=(*renaming, *([_one_commit(version, found)] if found else ()), *refill.steps),
+        notes=tuple(notes),
+        problems=tuple(problems),
+        conflicts=() if options.partial else merged.conflicts,
+        warnings=tuple(warnings),
+        stays=tuple(stays),
     )
+
+
+class _Staying(Frozen):
+    """What of a migration stays whatever is asked for.
+
+    :param refused: what cannot be undone.
+    :param optional: ids of fields that come back as optional ones.
+    :param needed: why fields stay that older partition specs stand on, by their ids.
+    :param kept: the facts that are declared on, as the migration left them.
+    """
+
+    refused: tuple[Refusal, ...]
+    optional: tuple[int, ...]
+    needed: Mapping[int, str]
+    kept: frozenset[Key]
+
+    @classmethod
+    def of(cls, undo: TableUndo, there: Table, evidence: Evidence | None) -> _Staying:
+        before, after = both_sides(undo)
+        refused = tuple(refusals(undo, there, evidence))
+        optional = tuple(come_back_optional(undo, there, evidence))
+        kept: set[Key] = {r.key for r in refused} | {("optional", str(i)) for i in optional}
+        kept |= _identifier_kept(before, after, kept)
+        return cls(refused, optional, needed_by_voids(before, after, there), frozenset(kept))
+
+    @property
+    def voids(self) -> Iterator[Key]:
+        """The facts that stay in the table, and are declared no more."""
+        return (("added", str(i)) for i in self.needed)
+
+    def notes(self, before: Table) -> Iterator[str]:
+        """What is to be said of it."""
+        yield from self.needed.values()
+        yield from _names_back(before, self.optional)
+
+    def words(self, before: Table, there: Table) -> Iterator[str]:
+        """Each in a few words, but for what is refused."""
+        yield from (format_path(index(there.schema)[i].path) for i in self.needed)
+        for i in self.optional:
+            yield f"{format_path(index(before.schema)[i].path)} being optional"
+
+
+def _renamed(there: Table, name: TableName, catalog: str) -> tuple[Table, Sequence[Step]]:
+    """The table under the name that it shall have, and what gives it that name."""
+    if there.name == name:
+        return there, ()
+    rename = RenameTable(there.name, name)
+    return rename.apply(there), tuple(as_steps([Found(rename, there)], catalog))
+
+
+def _found(
+    outcome: Difference, rows: Rows, current: Table, version: str, relies_on_files: bool
+) -> tuple[list[Found], Table]:
+    """The changes that are committed together, and the table that comes of them."""
+    found, final = list(outcome.found), outcome.after
+    if rows.change is not None:
+        found.append(Found(rows.change, final))
+        final = rows.change.apply(final)
+    if rows.change is not None or (found and relies_on_files):
+        snapshot = None if current.snapshot is None else current.snapshot.id
+        found.insert(0, Found(ExpectSnapshot(current.name, snapshot), current))
+    if (left := branch_name(version)) in final.refs:
+        # A run that died while it wrote rows has left it.
+        branch = DropReference(final.name, left, final.refs[left])
+        found.append(Found(branch, final))
+        final = branch.apply(final)
+    return found, final
+
+
+def _left_notes(refused: Sequence[Refusal], conflicts: Iterable[Conflict]) -> Iterator[str]:
+    """What is said of what stays because only a part is undone."""
+    yield from (f"stays: {r.stays}; {r.message}" for r in by_reason(refused))
+    yield from (f"stays: {c.fact} is {c.actual}, neither {c.wanted} nor {c.base}" for c in conflicts)
+
+
+def _left(refused: Iterable[Refusal], conflicts: Iterable[Conflict], there: Table) -> Iterator[str]:
+    """The same in a few words each."""
+    yield from (r.stays for r in refused)
+    yield from (f"{c.fact.removeprefix(f'{there.name}:')} being {c.actual}" for c in conflicts)
 
 
 def _settled(undo: TableUndo, there: Table) -> TableUndo:
