@@ -173,7 +173,7 @@ class Project:
 
         :param names: tables and namespaces; without any, all of the catalog that nobody declared.
         :param exclude: tables and namespaces to leave out.
-        :param dry_run: write no file; :attr:`~icemigrate.results.ImportResult.content` has its text.
+        :param dry_run: write no file; :attr:`~icemigrate.model.imported.ImportResult.content` has its text.
         """
         from icemigrate.app.importing import import_tables
 

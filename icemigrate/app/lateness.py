@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from icemigrate.app.offline import rehearse
 from icemigrate.app.opening import as_mistakes, load_files
 from icemigrate.declare.differences import differences
-from icemigrate.declare.fold import Folded, fold
+from icemigrate.declare.fold import fold
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.history.properties import History
 from icemigrate.model.sides import State
-from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.model.undo_record import UndoRecord, declared_record
 from icemigrate.project.values import Project
 from icemigrate.results import errors_of
 from icemigrate.undo import blockers
@@ -42,7 +42,8 @@ class Latecomers:
         wrong = errors_of(folded.diagnostics)
         if wrong:
             return f"it does not fit what is applied: {wrong[0].message}"
-        reason = self._shared(file, _record(file, folded, state)) or self._order(file)
+        record = declared_record(file.version.text, folded.wanted, state)
+        reason = self._shared(file, record) or self._order(file)
         if reason is None:
             self._admitted.append(file)
             for wanted in folded.wanted:
@@ -95,20 +96,3 @@ class Latecomers:
             as_mistakes(loaded.diagnostics)
             self.files = loaded.migrations
         return self.files
-
-
-def _record(file: MigrationFile, folded: Folded, state: State) -> UndoRecord:
-    return UndoRecord(
-        file.version.text,
-        tuple(
-            TableUndo(
-                declared_before=w.formerly,
-                declared_after=w.name if w.table is not None else None,
-                before=state.tables.get(w.formerly) if w.formerly else None,
-                after=w.table,
-                actual_before=None,
-                actual_after=None,
-            )
-            for w in folded.wanted
-        ),
-    )

@@ -12,7 +12,7 @@ from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import Applied, History
 from icemigrate.model.sides import State, Wanted
-from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.model.undo_record import UndoRecord, declared_record
 from icemigrate.plan import Plan
 from icemigrate.planner import FoldedMigration, Pending
 from icemigrate.undo import Blocker, blockers, with_recorded_ids
@@ -114,18 +114,7 @@ def refuse_dependent(
     :param first: what it did the first time, where its file has mistakes in the world without the held ones.
     :raises ConflictError: with the others and the facts that they share.
     """
-    tables = tuple(
-        TableUndo(
-            declared_before=w.formerly,
-            declared_after=w.name if w.table is not None else None,
-            before=state.tables.get(w.formerly) if w.formerly else None,
-            after=w.table,
-            actual_before=None,
-            actual_after=None,
-        )
-        for w in wanted
-    )
-    mine = UndoRecord(file.version.text, tables)
+    mine = declared_record(file.version.text, wanted, state)
     later = [a for a in history.applied if a.version > file.version and a.standing == "applied"]
     found = blockers(mine, _records(history, later))
     if found:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from icemigrate.frozen import Frozen
 from icemigrate.model.names import TableName
+from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Table
 
 
@@ -52,3 +55,22 @@ class UndoRecord(Frozen):
     tables: tuple[TableUndo, ...]
     baseline: bool = False
     namespaces: tuple[tuple[str, ...], ...] = ()
+
+
+def declared_record(version: str, wanted: Iterable[Wanted], state: State) -> UndoRecord:
+    """What a migration makes of what is declared; nobody has looked into the catalog.
+
+    :param state: as declared before it.
+    """
+    tables = (
+        TableUndo(
+            declared_before=w.formerly,
+            declared_after=w.name if w.table is not None else None,
+            before=state.tables.get(w.formerly) if w.formerly else None,
+            after=w.table,
+            actual_before=None,
+            actual_after=None,
+        )
+        for w in wanted
+    )
+    return UndoRecord(version, tuple(tables))
