@@ -135,24 +135,28 @@ def alter(
     written = between if any(work.stage is Stage.WRITE for work in works) else None
     judged = judge(case, plan, [*found, *stages.last.found], stages.last.after, there, written)
     judged = replace(judged, between=between, works=works)
-    if judged.problems or merged.conflicts:
+    if judged.problems or merged.conflicts or not stages.left:
         return judged
-    left = stages.left
-    if left:
-        # What keeps Iceberg from following may be that the declared table itself must not be.
-        found_wrong = (b for b in legality.problems(stages.target, there) if not b.is_warning)
-        breaches = tuple(_problem(case, breach) for breach in found_wrong)
-        if breaches:
-            return replace(judged, problems=breaches)
-        problem = Problem(
-            "unproved",
-            case.wanted.name,
-            (),
-            f"the plan for `{case.name}` does not lead to what is declared; still open: {', '.join(left)}",
-            "split the migration into smaller ones, and report this as a bug",
-        )
-        return replace(judged, problems=(problem,))
-    return judged
+    return replace(judged, problems=_unproved(case, there, stages.target, stages.left))
+
+
+def _unproved(case: Case, there: Table, target: Table, left: Sequence[str]) -> tuple[Problem, ...]:
+    """What is wrong where the changes do not lead to the target.
+
+    :param left: the facts that are still open.
+    """
+    # What keeps Iceberg from following may be that the declared table itself must not be.
+    wrong = (b for b in legality.problems(target, there) if not b.is_warning)
+    if breaches := tuple(_problem(case, breach) for breach in wrong):
+        return breaches
+    problem = Problem(
+        "unproved",
+        case.wanted.name,
+        (),
+        f"the plan for `{case.name}` does not lead to what is declared; still open: {', '.join(left)}",
+        "split the migration into smaller ones, and report this as a bug",
+    )
+    return (problem,)
 
 
 def judge(

@@ -14,7 +14,7 @@ from icemigrate.app.opening import as_mistakes, known_version, load_unapplied, m
 from icemigrate.app.redoing import Redo, find_redo, with_held
 from icemigrate.app.reserved import reserved_in
 from icemigrate.app.squashes import Found, other_state
-from icemigrate.app.standing import standing
+from icemigrate.app.standing import Standing, standing
 from icemigrate.app.world import Opened, opened
 from icemigrate.baseline import plan_baseline
 from icemigrate.declare.migration import UNSET, AnyFile, MigrationFile
@@ -86,13 +86,7 @@ def plan_in(
     stands = standing(files, history.applied, history.intents, lateness=late)
     as_mistakes(stands.mistakes)
     as_mistakes(tuple(d for found in stands.squashes for d in other_state(history, found)))
-    pending, squashes = stands.pending, stands.squashes
-    beyond: tuple[str, ...] = ()
-    if to is not None:
-        last = known_version(files, to, "--to")
-        beyond = tuple(f.version.text for f in pending if f.version.number > last)
-        pending = tuple(f for f in pending if f.version.number <= last)
-        squashes = tuple(f for f in squashes if f.file.version.number <= last)
+    pending, squashes, beyond = _asked(stands, None if to is None else known_version(files, to, "--to"))
     again = None if redo is None else find_redo(history, files, redo)
     if again is not None:
         pending, squashes = (again.file,), ()
@@ -116,6 +110,19 @@ def plan_in(
     whole = replace(with_old_files(result.plan, world.catalog), to=to, beyond=beyond)
     whole = with_held(whole, history, files, [m.version for m in stands.migrations if m.state == "held"])
     return PlanResult(whole, (*result.diagnostics, *notes(history)))
+
+
+def _asked(
+    stands: Standing, last: int | None
+) -> tuple[tuple[MigrationFile, ...], tuple[Found, ...], tuple[str, ...]]:
+    """The files that wait and the squashes up to a version, and the versions that wait beyond it."""
+    if last is None:
+        return stands.pending, stands.squashes, ()
+    return (
+        tuple(f for f in stands.pending if f.version.number <= last),
+        tuple(s for s in stands.squashes if s.file.version.number <= last),
+        tuple(f.version.text for f in stands.pending if f.version.number > last),
+    )
 
 
 def surroundings(

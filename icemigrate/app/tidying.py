@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -63,12 +63,17 @@ def _declared(look: Look, part: str) -> Iterator[_Declared | Kept]:
         elif base.uuid is not None and table.uuid not in (None, base.uuid):
             yield Kept(part, str(name), "another table stands under this name", is_refused=True)
         else:
-            policy: dict[str, set[str]] = {}
-            for side in (base, names.adjust(replace(base, name=name))):
-                for key in retention.PROPERTIES:
-                    if key in side.properties:
-                        policy.setdefault(key, set()).add(side.properties[key])
-            yield _Declared(table, policy)
+            yield _Declared(table, _policy((base, names.adjust(replace(base, name=name)))))
+
+
+def _policy(sides: Iterable[Table]) -> dict[str, set[str]]:
+    """What of retention is declared, by property: once by the files, and as an environment adjusts it."""
+    policy: dict[str, set[str]] = {}
+    for side in sides:
+        for key in retention.PROPERTIES:
+            if key in side.properties:
+                policy.setdefault(key, set()).add(side.properties[key])
+    return policy
 
 
 def expiring_snapshots(look: Look) -> Iterator[Found]:
