@@ -1,13 +1,17 @@
 """The order in which a plan's parts run: told, shown and compared alike, whoever asks.
 
-What must hold is asked first, of all tables; then come the metadata that the rows need, the rows on their
-branch, and what is left of the metadata.  What is done on the table itself in the end waits for all tables of
-the migration, so that a later one that fails finds files of which nothing was written away.
+What must hold is asked first, of all tables; then come the metadata that the rows need and the rows on their
+branches.  Rows are published, and what is left of the metadata lands, when all tables have got so far: nobody
+has seen rows of a migration of which a check does not hold.  What is done on the table itself in the end
+waits for all tables too, so that a later one that fails finds files of which nothing was written away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
+from itertools import chain
+from typing import TypeAlias
 
 from icemigrate.changes.base import Sql
 from icemigrate.changes.rename_table import RenameTable
@@ -19,26 +23,25 @@ from icemigrate.plan import MigrationPlan, PlannedWork, Step, TablePlan
 from icemigrate.sql.branches import create_branch_sql, publish_branch_sql
 
 
+class When(Enum):
+    """What of a table runs apart from the rest of it."""
+
+    FIRST = "ahead of all else of the migration"
+    CHECKED = "when the checks of all tables hold"
+    LAST = "behind all tables of the migration"
+
+
 class RowsPart(Frozen):
     """Data steps of one table that run together.
 
     :param statements: in running order, the branch's own among them.
-    :param stage: of the first of them.
+    :param when: how they stand to other tables of the migration, where they do not run right behind what
+        comes before them.
     """
 
     works: tuple[PlannedWork, ...]
     statements: tuple[DataStatement, ...]
-    stage: Stage
-
-    @property
-    def is_first(self) -> bool:
-        """Whether they run ahead of all else of the migration."""
-        return self.stage is Stage.BEFORE
-
-    @property
-    def waits(self) -> bool:
-        """Whether they run behind all tables of the migration."""
-        return self.stage is Stage.SETTLED
+    when: When | None = None
 
 
 def later_name(plan: TablePlan) -> TableName:
@@ -52,43 +55,48 @@ def table_parts(plan: TablePlan, catalog: str, version: str) -> Iterator[Step | 
 
     :param catalog: the catalog's name in Spark SQL.
     """
-    yield from _rows(plan, Stage.BEFORE)
-    yield from plan.steps
-    yield from _on_branch(plan, catalog, version)
-    yield from plan.finish
-    yield from _rows(plan, Stage.SETTLED)
+    return chain.from_iterable(_groups(plan, catalog, version))
 
 
 def running(migration: MigrationPlan, catalog: str) -> Iterator[Step | RowsPart]:
     """All that a migration does to its tables, in running order."""
-    parts = [p for table in migration.tables for p in table_parts(table, catalog, migration.version)]
-    ends = (Stage.BEFORE, Stage.SETTLED)
-    for at in (Stage.BEFORE, None, Stage.SETTLED):
-        for part in parts:
-            stage = part.stage if isinstance(part, RowsPart) and part.stage in ends else None
-            if stage is at:
-                yield part
+    of_tables = [_groups(table, catalog, migration.version) for table in migration.tables]
+    for together in zip(*of_tables, strict=True):
+        yield from chain.from_iterable(together)
 
 
-def _rows(plan: TablePlan, stage: Stage) -> Iterator[RowsPart]:
-    works = _of(plan, stage)
-    if works:
-        yield RowsPart(works, tuple(_statements(works)), stage)
+_Group: TypeAlias = "tuple[Step | RowsPart, ...]"
 
 
-def _on_branch(plan: TablePlan, catalog: str, version: str) -> Iterator[RowsPart]:
+def _groups(plan: TablePlan, catalog: str, version: str) -> tuple[_Group, _Group, _Group, _Group]:
+    """What is done to one table; a group runs when those before it have run of all tables."""
+    return (
+        _rows(plan, Stage.BEFORE, When.FIRST),
+        (*plan.steps, *_on_branch(plan, catalog, version)),
+        (*_publication(plan, catalog, version), *plan.finish),
+        _rows(plan, Stage.SETTLED, When.LAST),
+    )
+
+
+def _on_branch(plan: TablePlan, catalog: str, version: str) -> _Group:
     """What is written and asked there; the checks alone ask the table itself."""
     writes, checks = _of(plan, Stage.WRITE), _of(plan, Stage.AFTER)
     if not writes:
-        yield from _rows(plan, Stage.AFTER)
-        return
-    name, branch = later_name(plan), branch_name(version)
-    statements = (
-        Sql(create_branch_sql(catalog, name, branch)),
-        *_statements((*writes, *checks)),
-        Sql(publish_branch_sql(catalog, name, branch)),
-    )
-    yield RowsPart((*writes, *checks), statements, Stage.WRITE)
+        return _rows(plan, Stage.AFTER)
+    made = Sql(create_branch_sql(catalog, later_name(plan), branch_name(version)))
+    return (RowsPart((*writes, *checks), (made, *_statements((*writes, *checks)))),)
+
+
+def _publication(plan: TablePlan, catalog: str, version: str) -> _Group:
+    if not _of(plan, Stage.WRITE):
+        return ()
+    out = Sql(publish_branch_sql(catalog, later_name(plan), branch_name(version)))
+    return (RowsPart((), (out,), When.CHECKED),)
+
+
+def _rows(plan: TablePlan, stage: Stage, when: When | None = None) -> _Group:
+    works = _of(plan, stage)
+    return (RowsPart(works, tuple(_statements(works)), when),) if works else ()
 
 
 def _of(plan: TablePlan, stage: Stage) -> tuple[PlannedWork, ...]:

@@ -12,7 +12,7 @@ from icemigrate.changes.base import Sql, Statement
 from icemigrate.declare.author import document
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.diff import difference
-from icemigrate.executor.work import statements
+from icemigrate.executor.account import statements
 from icemigrate.frozen import replace
 from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.marks import is_own_tag

@@ -20,11 +20,19 @@ def until_published(name: TableName, attempt: Callable[[int], bool], hint: str =
     :raises EngineError: they did.
     """
     if not any(attempt(number) for number in range(1, TRIES + 1)):
-        raise EngineError(
-            f"others wrote to table `{name}` all the while: its rows were written {TRIES} times and could "
-            "not be published",
-            f"{PAUSE}, and run it again{hint and f'; {hint}'}",
-        )
+        raise all_the_while(name, hint)
+
+
+def all_the_while(name: TableName, hint: str = "") -> EngineError:
+    """Others wrote to a table so often that its rows could not be published.
+
+    :param hint: what else helps.
+    """
+    return EngineError(
+        f"others wrote to table `{name}` all the while: its rows were written {TRIES} times and could "
+        "not be published",
+        f"{PAUSE}, and run it again{hint and f'; {hint}'}",
+    )
 
 
 def publish(engine: Engine, name: TableName, text: str, branch: str, base: int | None) -> bool:

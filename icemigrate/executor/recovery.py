@@ -98,7 +98,7 @@ class Recovery(Frozen):
         )
         work.run()
         self.on_event(UndoFinished(migration.version))
-        return work.done, ()
+        return work.account.done, ()
 
     def _is_as_before(self, plan: TablePlan, undo: TableUndo) -> bool:
         before = undo.actual_before

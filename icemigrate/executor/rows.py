@@ -1,5 +1,7 @@
 """The rows of one table: written on a branch, asked about there, and only then published.
 
+The two halves are called apart: rows are published when the checks of all tables of the migration hold.
+
 What was done is known from the snapshots of the table's main branch, never guessed: the summary of each that
 a data step makes names the migration.
 """
@@ -7,8 +9,8 @@ a data step makes names the migration.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -16,7 +18,7 @@ from typing import TypeVar
 from icemigrate.changes.base import Sql
 from icemigrate.data.base import BEFORE_MARK, TRIES, Ask, Rewriting, Stage
 from icemigrate.data.publication import NOTE, lacks_a_variant, publication
-from icemigrate.engine.branching import publish, require, until_published
+from icemigrate.engine.branching import all_the_while, publish, require
 from icemigrate.engine.port import Engine
 from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
 from icemigrate.events import Event, FilesRewritten, Noted, StatementFinished, StatementStarted
@@ -47,7 +49,8 @@ class Rows:
 
     :param catalog: the catalog's name in Spark SQL.
     :param since: the snapshot that was current when the migration first began.
-    :param on_event: told of every statement, numbered within this.
+    :param on_event: told of every statement.
+    :param base: the snapshot that the rows are written on, or would be.
     """
 
     engine: Engine
@@ -57,7 +60,8 @@ class Rows:
     catalog: str
     since: int | None
     on_event: Callable[[Event], None]
-    _number: int = field(default=0, init=False)
+    base: Snapshot | None = field(default=None, init=False)
+    _tries: int = field(default=0, init=False)
 
     @property
     def key(self) -> str:
@@ -74,43 +78,73 @@ class Rows:
 
         :raises CheckFailed: it does not.
         """
-        self._number = 0
         rows = table_sql(self.catalog, self.plan.name)
         self._run(self._of(Stage.BEFORE), self.plan.name, {BEFORE_MARK: rows})
 
-    def publish(self, name: TableName) -> Snapshot | None:
-        """Write the rows on a branch, ask there, publish.
+    def write(self, name: TableName) -> None:
+        """Write the rows on a branch and ask there; where there is nothing to write, ask the table itself.
 
         :param name: the table in the catalog by now.
-        :returns: the snapshot that the rows were written on.
         :raises CheckFailed: a check does not hold; the branch is gone, and nobody saw the rows.
         :raises EngineError: a statement failed, or others wrote to the table all the while.
         """
-        self._number = 0
         table = require(self.engine, name)
         writes, checks = [*self._of(Stage.WRITE)], [*self._of(Stage.AFTER)]
         if not writes or table.snapshot is None:
             if writes:
                 self._note(name, "there are no rows yet, so none are written")
             self._ask_in_place(checks, name, table)
-            return table.snapshot
-        base = table.snapshot
+            self.base = table.snapshot
+            return
+        self._tries += 1
+        if self._tries > TRIES:
+            raise all_the_while(name)
+        if self._tries > 1:
+            again = f"try {self._tries} of {TRIES}"
+            self._note(name, f"others wrote to it meanwhile, so its rows are written again: {again}")
+        self.base = self._branch_off(name)
+        before = f"{table_sql(self.catalog, name)} VERSION AS OF {self.base.id}"
+        with self._no_branch_left(name):
+            self._run((*writes, *checks), name, {BEFORE_MARK: before})
 
-        def attempt(number: int) -> bool:
-            nonlocal base
-            if number > 1:
-                again = f"try {number} of {TRIES}"
-                self._note(name, f"others wrote to it meanwhile, so its rows are written again: {again}")
-            self._number = 0
-            base = self._branch_off(name)
-            return self._attempt((*writes, *checks), name, base)
+    def is_current(self, name: TableName) -> bool:
+        """Whether what is written stands on what main is now."""
+        now = require(self.engine, name).snapshot
+        return not self._tries or (self.base is not None and now is not None and now.id == self.base.id)
 
-        until_published(name, attempt)
-        return base
+    def publish(self, name: TableName) -> None:
+        """Make main what is written; all again where others were faster.
+
+        :raises CheckFailed: a check does not hold of what they wrote; the branch is gone.
+        :raises EngineError: a statement failed, or others wrote to the table all the while.
+        """
+        if not self._tries:
+            return
+        while not self._is_out(name):
+            self.write(name)
+        self.drop_branch(name)
+
+    def _is_out(self, name: TableName) -> bool:
+        assert self.base is not None
+        branch, base = branch_name(self.version), self.base.id
+        text = publish_branch_sql(self.catalog, name, branch)
+        with self._no_branch_left(name):
+            return self._told(name, text, lambda: publish(self.engine, name, text, branch, base))
+
+    @contextmanager
+    def _no_branch_left(self, name: TableName) -> Iterator[None]:
+        """Take the branch away where what is done within fails."""
+        try:
+            yield
+        except LockHeld:
+            raise  # somebody else may be at work by now
+        except IcemigrateError:
+            with suppress(IcemigrateError):  # the next run replaces it
+                self.drop_branch(name)
+            raise
 
     def settle(self, name: TableName) -> None:
         """Do what is done on the table itself in the end."""
-        self._number = 0
         self._run(self._of(Stage.SETTLED), name, {})
 
     def drop_branch(self, name: TableName) -> None:
@@ -138,23 +172,6 @@ class Rows:
             text = append_nothing_sql(branch_sql(self.catalog, name, branch_name(self.version)))
             self._told(name, text, lambda: self.engine.write(text, {NOTE: self.key}))
 
-    def _attempt(self, works: Iterable[PlannedWork], name: TableName, base: Snapshot) -> bool:
-        """Whether the rows could be published; else others wrote meanwhile."""
-        branch = branch_name(self.version)
-        text = publish_branch_sql(self.catalog, name, branch)
-        try:
-            before = f"{table_sql(self.catalog, name)} VERSION AS OF {base.id}"
-            self._run(works, name, {BEFORE_MARK: before})
-            is_out = self._told(name, text, lambda: publish(self.engine, name, text, branch, base.id))
-        except LockHeld:
-            raise  # somebody else may be at work by now
-        except IcemigrateError:
-            with suppress(IcemigrateError):  # the next run replaces it
-                self.drop_branch(name)
-            raise
-        self.drop_branch(name)
-        return is_out
-
     def _ask_in_place(self, checks: Iterable[PlannedWork], name: TableName, table: Table) -> None:
         """Ask the table itself, where nothing was written."""
         own = table_sql(self.catalog, name)
@@ -163,7 +180,8 @@ class Rows:
         self._run(checks, name, {BEFORE_MARK: before, branch: own})
 
     def _run(self, works: Iterable[PlannedWork], name: TableName, instead: Mapping[str, str]) -> None:
-        """Run the statements of data steps; they are told as the plan has them, by which they are known.
+        """Run the statements of data steps; they are told as the plan has them, by which they are known and
+        numbered.
 
         :param name: the table in the catalog by now.
         :param instead: what stands in queries, and what they ask instead.
@@ -197,8 +215,7 @@ class Rows:
             raise CheckFailed(f"{ask.name}: {wrong}", "mend the rows, or the check")
 
     def _told(self, name: TableName, text: str, act: Callable[[], _T]) -> _T:
-        self._number += 1
-        self.on_event(StatementStarted(self.version, name, text, self._number, self._number))
+        self.on_event(StatementStarted(self.version, name, text, 1, 1))
         clock = time.monotonic()
         came_out = act()
         self.on_event(StatementFinished(self.version, name, text, time.monotonic() - clock))

@@ -203,10 +203,10 @@ class _Run:
         try:
             work.run()
             state = work.settled(self.state)
-            work.recording()
+            work.account.at = "the record in the history"
             is_apply = migration.direction is Direction.APPLY
             record = self._record(
-                migration, "applied" if is_apply else "rolled_back", started_at, statements=work.done
+                migration, "applied" if is_apply else "rolled_back", started_at, statements=work.account.done
             )
             stays = _left_by(migration)
             if stays:
@@ -235,7 +235,7 @@ class _Run:
         return record
 
     def _report(self, work: Work) -> Report:
-        return replace(work.report(), before=tuple(self.ended))
+        return replace(work.account.report(), before=tuple(self.ended))
 
     def _lead_back(self, migration: MigrationPlan, started_at: datetime, clock: float) -> Record:
         """Do what leads tables back; the history's versions and what it declares stay as they are.
@@ -248,11 +248,11 @@ class _Run:
         try:
             work.run()
         except IcemigrateError as cause:
-            failed = self._record(migration, "failed", started_at, work.done, str(cause))
+            failed = self._record(migration, "failed", started_at, work.account.done, str(cause))
             with suppress(IcemigrateError):  # why it failed is what people have to know
                 self.held.supersede([failed], lambda history: history)
             raise
-        record = self._record(migration, "reconciled", started_at, work.done)
+        record = self._record(migration, "reconciled", started_at, work.account.done)
         self.held.supersede([record], lambda history: history)
         self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return record

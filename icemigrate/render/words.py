@@ -15,7 +15,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.model.counting import count as count
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, TablePlan
-from icemigrate.plan_rows import RowsPart
+from icemigrate.plan_rows import RowsPart, When
 from icemigrate.results import ApplyResult
 
 
@@ -174,10 +174,15 @@ def work_symbol(work: PlannedWork) -> str:
 
 def work_lines(part: RowsPart, table: TablePlan, migration: MigrationPlan) -> Iterator[str]:
     """Statements about a table's rows, in running order, as they are shown."""
-    if part.waits and table is not migration.tables[-1]:
-        yield "-- behind all tables of the migration:"
-    if part.is_first and (migration.create_namespaces or table is not migration.tables[0]):
-        yield "-- ahead of all else of the migration:"
+    tables = migration.tables
+    # Said only where something runs in between.
+    is_apart = {
+        When.FIRST: bool(migration.create_namespaces) or table is not tables[0],
+        When.CHECKED: len(tables) > 1,
+        When.LAST: table is not tables[-1],
+    }
+    if part.when is not None and is_apart[part.when]:
+        yield f"-- {part.when.value}:"
     for statement in part.statements:
         gives = ""
         if isinstance(statement, Ask):

@@ -351,8 +351,10 @@ def test_rows_whose_publication_got_no_answer_are_not_written_twice() -> None:
     table, migration = fill()
     engine = Behind({NAME: table})
     (plan,) = migration.tables
-    base = Rows(engine, plan, "shop", "0002", "lake", 1, lambda event: None).publish(NAME)
-    assert base == table.snapshot
+    rows = Rows(engine, plan, "shop", "0002", "lake", 1, lambda event: None)
+    rows.write(NAME)
+    rows.publish(NAME)
+    assert rows.base == table.snapshot
     assert len([text for text in engine.log if text.startswith("UPDATE")]) == 1
 
 
@@ -372,8 +374,10 @@ def test_where_others_write_all_the_while_it_says_what_helps() -> None:
     table, migration = fill()
     engine = Busy({NAME: table})
     (plan,) = migration.tables
+    rows = Rows(engine, plan, "shop", "0002", "lake", 1, lambda event: None)
+    rows.write(NAME)
     with pytest.raises(EngineError, match="its rows were written 5 times and could not be") as failed:
-        Rows(engine, plan, "shop", "0002", "lake", 1, lambda event: None).publish(NAME)
+        rows.publish(NAME)
     assert failed.value.hint == "let those who write the table pause while it runs, and run it again"
     assert len([text for text in engine.log if text.startswith("UPDATE")]) == 5
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from icemigrate.engine.port import Marker
 from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.engine.recording import RecordingEngine
-from icemigrate.errors import EngineError, StalePlan
+from icemigrate.errors import CheckFailed, EngineError, StalePlan
 from icemigrate.events import Event, StatementStarted
-from icemigrate.executor.work import Work, statements
+from icemigrate.executor.account import statements
+from icemigrate.executor.work import Work
 from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
@@ -55,8 +58,11 @@ def plan(text: str, *more: Table) -> tuple[Plan, RecordingEngine]:
     return made, engine
 
 
-def run(made: Plan, engine: RecordingEngine) -> list[str]:
-    """What was started."""
+def run(made: Plan, engine: RecordingEngine, is_straight: bool = True) -> list[str]:
+    """What was started.
+
+    :param is_straight: nothing runs twice.
+    """
     heard: list[Event] = []
     (migration,) = made.migrations
     marker = Marker("shop", "0002", "", "")
@@ -66,8 +72,12 @@ def run(made: Plan, engine: RecordingEngine) -> list[str]:
     work = Work(migration, engine, publisher, marker, heard.append, catalog="lake", undo=undo)
     work.run()
     started = [e.text for e in heard if isinstance(e, StatementStarted)]
-    assert [*work.done] == started
-    assert work.report().left == ()
+    assert [*work.account.done] == started
+    assert work.account.report().left == ()
+    numbers = [e.number for e in heard if isinstance(e, StatementStarted)]
+    texts = statements(migration, "lake")
+    assert numbers == [texts.index(text) + 1 for text in started]
+    assert not is_straight or tuple(started) == texts
     return started
 
 
@@ -120,10 +130,65 @@ def test_files_are_written_again_only_behind_all_tables() -> None:
         assert places(shown, ["behind all tables of the migration:"]) < places(shown, ["rewrite_data_files"])
     started = run(made, engine)
     assert "rewrite_data_files" in started[-1]
-    assert "db.u" in started[-2]
+    assert any("db.u" in text for text in started[:-1])
 
     made, engine = plan(TWO, other)
     engine.fails.add("SET TBLPROPERTIES")
     with pytest.raises(EngineError):
         run(made, engine)
     assert not any("rewrite_data_files" in text for text in engine.log)
+
+
+BOTH = f"""{FILL}  - name: db.u
+    checks: [{{after: "select count(*) from {{table}} where id < 0", gives: 0}}]
+    backfill: [{{set: {{id: abs(id)}}}}]
+"""
+
+
+def test_rows_are_published_when_the_checks_of_all_tables_hold() -> None:
+    other = table("id: long", name=OTHER)
+    made, engine = plan(BOTH, other)
+    result = PlanResult(made, ())
+    for shown in (plan_text(result, Style()), plan_markdown(result)):
+        assert places(shown, ["when the checks of all tables hold:"]) < places(shown, ["fast_forward"])
+    started = run(made, engine)
+    (migration,) = made.migrations
+    assert tuple(started) == statements(migration, "lake")
+    out = [at for at, text in enumerate(started) if "fast_forward" in text]
+    checked = next(at for at, text in enumerate(started) if "id < 0" in text)
+    assert len(out) == 2
+    assert checked < out[0]
+    assert "DROP COLUMN" in started[out[0] + 1]
+
+    made, engine = plan(BOTH, other)
+    engine.answers = {"id < 0": [(1,)], **engine.answers}
+    with pytest.raises(CheckFailed):
+        run(made, engine)
+    assert not any("fast_forward" in text for text in engine.log)
+    dropped = [text for text in engine.log if "DROP BRANCH" in text]
+    assert [any(name in text for text in dropped) for name in ("db.t", "db.u")] == [True, True]
+
+
+class Overtaken(RecordingEngine):
+    """Somebody writes to a table when the rows of another one are written."""
+
+    late = 1
+
+    def write(self, text: str, summary: Mapping[str, str]) -> None:
+        super().write(text, summary)
+        if "db.u" in text and self.late:
+            self.late -= 1
+            there = self.tables[NAME].snapshot
+            assert there is not None
+            self.tables[NAME] = replace(self.tables[NAME], snapshot=Snapshot(there.id + 1, 1, 4))
+
+
+def test_rows_that_others_overtook_are_asked_about_again_before_any_are_published() -> None:
+    made, recording = plan(BOTH, table("id: long", name=OTHER))
+    engine = Overtaken(recording.tables, answers=recording.answers)
+    engine.expect(made)
+    heard = run(made, engine, is_straight=False)
+    out = [at for at, text in enumerate(heard) if "fast_forward" in text]
+    again = [at for at, text in enumerate(heard) if "w is null" in text]
+    assert len(again) == 2  # of what is there by then
+    assert again[1] < out[0]
