@@ -64,7 +64,7 @@ def _dump_data_statement(statement: DataStatement) -> dict[str, Any]:
         return {"sql": statement.text}
     if isinstance(statement, Rewriting):
         return {"rewrite": statement.text, "is_sorted": statement.is_sorted}
-    return {"query": statement.text, "gives": statement.gives, "name": statement.name}
+    return {"query": statement.text, "gives": statement.gives, "name": statement.name, "hint": statement.hint}
 
 
 def _load_data_statement(saved: Mapping[str, Any]) -> DataStatement:
@@ -72,7 +72,7 @@ def _load_data_statement(saved: Mapping[str, Any]) -> DataStatement:
         return Sql(saved["sql"])
     if "rewrite" in saved:
         return Rewriting(saved["rewrite"], bool(saved["is_sorted"]))
-    return Ask(saved["query"], saved["gives"], saved["name"])
+    return Ask(saved["query"], saved["gives"], saved["name"], saved["hint"])
 
 
 _CODEC = Codec(

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 
 from icemigrate.changes.base import Problem
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.make_required import MakeRequired
+from icemigrate.changes.positions import FieldInsertion
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import Ground, fields_back, old_fields
+from icemigrate.data.every_value import every_value
 from icemigrate.data.left_behind import rows_left
 from icemigrate.data.required import left_in_files
 from icemigrate.diff import Found
@@ -17,6 +20,7 @@ from icemigrate.model.makers import trash_name
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
+from icemigrate.plan import PlannedChange
 from icemigrate.plan_case import Case, Outcome, Surroundings, alter, judge
 from icemigrate.plan_mention import first_mention
 from icemigrate.staging import with_works, work_problems
@@ -52,7 +56,12 @@ def plan_table(
 def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
     """The outcome with the data steps; without them where the table itself cannot be planned."""
     works = case.works if outcome.works is None else outcome.works
-    if not works or outcome.after is None or outcome.problems or outcome.plan.conflicts:
+    if outcome.after is None or outcome.problems or outcome.plan.conflicts:
+        return outcome
+    requires = there is not None and there.has_rows and any(map(_requires, outcome.plan.changes()))
+    if requires and there is not None and case.surroundings.is_catalog_known:
+        works = (*every_value(works, there, outcome.after), *works)
+    if not works and not requires:
         return outcome
     is_resumed = case.version in case.surroundings.begun
     between = outcome.between or outcome.after
@@ -76,6 +85,12 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
         return replace(outcome, plan=plan, problems=(*problems, *doubts), warnings=(*outcome.warnings, *left))
     # There may be columns that no file declares, and nobody knows of rows.
     return replace(outcome, plan=plan, problems=problems, warnings=(*outcome.warnings, *doubts))
+
+
+def _requires(planned: PlannedChange) -> bool:
+    """Whether a file that is there may lack what a change requires."""
+    change = planned.change
+    return isinstance(change, MakeRequired) or (isinstance(change, FieldInsertion) and change.is_missed)
 
 
 def _known(case: Case, goal: Table, base: Table, actual: Mapping[TableName, Table | None]) -> Outcome:

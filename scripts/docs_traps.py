@@ -173,8 +173,9 @@ TRAPS = (
     Trap(
         "A required column without a default, on a table with rows",
         "missing-allow",
-        "Spark SQL has no words for it; Java takes it with a switch, and older rows have no value to read.",
-        "Wants the consent `incompatible`; [IM105](rules/IM105.md) warns of it as well.",
+        "Spark SQL has no words for it; Java takes it with a switch, and no file from before can be read.",
+        "Wants the consent `incompatible`, and is refused by `plan` where there are rows; [IM105](rules/IM105.md) "
+        "warns of it as well.",
         _REFUSED,
         "a required one without consent",
     ),

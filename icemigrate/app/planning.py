@@ -7,6 +7,7 @@ from functools import partial
 
 from icemigrate import versions
 from icemigrate.app.folding import Folding
+from icemigrate.app.lacking import with_lacking_refused
 from icemigrate.app.lateness import Latecomers
 from icemigrate.app.layouts import with_old_files
 from icemigrate.app.locking import notes
@@ -175,10 +176,11 @@ class _Given(Frozen):
             pending = tuple(map(self.redo.pending, pending))
         around = surroundings(world, self.history, self.namespaces, overwrite)
         planned = self.planner(pending, self.history.state, self.actual, around)
-        diagnostics = folding.diagnostics(planned.migrations)
+        migrations = with_lacking_refused(planned.migrations, self.actual, world.catalog)
+        diagnostics = folding.diagnostics(migrations)
         if has_errors(folding.said):
             as_mistakes(diagnostics)
-        return PlanResult(self._complete(planned.migrations, overwrite), diagnostics)
+        return PlanResult(self._complete(migrations, overwrite), diagnostics)
 
     def _complete(self, migrations: tuple[MigrationPlan, ...], overwrite: frozenset[str]) -> Plan:
         world, told = self.world, with_writers(migrations, self.actual)

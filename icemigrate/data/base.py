@@ -54,11 +54,13 @@ class Ask(Frozen):
 
     :param gives: as JSON: one value for one row of one column, or a list of rows, whose order says nothing.
     :param name: what is checked, in words.
+    :param hint: what helps where it does not hold.
     """
 
     text: str
     gives: str
     name: str
+    hint: str = "mend the rows, or the check"
 
     def failure(self, rows: Sequence[Sequence[Any]]) -> str | None:
         """What is wrong with an answer; ``None`` where it is as it must be."""

@@ -19,7 +19,9 @@ from icemigrate.model.table import Table
 
 
 def left_in_files(works: Sequence[RowWork], ground: Ground, there: Table, after: Table) -> Iterator[Problem]:
-    """Required fields that a migration fills, and that a file may lack when it is done.
+    """Required fields that a file may lack when a migration is done: it does not fill them in every one.
+
+    Of one that is there already, and is not filled, manifests and rows tell.
 
     :param there: the table as it is before the migration, rows and all.
     :param after: as the migration leaves it.
@@ -33,11 +35,18 @@ def left_in_files(works: Sequence[RowWork], ground: Ground, there: Table, after:
         fills = list(_fills(works, entry.path, filled[field_id].path))
         may_be_null = [p for n in range(1, len(entry.path)) if not _is_required(after, p := entry.path[:n])]
         reason = _why(there, fills, may_be_null)
+        if (
+            not fills
+            and there.has_rows
+            and field_id > there.last_column_id
+            and (entry.parent is None or entry.parent in before)
+        ):
+            reason = "no file that is there holds it"
         if reason is not None:
             yield Problem(
                 "required-not-in-every-file",
                 ground.declared,
-                fills[0][0],
+                fills[0][0] if fills else ("columns", format_path(entry.path), "required"),
                 f"`{format_path(entry.path)}` cannot be required from the start: {reason}, and a file that "
                 "lacks a required field cannot be read",
                 "declare it with `required: false`, and make it required in a later migration, when all "

@@ -40,8 +40,9 @@ OVER_TIME: Mapping[str, str] = {
     "they are.",
     "no-branches": "Rows are written on a branch and published when the checks hold, and this catalog has "
     "no branches, or is harmed by them. Change the rows by a job of your own, between two migrations.",
-    "required-not-in-every-file": "A migration fills a column and makes it required, and files that lack it "
-    "would stay: nobody could read the table. Make it required in a later migration.",
+    "required-not-in-every-file": "A column becomes required, and files lack it, or would stay without it "
+    "where the migration fills it: nobody could read the table. Make it required in a later migration, when "
+    "all files were written again.",
     "rows-left-on-branch": "A migration fills or retypes columns in the rows of main, and a branch keeps "
     "its rows as they are: a retyped column reads null there. The hint holds the SQL that brings the values "
     "over.",

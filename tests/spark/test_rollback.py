@@ -14,6 +14,8 @@ from icemigrate.undo import Options
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from icemigrate.model.types import Field
+
 _numbers = count(1)
 
 CREATE = """
@@ -78,12 +80,15 @@ class Shop:
     def insert(self, values: str, columns: str = "id, symbol, price, venue, at") -> None:
         self.sql(f"INSERT INTO @.trades ({columns}) VALUES {values}")
 
-    def columns(self, table: str = "db.trades") -> list[str]:
+    def fields(self, table: str = "db.trades") -> tuple[Field, ...]:
         from icemigrate.model.names import TableName
 
         found = self.engine.table(TableName.parse(table))
         assert found is not None
-        return [f"{f.name}#{f.id}" for f in found.schema.fields]
+        return found.schema.fields
+
+    def columns(self, table: str = "db.trades") -> list[str]:
+        return [f"{f.name}#{f.id}" for f in self.fields(table)]
 
     def standing(self) -> dict[str, str]:
         return {e.version: e.standing for e in self.project.history().entries}

@@ -509,6 +509,14 @@ def test_only_where_all_columns_are_known_a_strange_word_is_a_mistake(is_known: 
             ("backfill", "0"),
             "files in which no row fits the condition are not written again",
         ),
+        (
+            "{name: s, type: 'struct<a: int>'}",
+            "{}",
+            "columns: [{name: s.b, type: int, required: true},"
+            " {name: made, fields: [{name: at, type: int, required: true}]}]",
+            ("columns", "s.b", "required"),
+            "no file that is there holds it",
+        ),
     ],
 )
 def test_what_is_required_must_be_in_every_file(
@@ -541,3 +549,41 @@ def test_what_every_file_gets_may_be_required(entry: str) -> None:
     text = f"{{allow: [destructive, incompatible], tables: [{{name: db.t, {entry}}}]}}"
     plan = make_plan(World(made.base, {NAME: table}, frozenset({("db",)})), "0002", text).plan
     assert plan.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("columns", "entry", "query", "told"),
+    [
+        (
+            "{name: place, type: string}",
+            "renames: {place: venue}, columns: [{name: venue, required: true}]",
+            "SELECT count(*) FROM lake.db.t WHERE place IS NULL",
+            "rows without a value of `venue`: it must give 0 and gives 2",
+        ),
+        (
+            "{name: a, type: int}, {name: s, type: 'struct<`b c`: int>'}, {name: l, type: list<string>}",
+            "columns: [{name: a, required: true}, {name: s.`b c`, required: true},"
+            " {name: l, element: {required: true}}]",
+            "SELECT coalesce(nullif(concat_ws(', ', IF(count_if(a IS NULL) > 0, 'a', NULL), "
+            "IF(count_if(s IS NOT NULL AND s.`b c` IS NULL) > 0, 's.`b c`', NULL), "
+            "IF(count_if(exists(l, x1 -> x1 IS NULL)) > 0, 'l.element', NULL)), ''), 'none') FROM lake.db.t "
+            "WHERE (a IS NULL) OR (s IS NOT NULL AND s.`b c` IS NULL) OR (exists(l, x1 -> x1 IS NULL))",
+            "columns of which rows have no value: it must give none and gives 2",
+        ),
+    ],
+)
+def test_before_a_column_is_required_its_rows_are_asked(
+    columns: str, entry: str, query: str, told: str
+) -> None:
+    made = make_plan(World(), "0001", f"{{tables: [{{name: db.t, columns: [{columns}]}}]}}")
+    empty = made.base.tables[NAME]
+    text = f"{{allow: [incompatible], tables: [{{name: db.t, {entry}}}]}}"
+    for table, works in ((empty, 0), (replace(empty, snapshot=Snapshot(1, 1, 3)), 1)):
+        plan = make_plan(World(made.base, {NAME: table}, frozenset({("db",)})), "0002", text).plan
+        assert len(plan.tables[0].rows) == works
+    (work,) = plan.tables[0].rows
+    (ask,) = work.statements
+    assert isinstance(ask, Ask)
+    assert ask.text == query
+    assert ask.failure([(0 if ask.gives == "0" else "none",)]) is None
+    assert f"{ask.name}: {ask.failure([(2,)])}" == told

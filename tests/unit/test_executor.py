@@ -272,6 +272,7 @@ def test_the_rows_before_are_tagged_where_there_may_be_any(
     made: World, rows: int | None, before: int | None
 ) -> None:
     with_rows(made, rows)
+    made.engine.answers = {"id IS NULL": [(0,)]}
     made.run(made.plan(v0002=CHANGE), keep=timedelta(days=3))
     name, marker = made.engine.markers[-1]
     assert name == T
