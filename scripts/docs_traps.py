@@ -174,8 +174,8 @@ TRAPS = (
         "A required column without a default, on a table with rows",
         "missing-allow",
         "Spark SQL has no words for it; Java takes it with a switch, and no file from before can be read.",
-        "Wants the consent `incompatible`, and is refused by `plan` where there are rows; [IM105](rules/IM105.md) "
-        "warns of it as well.",
+        "Wants the consent `incompatible`, refused where there are rows; [IM105](rules/IM105.md) warns "
+        "of it as well.",
         _REFUSED,
         "a required one without consent",
     ),
