@@ -274,7 +274,8 @@ def with_works(
         for work in works
     )
     note = "rows that an earlier run has published already are not written again"
-    return replace(plan, rows=rows, notes=(*plan.notes, *([note] if is_resumed else [])))
+    notes = [note] if is_resumed and any(work.writes for work in works) else []
+    return replace(plan, rows=rows, notes=(*plan.notes, *notes))
 
 
 def work_problems(works: Sequence[RowWork], ground: Ground, has_branches: bool) -> Iterator[Problem]:
