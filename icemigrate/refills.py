@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.changes.end_refill import EndRefill, begun, is_refilling
+from icemigrate.changes.fields import default_text
 from icemigrate.changes.refill_columns import RefillColumns, Refilled
 from icemigrate.changes.set_property import SetProperty
 from icemigrate.diff import Found
 from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Kept
-from icemigrate.model.names import format_path
+from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
-from icemigrate.model.types import Primitive, walk
+from icemigrate.model.types import JsonValue, Primitive, walk
 from icemigrate.sql.names import path_sql, table_sql
 from icemigrate.sql.refilling import version_sql
 from icemigrate.sql.types import spark_loads
@@ -42,9 +43,10 @@ def around(table: Table, version: str, refills: Sequence[RefillColumns]) -> Refi
     """
     if not refills:
         return Refill(after=(Found(EndRefill(table.name), table),)) if is_refilling(table) else Refill()
-    by_row_id = any(not refill.keys for refill in refills) and table.format_version >= ROW_LINEAGE_VERSION
+    needed = any(refill.by_row_id or refill.by_lineage for refill in refills)
+    merges_on_read = needed and table.format_version >= ROW_LINEAGE_VERSION
     found, current = list[Found](), table
-    for key, value in begun(table, version, by_row_id).items():
+    for key, value in begun(table, version, merges_on_read).items():
         change = SetProperty(table.name, key, value, current.properties.get(key))
         found.append(Found(change, current))
         current = change.apply(current)
@@ -59,7 +61,7 @@ def deferred(table: Table, version: str, field_ids: frozenset[int]) -> Refill:
     :param version: of the migration.
     """
     there = index(table.schema) if field_ids else {}
-    fields = tuple(Refilled(entry.path) for i, entry in there.items() if i in field_ids)
+    fields = tuple(_refilled(table, i) for i in there if i in field_ids)
     is_due = bool(fields) and table.has_rows and spark_loads(table.schema)
     return around(table, version, [RefillColumns(table.name, "", fields)] if is_due else [])
 
@@ -68,7 +70,25 @@ def fitting(table: Table, kept: Mapping[int, Kept]) -> dict[int, Kept]:
     """The fields whose values can be brought back, of those that a version keeps."""
     if not spark_loads(table.schema) or _has_variant(table, kept):
         return {}
-    return {field_id: found for field_id, found in kept.items() if found.can_be_matched}
+    found = {field_id: kept for field_id, kept in kept.items() if kept.can_be_matched}
+    # What is written holds every default, and was written just now: who lacked the next field is not told.
+    first = next((_group(k) for i, k in found.items() if _default(table, i) is not None), None)
+    return {i: k for i, k in found.items() if _default(table, i) is None or _group(k) == first}
+
+
+def _group(kept: Kept) -> tuple[str, bool]:
+    """What is brought back at once."""
+    return kept.version, kept.by_row_id
+
+
+def _default(table: Table, field_id: int) -> JsonValue:
+    """What is read in files that do not hold the field."""
+    return index(table.schema)[field_id].field.initial_default
+
+
+def _refilled(table: Table, field_id: int, then: Path = ()) -> Refilled:
+    is_read = _default(table, field_id) is not None
+    return Refilled(index(table.schema)[field_id].path, then, field_id if is_read else None)
 
 
 def _has_variant(table: Table, field_ids: Iterable[int]) -> bool:
@@ -85,14 +105,15 @@ def refills_of(table: Table, kept: Mapping[int, Kept]) -> Iterator[RefillColumns
     """One for each version that keeps values, by the one or the other way of telling rows."""
     there = index(table.schema)
     groups: dict[tuple[str, bool], list[int]] = {}
-    for field_id, found in kept.items():
-        groups.setdefault((found.version, found.by_row_id), []).append(field_id)
+    # Where rows are asked when they were written, that comes first, as long as none was for the others.
+    for field_id, found in sorted(kept.items(), key=lambda pair: _default(table, pair[0]) is None):
+        groups.setdefault(_group(found), []).append(field_id)
     for (version, by_row_id), ids in groups.items():
         identifier = {} if by_row_id else kept[ids[0]].identifier
         yield RefillColumns(
             table.name,
             version,
-            tuple(Refilled(there[i].path, kept[i].path) for i in ids),
+            tuple(_refilled(table, i, kept[i].path) for i in ids),
             tuple(Refilled(there[i].path, path) for i, path in identifier.items()),
         )
 
@@ -114,7 +135,11 @@ def promised(table: Table, field_id: int, kept: Kept) -> str:
     """That values are brought back."""
     name = format_path(index(table.schema)[field_id].path)
     verb = "gets" if kept.rows == 1 else "get"
-    return f"{_rows(kept)} {verb} the value of {name} back from {kept.version}; no other value is touched"
+    unless = "" if kept.by_row_id else ", unless an identifier stands for several rows"
+    return (
+        f"{_rows(kept)} {verb} the value of {name} back from {kept.version}{unless}; "
+        "no other value is touched"
+    )
 
 
 def elsewhere(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
@@ -123,6 +148,8 @@ def elsewhere(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
         why = "what is in a list or a map cannot be brought back"
     elif not spark_loads(table.schema):
         why = "Spark cannot load this table"
+    elif kept.can_be_matched and _default(table, field_id) is not None:
+        why = "its default is written once values of another version are back: restore it by itself"
     elif kept.can_be_matched:
         why = "Spark cannot read a variant that has just come back"
     elif table.format_version < ROW_LINEAGE_VERSION:
@@ -134,8 +161,9 @@ def elsewhere(table: Table, field_id: int, kept: Kept, catalog: str) -> str:
 
 
 def _lost(table: Table, field_id: int, kept: Kept) -> str:
-    name = format_path(index(table.schema)[field_id].path)
-    return f"{_rows(kept)} lost the value of {name} when their files were written anew"
+    name, default = format_path(index(table.schema)[field_id].path), _default(table, field_id)
+    read = "" if default is None else f" and read its default {default_text(default)} instead"
+    return f"{_rows(kept)} lost the value of {name} when their files were written anew{read}"
 
 
 def _rows(kept: Kept) -> str:

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from icemigrate import executor
 from icemigrate.engine.recording import RecordingEngine
+from icemigrate.events import Event
 from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
 from icemigrate.history.properties import History
@@ -43,6 +44,7 @@ class Lake:
     """Tables, and what was done to them."""
 
     engine: _Engine = field(default_factory=_Engine)
+    events: list[Event] = field(default_factory=list)
 
     def table(self, name: str = "db.t") -> Table:
         """A table that must be there."""
@@ -97,7 +99,8 @@ class Lake:
     def run(self, plan: Plan) -> None:
         """Carry a plan out."""
         self.engine.expect(plan)
-        executor.apply(plan, self.engine, Journal(HistoryWriter(self.engine, HISTORY, "market")))
+        journal = Journal(HistoryWriter(self.engine, HISTORY, "market"))
+        executor.apply(plan, self.engine, journal, self.events.append)
 
     def undo(
         self,

@@ -16,8 +16,8 @@ REFILLING = "icemigrate.refilling"
 """On a table while values are brought back to it: the version that is undone.  A run that died meanwhile is
 known by it, and gone on with."""
 OWN_MERGE_MODE = f"{REFILLING}.{MERGE_MODE}"
-"""Beside :data:`REFILLING` where rows are matched by row id: the table's own :data:`MERGE_MODE`, empty where
-it has none.  Spark finds row ids in a ``MERGE`` only where that writes by merge-on-read."""
+"""Beside :data:`REFILLING` where rows are asked for their lineage: the table's own :data:`MERGE_MODE`, empty
+where it has none.  Spark finds that in a ``MERGE`` only where it writes by merge-on-read."""
 
 
 def is_refilling(table: Table) -> bool:
@@ -25,10 +25,13 @@ def is_refilling(table: Table) -> bool:
     return REFILLING in table.properties
 
 
-def begun(table: Table, version: str, by_row_id: bool) -> dict[str, str]:
-    """The properties that a table bears while it is refilled, which differ from those that it has."""
+def begun(table: Table, version: str, merges_on_read: bool) -> dict[str, str]:
+    """The properties that a table bears while it is refilled, which differ from those that it has.
+
+    :param merges_on_read: whether rows are asked for their lineage.
+    """
     wanted = {REFILLING: version}
-    if by_row_id and table.properties.get(MERGE_MODE) != MERGE_ON_READ:
+    if merges_on_read and table.properties.get(MERGE_MODE) != MERGE_ON_READ:
         wanted |= {MERGE_MODE: MERGE_ON_READ, OWN_MERGE_MODE: table.properties.get(MERGE_MODE, "")}
     return {key: value for key, value in wanted.items() if table.properties.get(key) != value}
 

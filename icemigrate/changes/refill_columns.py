@@ -18,14 +18,19 @@ class Refilled(Frozen):
 
     :param path: how it is called now.
     :param then: how it is called in the version that keeps its values; empty as long as that is not known.
+    :param defaulted: its field id, where its initial default is read in files that do not hold it.
     """
 
     path: Path
     then: Path = ()
+    defaulted: int | None = None
 
 
 class RefillColumns(Change):
     """Rows without a value get the one that they had in an earlier version.
+
+    A row has none where it reads null; where an initial default stands in, when it was not written since then
+    while the field was there, which its row lineage tells.
 
     Found when a dropped column comes back, not by :meth:`detect`.
 
@@ -50,11 +55,22 @@ class RefillColumns(Change):
         """The table as it is: nothing but rows changes."""
         return table
 
+    @property
+    def by_lineage(self) -> bool:
+        """Whether rows are asked when they were written."""
+        return any(f.defaulted is not None for f in self.fields)
+
+    @property
+    def by_row_id(self) -> bool:
+        """Whether rows are matched by row ids; as long as the version is not known, they may be."""
+        return not self.keys
+
     def refilling(self, catalog: str) -> Refilling:
         """Its statements and questions."""
         fields = tuple((f.path, f.then) for f in self.fields)
         keys = tuple((f.path, f.then) for f in self.keys)
-        return Refilling(catalog, self.table, self.version, fields, keys)
+        defaulted = {i: f.defaulted for i, f in enumerate(self.fields) if f.defaulted is not None}
+        return Refilling(catalog, self.table, self.version, fields, keys, defaulted)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """A branch, the values, the publication."""

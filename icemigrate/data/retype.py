@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from icemigrate.changes.base import Harm, Problem, Reversal, Reversible, Sql, Subject
+from icemigrate.changes.fields import default_text
 from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage, strange_word
 from icemigrate.frozen import replace
 from icemigrate.model.names import Path, parse_path
@@ -95,8 +96,11 @@ class Retype(RowWork):
         return Harm(Whom.ALL, f"{was}, which is another column then, of type {self.to}")
 
     def reversal(self, ground: Ground) -> Reversal:
-        """The old column comes back; what is written after it has no value there."""
-        return Reversal(Reversible.YES, "the old column comes back; rows that are written after it lack it")
+        """The old column comes back; what is written after it has no value of its own there."""
+        old = ground.table.schema.find(self.path)
+        default = None if old is None else old.initial_default
+        read = "lack it" if default is None else f"read its default {default_text(default)} there"
+        return Reversal(Reversible.YES, f"the old column comes back; rows that are written after it {read}")
 
     def describe(self) -> str:
         """The column, its new type, and where the values come from."""

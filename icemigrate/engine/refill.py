@@ -16,7 +16,9 @@ from icemigrate.engine.branching import publish, require, until_published
 from icemigrate.engine.port import Engine
 from icemigrate.engine.telling import Telling
 from icemigrate.errors import EngineError
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
+from icemigrate.model.absence import absence
+from icemigrate.model.counting import count
 from icemigrate.model.evidence import Questions
 from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.names import TableName, format_path
@@ -44,6 +46,7 @@ class _Counted(Frozen):
     :param matched: those of them that are there still.
     :param lacking: by field, rows that get a value.
     :param rows: of the table.
+    :param others: by field with a default, rows that have another value than then, the lacking included.
     :param filled: by field, rows that have a value already.
     """
 
@@ -51,8 +54,18 @@ class _Counted(Frozen):
     kept: int
     matched: int
     lacking: tuple[int, ...]
+    others: tuple[int, ...]
     rows: int
     filled: tuple[int, ...]
+
+    def left(self, asking: Refilling) -> dict[int, int]:
+        """By field with a default, rows that keep another value than then: it was written."""
+        pairs = zip(asking.defaulted, self.others, strict=True)
+        return {at: others - self.lacking[at] for at, others in pairs}
+
+
+class _Untold(Exception):
+    """Whose value is whose cannot be told: what follows on the reason, in words."""
 
 
 def is_refill(step: Step) -> bool:
@@ -126,50 +139,75 @@ def _carry_out(
 
     :param statement: tells of one that runs.
     """
-    asking, table = change.refilling(engine.catalog_name), change.table
-    create, *merges, publication = asking.statements()
-    note = {NOTE: tell.version}
+    try:
+        return _written(engine, change, tell, statement)
+    except _Untold as reason:
+        # One table must not keep the others from getting their values back.
+        names = ", ".join(format_path(f.path) for f in change.fields)
+        query = change.refilling(engine.catalog_name).look()
+        return [f"no value of {names} is brought back: {reason}; {change.version} keeps them: {query}"]
+
+
+def _written(
+    engine: Engine,
+    change: RefillColumns,
+    tell: Telling,
+    statement: Callable[[TableName, str], AbstractContextManager[None]],
+) -> list[str]:
+    table, note = change.table, {NOTE: tell.version}
+    create, *merges, publication = change.refilling(engine.catalog_name).statements()
     with statement(table, create):
         engine.sql(create)
+    asking = _known(engine, change)
     counted = _count(engine, change, asking)
-    for text in merges:
-        with statement(table, text):
+    # They are told as the plan has them, by which they are known.
+    for told, text in zip(merges, asking.merges(), strict=True):
+        with statement(table, told):
             engine.write(text, note)
     with statement(table, publication):
 
         def attempt(number: int) -> bool:
-            nonlocal counted
+            nonlocal asking, counted
             if number > 1:
                 tell.note(table, f"somebody wrote to it meanwhile: all again, try {number} of {TRIES}")
                 engine.sql(create)
+                asking = _known(engine, change)
                 counted = _count(engine, change, asking)
-                for text in merges:
+                for text in asking.merges():
                     engine.write(text, note)
+            now = require(engine, table).snapshot
+            if (None if now is None else now.id) != counted.base:
+                return False  # what was asked of main is not what was written on
             _audit(engine, change, asking, counted)
             return publish(engine, table, publication, REFILL_BRANCH, counted.base)
 
         until_published(table, attempt, _AS_THEY_ARE)
-    return _notes(change, counted)
+    return _notes(change, asking, counted)
 
 
 def _count(engine: Engine, change: RefillColumns, asking: Refilling) -> _Counted:
     main = require(engine, change.table).snapshot
     ((kept, different),) = engine.ask(asking.kept())
     if kept != different:
-        raise EngineError(
-            f"{change.version} has {kept} rows of `{change.table}` with a value, but only {different} "
-            "different identifiers: whose value is whose cannot be told",
-            _AS_THEY_ARE,
-        )
-    ((pairs, matched, *lacking),) = engine.ask(asking.matched())
+        raise _Untold(f"{kept} rows have only {count(different, 'different identifier')} there")
+    ((pairs, matched, *counts),) = engine.ask(asking.matched())
     if pairs != matched:
-        raise EngineError(
-            f"{pairs} rows of `{change.table}` have the identifiers of {matched} rows of {change.version}: "
-            "whose value is whose cannot be told",
-            _AS_THEY_ARE,
-        )
+        raise _Untold(f"{pairs} rows have the identifiers of {matched} rows there")
+    lacking, others = counts[: len(change.fields)], counts[len(change.fields) :]
     ((rows, *filled),) = engine.ask(asking.filled())
-    return _Counted(None if main is None else main.id, kept, matched, tuple(lacking), rows, tuple(filled))
+    return _Counted(
+        None if main is None else main.id, kept, matched, tuple(lacking), tuple(others), rows, tuple(filled)
+    )
+
+
+def _known(engine: Engine, change: RefillColumns) -> Refilling:
+    """The statements with what the table's snapshots tell of its fields with a default."""
+    asking = change.refilling(engine.catalog_name)
+    if not asking.defaulted:
+        return asking
+    metadata = engine.metadata_json(change.table) or {}
+    found = {at: absence(metadata, i, change.version) for at, i in asking.defaulted.items()}
+    return replace(asking, absences=found)
 
 
 def _audit(engine: Engine, change: RefillColumns, asking: Refilling, counted: _Counted) -> None:
@@ -179,26 +217,45 @@ def _audit(engine: Engine, change: RefillColumns, asking: Refilling, counted: _C
     """
     ((rows, *filled),) = engine.ask(asking.filled())
     expected = [a + b for a, b in zip(counted.filled, counted.lacking, strict=True)]
+    for at in asking.defaulted:
+        filled[at] = expected[at] = counted.rows  # each row reads something, whatever was written
     if [rows, *filled] != [counted.rows, *expected]:
-        names = ", ".join(format_path(f.path) for f in change.fields)
-        raise EngineError(
-            f"the values of {names} that were brought back do not come out: {_told(rows, filled)} "
-            f"instead of {_told(counted.rows, expected)}; readers have seen nothing of it",
-            _AS_THEY_ARE,
-        )
+        raise _wrong(change, f"{_told(rows, filled)} instead of {_told(counted.rows, expected)}")
+    if asking.defaulted:
+        ((_, _, *counts),) = engine.ask(asking.matched())
+        lacking, others = counts[: len(filled)], counts[len(filled) :]
+        if any(lacking) or others != [*counted.left(asking).values()]:
+            raise _wrong(change, f"{sum(others)} rows read another value than in {change.version}")
+
+
+def _wrong(change: RefillColumns, why: str) -> EngineError:
+    names = ", ".join(format_path(f.path) for f in change.fields)
+    return EngineError(
+        f"the values of {names} that were brought back do not come out: {why}; "
+        "readers have seen nothing of it",
+        _AS_THEY_ARE,
+    )
 
 
 def _told(rows: int, filled: Sequence[int]) -> str:
     return f"{rows} rows with {' and '.join(map(str, filled))} values"
 
 
-def _notes(change: RefillColumns, counted: _Counted) -> list[str]:
+def _notes(change: RefillColumns, asking: Refilling, counted: _Counted) -> list[str]:
     filled = [
         f"{lacking} {'value' if lacking == 1 else 'values'} of {format_path(field.path)}"
         for field, lacking in zip(change.fields, counted.lacking, strict=True)
     ]
+    written = [
+        f"{count(left, 'row')} {'reads' if left == 1 else 'read'} another value of "
+        f"{format_path(change.fields[at].path)} than in {change.version}: "
+        "it was written while the column was there, and stays"
+        for at, left in counted.left(asking).items()
+        if left
+    ]
     gone = counted.kept - counted.matched
     return [
         f"brought back from {change.version}: {', '.join(filled)}",
+        *written,
         *([f"gone since: {gone} of {counted.kept} rows with a value in {change.version}"] if gone else []),
     ]

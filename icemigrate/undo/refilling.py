@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from icemigrate.changes.base import Problem
 from icemigrate.changes.end_refill import is_refilling
+from icemigrate.changes.fields import default_text
 from icemigrate.diff import Found
 from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Evidence, told_shares
@@ -36,7 +37,13 @@ def shares(before: Table, after: Table, evidence: Evidence | None) -> Iterator[s
     """How much of what was dropped is still in the files."""
     held = {} if evidence is None else evidence.held
     there = [field_id for field_id in dropped(before, after) if field_id in held]
-    return (text for text, *_ in told_shares({index(before.schema)[i].path: held[i] for i in there}))
+    entries = index(before.schema)
+    yield from (text for text, *_ in told_shares({entries[i].path: held[i] for i in there}))
+    for field_id in there:
+        default = entries[field_id].field.initial_default
+        if default is not None and held[field_id].held < held[field_id].total:
+            name = format_path(entries[field_id].path)
+            yield f"rows whose files do not hold {name} read its default: {default_text(default)}"
 
 
 def plan_refill(

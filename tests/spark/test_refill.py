@@ -244,3 +244,73 @@ def test_a_migration_restores_columns_with_values_that_were_rewritten_away(
     assert "price" not in [f.name for f in shop.table().schema.fields]
     shop.project.apply(shop.project.plan(redo="0003"), spark=shop.spark)
     assert shop.values("ticker") == with_new_names
+
+
+DEFAULTED = """
+    tables:
+      - name: db.by_row
+        columns: &columns
+          - {name: id, type: int, required: true}
+          - {name: lot, type: int, required: true, default: 5}
+          - {name: note, type: string, default: none}
+          - {name: at, fields: [{name: zone, type: string}, {name: desk, type: int, default: 7}]}
+        format_version: 3
+      - {name: db.by_id, columns: *columns, format_version: 3, identifier: [id],
+         properties: {write.merge.mode: copy-on-write, write.metadata.metrics.column.note: none}}
+      - name: db.twice
+        columns: [{name: id, type: int, required: true}, {name: lot, type: int}]
+        identifier: [id]
+"""
+DROPPED = """
+    allow: [destructive]
+    tables:
+      - {name: db.by_row, drop_columns: [lot, note, at.desk]}
+      - {name: db.by_id, drop_columns: [lot, note, at.desk]}
+      - {name: db.twice, drop_columns: [lot]}
+"""
+DEFAULTS_BACK = [
+    (1, 1, "a", "UTC", 10),
+    (2, 2, None, "CET", None),
+    (3, 5, "none", None, None),  # no struct, and none comes to be
+    (9, 5, "none", "NEW", 7),
+]
+
+
+def test_a_row_that_reads_a_default_gets_what_it_had_and_one_table_holds_up_no_other(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    shop = Shop(tmp_path, spark, 2)
+    shop.apply("0002", DEFAULTED)
+    for name in ("by_row", "by_id"):
+        shop.sql(
+            f"INSERT INTO @.{name} VALUES (1, 1, 'a', named_struct('zone', 'UTC', 'desk', 10)), "
+            "(2, 2, NULL, named_struct('zone', 'CET', 'desk', NULL)), (3, 5, 'none', NULL), (4, 4, 'd', NULL)"
+        )
+    shop.sql("INSERT INTO @.twice VALUES (1, 10), (1, 11)")
+    shop.apply("0003", DROPPED)
+    shop.sql("INSERT INTO @.by_row VALUES (9, named_struct('zone', 'NEW'))")
+    shop.sql("INSERT INTO @.by_id VALUES (9, named_struct('zone', 'NEW'))")
+    for name in ("by_row", "by_id", "twice"):
+        rewrite = f"rewrite_data_files(table => 'db.{name}', options => map('rewrite-all', 'true'))"
+        shop.sql(f"CALL {shop.catalog}.system.{rewrite}")
+        shop.sql(f"DELETE FROM @.{name} WHERE id = 4")
+    assert "rows whose files do not hold lot read its default: 5" in shop.notes(Options())
+    offered = (
+        "up to 5 rows lost the value of lot when their files were written anew and read its default 5 instead"
+    )
+    assert [n for n in shop.notes(Options()) if n.replace("4 rows", "5 rows").startswith(offered)]
+
+    def write() -> None:
+        shop.sql("UPDATE @.by_id SET lot = 50 WHERE id = 3")
+
+    notes = shop.rollback(REFILL, on_event=once("db.by_id CREATE OR REPLACE", write))
+    rows = "SELECT id, lot, note, at.zone, at.desk FROM @.{} ORDER BY id"
+    assert shop.sql(rows.format("by_row")) == DEFAULTS_BACK
+    written = [(3, 50, *row[2:]) if row[0] == 3 else row for row in DEFAULTS_BACK]
+    assert shop.sql(rows.format("by_id")) == written
+    told, kept = [n.removeprefix("0003: ") for n in notes], "icemigrate-0003-before"
+    stays = "it was written while the column was there, and stays"
+    assert f"db.by_id: 1 row reads another value of lot than in {kept}: {stays}" in told
+    query = f"SELECT id, lot FROM {shop.catalog}.db.twice VERSION AS OF '{kept}'"
+    untold = "no value of lot is brought back: 2 rows have only 1 different identifier there"
+    assert f"db.twice: {untold}; {kept} keeps them: {query}" in told

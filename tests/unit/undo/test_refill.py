@@ -7,7 +7,9 @@ import pytest
 
 from icemigrate.engine.recording import RecordingEngine
 from icemigrate.errors import EngineError, IcemigrateError
+from icemigrate.events import Noted
 from icemigrate.frozen import replace
+from icemigrate.model.absence import Absence, absence
 from icemigrate.model.evidence import Evidence, Kept, Share
 from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.table import Ref
@@ -268,22 +270,30 @@ def answers(
     [
         (
             answers(kept=3, different=2, pairs=3, matched=3, after=0),
-            "icemigrate-0002-before has 3 rows of `db.t` with a value, but only 2 different identifiers",
+            "3 rows have only 2 different identifiers",
         ),
-        (
-            answers(kept=3, different=3, pairs=4, matched=3, after=0),
-            "4 rows of `db.t` have the identifiers of 3 rows of icemigrate-0002-before",
-        ),
-        (
-            answers(kept=3, different=3, pairs=3, matched=3, after=0),
-            "3 rows with 0 values instead of 3 rows with 3 values; readers have seen nothing of it",
-        ),
+        (answers(kept=3, different=3, pairs=4, matched=3, after=0), "4 rows have the identifiers of 3 rows"),
     ],
 )
-def test_what_does_not_come_out_is_not_published_and_can_be_let_be(
+def test_a_table_whose_rows_cannot_be_told_apart_is_left_out_with_the_query_that_shows_its_values(
     lake: Lake, said: dict[str, list[tuple[Any, ...]]], message: str
 ) -> None:
     lake.engine.answers = said
+    lake.engine.catalog_name = "local"
+    lake.rollback("0002", evidence=BY_ID, options=REFILL)
+    (note,) = [e.text for e in lake.events if isinstance(e, Noted) and "brought back" in e.text]
+    assert note == (
+        f"no value of price is brought back: {message} there; {TAG} keeps them: "
+        f"SELECT id, price FROM local.db.t VERSION AS OF '{TAG}'"
+    )
+    assert not [text for text in lake.engine.log if "fast_forward" in text or text.startswith("MERGE")]
+    assert not [key for key in lake.table().properties if "refill" in key]
+    assert [a.standing for a in lake.history.applied if a.version.text == "0002"] == ["held"]
+
+
+def test_what_does_not_come_out_is_not_published_and_can_be_let_be(lake: Lake) -> None:
+    lake.engine.answers = answers(kept=3, different=3, pairs=3, matched=3, after=0)
+    message = "3 rows with 0 values instead of 3 rows with 3 values; readers have seen nothing of it"
     lake.engine.catalog_name = "local"
     own = {"k": "v", "write.merge.mode": "copy-on-write"}
     lake.by_hand(lambda t: replace(t, properties={**t.properties, **own}))
@@ -348,3 +358,85 @@ def test_what_lies_in_a_list_cannot_be_refilled() -> None:
     found = mistake(restore, state(CREATE, dropped))
     assert found.code == "refill-part"
     assert found.message == "values of `legs.element.b` cannot be brought back: it lies in a list or a map"
+
+
+def default_kept(name: str, field_id: int, version: str = TAG) -> dict[int, Kept]:
+    return {field_id: Kept(version, (name,), 3, by_row_id=True)}
+
+
+DEFAULTED = """
+    tables:
+      - name: db.t
+        columns:
+          - {name: id, type: int, required: true}
+          - {name: lot, type: int, default: 5}
+          - {name: note, type: string, default: none}
+        format_version: 3
+"""
+
+
+@pytest.fixture
+def defaulted() -> Lake:
+    lake = Lake()
+    lake.apply("0001", DEFAULTED)
+    lake.write(7)
+    lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [lot, note]}]}")
+    return lake
+
+
+def test_a_row_that_reads_a_default_is_asked_when_it_was_written(defaulted: Lake) -> None:
+    found = Evidence(held={2: Share(0, 0, 3)}, kept=default_kept("lot", 2))
+    merge = statements(defaulted, found)[2]
+    assert "NOT {n was written while lot was there} AS l0 FROM local.db.t VERSION AS OF 'main' n" in merge
+    # A null comes back too, and what was written stays.
+    assert f"(SELECT _row_id AS k0, lot AS v0 FROM local.db.t VERSION AS OF '{TAG}') b JOIN" in merge
+    assert "WHEN MATCHED AND ((b.l0 AND NOT (t.lot <=> b.v0)))" in merge
+    assert "SET t.lot = CASE WHEN (b.l0 AND NOT (t.lot <=> b.v0)) THEN b.v0 ELSE t.lot END" in merge
+    planned = defaulted.undo("0002", evidence=found)
+    assert "rows whose files do not hold lot read its default: 5" in notes(planned)
+    (offered,) = [n for n in notes(planned) if "--refill" in n]
+    assert "when their files were written anew and read its default 5 instead" in offered
+
+
+def test_of_two_versions_one_gives_its_defaults_back_since_it_writes_the_others(defaulted: Lake) -> None:
+    kept = {**default_kept("lot", 2), **default_kept("note", 3, "icemigrate-0001")}
+    found = Evidence(held={i: Share(0, 0, 3) for i in kept}, kept=kept)
+    merges = [text for text in statements(defaulted, found) if text.startswith("MERGE")]
+    assert ["lot AS v0" in text for text in merges] == [True]
+    told = notes(defaulted.undo("0002", evidence=found, options=REFILL))
+    assert ["restore it by itself" in n for n in told if "lost the value of note" in n] == [True]
+
+
+def snapshots(*with_field: bool | None) -> dict[str, Any]:
+    """Metadata whose snapshots, from sequence number 1 on, have the field 2, or have it not."""
+    schemas = [
+        {"schema-id": i, "fields": [{"id": i, "name": "x", "required": False, "type": "int"}]} for i in (1, 2)
+    ]
+    chain = [
+        {**ENTRY, "snapshot-id": at, "sequence-number": at, **({} if has is None else {"schema-id": 1 + has})}
+        for at, has in enumerate(with_field, 1)
+    ]
+    return {
+        "schemas": schemas,
+        "current-schema-id": 2,
+        "snapshots": chain,
+        "refs": {"tag": {"snapshot-id": 1}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        ((True, False), Absence(1, 1, None)),
+        ((True, False, True, True), Absence(1, 1, 3)),
+        ((True, True, False, False, True), Absence(1, 2, 5)),
+        ((True, False, True, False), Absence(1, 3, None)),  # it went twice
+        ((True,), Absence(1, 1, None)),
+        ((True, True), Absence(1, 1, 2)),  # who wrote when it was gone has expired
+        ((True, False, None), Absence(1, 1, 3)),
+    ],
+)
+def test_when_a_field_was_not_there_is_told_by_snapshots(
+    chain: tuple[bool | None, ...], expected: Absence
+) -> None:
+    assert absence(snapshots(*chain), 2, "tag") == absence(snapshots(*chain), 2, "1") == expected
