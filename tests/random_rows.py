@@ -19,6 +19,8 @@ from icemigrate.model.types import (
     Decimal,
     Field,
     Fixed,
+    Geography,
+    Geometry,
     List,
     Map,
     Primitive,
@@ -51,7 +53,12 @@ Row = dict[int, Any]
 
 def may_hold_null(field: Field) -> bool:
     """Whether rows of these tables have nulls in a field: not where its id is odd, optional or not."""
-    return not field.required and (field.type == Primitive("unknown") or field.id % 2 == 0)
+    return not field.required and (_is_null(field.type) or field.id % 2 == 0)
+
+
+def _is_null(type_: Type) -> bool:
+    """Whether rows have nothing but nulls there: PySpark turns no text into a place on the earth."""
+    return type_ == Primitive("unknown") or isinstance(type_, (Geometry, Geography))
 
 
 def write_row(schema: Schema, number: int) -> tuple[Any, ...]:
@@ -68,7 +75,7 @@ def row_sql(schema: Schema, number: int) -> str:
 def _value_sql(type_: Type, value: Any) -> str:
     if value is None:
         # Structs of one list or map would be cast to one type otherwise, which Spark refuses of a variant.
-        return "NULL" if is_nested(type_) else f"CAST(NULL AS {_leaf_sql(type_)})"
+        return "NULL" if is_nested(type_) or _is_null(type_) else f"CAST(NULL AS {_leaf_sql(type_)})"
     if isinstance(type_, Struct):
         pairs = zip(type_.fields, value, strict=True)
         return (
@@ -96,7 +103,7 @@ def _leaf_sql(type_: Type) -> str:
 
 def _value(field: Field, number: int) -> Any:
     at = number + field.id
-    if field.type == Primitive("unknown") or (may_hold_null(field) and at % 3 == 0):
+    if _is_null(field.type) or (may_hold_null(field) and at % 3 == 0):
         return None
     type_ = field.type
     if isinstance(type_, Struct):

@@ -11,6 +11,7 @@ from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transfo
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import SortField, SortOrder
 from icemigrate.model.types import (
+    DEFAULT_CRS,
     PRIMITIVES,
     Decimal,
     Field,
@@ -28,9 +29,8 @@ Json = Mapping[str, Any]
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
-_GEO = re.compile(r"(geometry|geography)(?:\(\s*([^,)]*?)\s*(?:,\s*([^,)]*?)\s*)?\))?")
-
-_DEFAULT_CRS, _DEFAULT_ALGORITHM = "OGC:CRS84", "spherical"
+_GEOMETRY = re.compile(r"geometry(?:\(\s*([^)]*?)\s*\))?")
+_GEOGRAPHY = re.compile(r"geography(?:\(\s*([^,)]*?)\s*(?:,\s*([^,)]*?)\s*)?\))?")
 
 
 class BadMetadata(ValueError):
@@ -72,8 +72,10 @@ def primitive_text(type_: Type) -> str:
     if isinstance(type_, Geometry):
         return "geometry" if type_.crs is None else f"geometry({type_.crs})"
     assert isinstance(type_, Geography), f"{type_} has fields"
-    args = ", ".join(a for a in (type_.crs, type_.algorithm) if a is not None)
-    return f"geography({args})" if args else "geography"
+    if type_.algorithm is not None:
+        # An argument that stands alone is the reference system.
+        return f"geography({type_.crs or DEFAULT_CRS}, {type_.algorithm})"
+    return "geography" if type_.crs is None else f"geography({type_.crs})"
 
 
 def type_from_json(json: Any) -> Type:
@@ -113,11 +115,11 @@ def primitive_from_text(text: str) -> Type:
         return Decimal(int(match[1]), int(match[2]))
     if match := _FIXED.fullmatch(text):
         return Fixed(int(match[1]))
-    if match := _GEO.fullmatch(text):
-        # Iceberg's library writes the defaults out (`geometry(OGC:CRS84)`), others leave them out.
-        crs = None if match[2] in ("", _DEFAULT_CRS) else match[2]
-        algorithm = None if match[3] in ("", _DEFAULT_ALGORITHM) else match[3]
-        return Geometry(crs) if match[1] == "geometry" else Geography(crs, algorithm)
+    # Iceberg's library writes the defaults out (`geometry(OGC:CRS84)`), others leave them out.
+    if match := _GEOMETRY.fullmatch(text):
+        return Geometry.of(match[1])
+    if match := _GEOGRAPHY.fullmatch(text):
+        return Geography.of(match[1], match[2])
     raise BadMetadata(f"unknown type {text!r}")
 
 

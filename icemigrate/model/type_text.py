@@ -19,6 +19,8 @@ from icemigrate.model.foreign_types import foreign_phrase, foreign_word
 from icemigrate.model.json_form import primitive_text
 from icemigrate.model.names import quote_name
 from icemigrate.model.types import (
+    DEFAULT_CRS,
+    EDGE_ALGORITHMS,
     PRIMITIVES,
     UNASSIGNED,
     Decimal,
@@ -189,13 +191,23 @@ class _Reader:
         arguments = self._arguments()
         if len(arguments) > 1:
             raise self.error("a geometry has one argument, its reference system", None, start)
-        return Geometry(*arguments)
+        return Geometry.of(*arguments)
 
     def _geography(self, start: int) -> Type:
         arguments = self._arguments()
         if len(arguments) > 2:
             raise self.error("a geography has a reference system and an algorithm, no more", None, start)
-        return Geography(*arguments)
+        if len(arguments) == 2 and arguments[1].lower() not in EDGE_ALGORITHMS:
+            known = (
+                did_you_mean(arguments[1].lower(), EDGE_ALGORITHMS) or f"one of {', '.join(EDGE_ALGORITHMS)}"
+            )
+            raise self.error(f"a geography's edges cannot run by `{arguments[1]}`", known, start)
+        if len(arguments) == 1 and arguments[0].lower() in EDGE_ALGORITHMS:
+            text = f"geography({DEFAULT_CRS}, {arguments[0].lower()})"
+            raise self.error(
+                f"`{arguments[0]}` is no reference system, which stands first", f"write `{text}`", start
+            )
+        return Geography.of(*arguments)
 
     def _arguments(self) -> list[str]:
         if not self._accept("("):

@@ -39,17 +39,33 @@ class Fixed(Frozen):
     length: int
 
 
+DEFAULT_CRS = "OGC:CRS84"
+EDGE_ALGORITHMS = ("spherical", "vincenty", "thomas", "andoyer", "karney")
+"""How the edges of a geography run between their ends; the first is the specification's default."""
+
+
 class Geometry(Frozen):
-    """Geometry (v3); ``crs`` is ``None`` for the specification's default ``OGC:CRS84``."""
+    """Geometry (v3); ``crs`` is ``None`` for the specification's default :data:`DEFAULT_CRS`."""
 
     crs: str | None = None
+
+    @classmethod
+    def of(cls, crs: str | None = None) -> Geometry:
+        """The geometry of a reference system as somebody wrote it; case matters in it, as to Iceberg."""
+        return cls(None if crs in ("", DEFAULT_CRS) else crs)
 
 
 class Geography(Frozen):
-    """Geography (v3); ``algorithm`` is ``None`` for the specification's default ``spherical``."""
+    """Geography (v3); ``crs`` and ``algorithm`` are ``None`` for the specification's defaults."""
 
     crs: str | None = None
     algorithm: str | None = None
+
+    @classmethod
+    def of(cls, crs: str | None = None, algorithm: str | None = None) -> Geography:
+        """The geography of parts as somebody wrote them; Iceberg reads an algorithm in any case."""
+        edges = (algorithm or EDGE_ALGORITHMS[0]).lower()
+        return cls(Geometry.of(crs).crs, None if edges == EDGE_ALGORITHMS[0] else edges)
 
 
 class Field(Frozen):

@@ -39,9 +39,9 @@ _PRIMITIVES = {
 def spark_type(type_: Type) -> str | None:
     """The type as a statement names it, or ``None`` where Spark SQL has no words for it.
 
-    Without words are ``time``, ``uuid``, ``fixed``, the nanosecond timestamps, geometry and geography;
-    defaults of nested fields; required elements of lists and required values of maps; and everything that
-    holds one of these.
+    Without words are ``time``, ``uuid``, ``fixed``, the nanosecond timestamps, geometry and geography (which
+    Spark 4.1 knows only where ``spark.sql.geospatial.enabled`` is set); defaults of nested fields; required
+    elements of lists and required values of maps; and everything that holds one of these.
     Names, nullability and descriptions of a struct's fields are part of the text.
     """
     if isinstance(type_, Primitive):
@@ -62,11 +62,17 @@ def spark_type(type_: Type) -> str | None:
     return None
 
 
+_LOADED = frozenset({Geometry(), Geometry("EPSG:3857"), Geometry("SRID:0"), Geography()})
+"""The geometries and geographies of Spark 4.1: it asks for a reference system that it has a number for, in
+capitals, and for edges on a sphere.  ``SRID:ANY`` is left out: it is loaded, and takes no row."""
+
+
 def spark_loads(schema: Schema) -> bool:
     """Whether Spark can load a table of this schema at all.
 
-    It refuses one that has a ``time``, a nanosecond timestamp, a geometry or a geography anywhere
-    (``TypeToSparkType``, Iceberg 1.12), and then no statement can be said about the table.
+    It refuses one that has a ``time``, a nanosecond timestamp (``TypeToSparkType``, Iceberg 1.12), or a
+    geometry or a geography that it does not know (``ST_INVALID_CRS_VALUE``) anywhere, and then no statement
+    can be said about the table.
     """
     types = [column.type for column in schema.fields]
     nested = (below(t).leaves for t in types if is_nested(t))
@@ -76,7 +82,7 @@ def spark_loads(schema: Schema) -> bool:
 def _loads(type_: Type) -> bool:
     if isinstance(type_, Primitive):
         return type_.name in _PRIMITIVES or type_.name == "uuid"
-    return not isinstance(type_, (Geometry, Geography))
+    return type_ in _LOADED or not isinstance(type_, (Geometry, Geography))
 
 
 def comment_sql(doc: str | None) -> str:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icemigrate.model.foreign_types import foreign_words
+from icemigrate.model.json_form import type_from_json, type_to_json
 from icemigrate.model.type_text import DEPTH_LIMIT, TypeSyntaxError, format_type, parse_type
 from icemigrate.model.types import (
     PRIMITIVES,
@@ -56,9 +57,16 @@ def test_every_primitive_is_read_and_written_under_its_own_name(name: str) -> No
         ("fixed[16]", Fixed(16)),
         ("fixed( 16 )", Fixed(16)),
         ("geometry", Geometry()),
-        ("geometry(OGC:CRS84)", Geometry("OGC:CRS84")),
+        ("geometry(OGC:CRS84)", Geometry()),
+        ("geometry( EPSG:3857 )", Geometry("EPSG:3857")),
+        ("geometry(epsg:3857)", Geometry("epsg:3857")),
         ("geography(srid:4326, karney)", Geography("srid:4326", "karney")),
         ("geography", Geography()),
+        ("geography(OGC:CRS84)", Geography()),
+        ("geography(OGC:CRS84, spherical)", Geography()),
+        ("geography(OGC:CRS84, Karney)", Geography(None, "karney")),
+        ("Geography(EPSG:4326,  ANDOYER)", Geography("EPSG:4326", "andoyer")),
+        ("list<geography(EPSG:4326, SPHERICAL)>", List(field("element", Geography("EPSG:4326")))),
         ("list<string>", List(field("element", STRING))),
         ("array<required string>", List(field("element", STRING, True))),
         ("list<string not null>", List(field("element", STRING, True))),
@@ -83,6 +91,24 @@ def test_every_primitive_is_read_and_written_under_its_own_name(name: str) -> No
 )
 def test_what_is_read(text: str, type_: Type) -> None:
     assert parse_type(text) == type_
+
+
+@pytest.mark.parametrize(
+    ("text", "in_metadata"),
+    [
+        ("geometry", "geometry(OGC:CRS84)"),
+        ("geometry(EPSG:3857)", "geometry(EPSG:3857)"),
+        ("geography", "geography(OGC:CRS84, spherical)"),
+        ("geography(EPSG:4326, Spherical)", "geography(EPSG:4326, spherical)"),
+        ("geography(OGC:CRS84, KARNEY)", "geography(OGC:CRS84, karney)"),
+        ("geography(EPSG:4326, andoyer)", "geography(EPSG:4326, andoyer)"),
+    ],
+)
+def test_what_a_file_says_is_what_iceberg_makes_of_it(text: str, in_metadata: str) -> None:
+    type_ = parse_type(text)
+    assert type_from_json(in_metadata) == type_
+    assert type_from_json(type_to_json(type_)) == type_
+    assert parse_type(format_type(type_)) == type_
 
 
 @pytest.mark.parametrize(
@@ -129,6 +155,9 @@ def test_what_is_read(text: str, type_: Type) -> None:
         ("variant(3)", 7, "takes no arguments", "write `variant`"),
         ("geometry(a, b)", 0, "one argument", None),
         ("geography(a, b, c)", 0, "no more", None),
+        ("geography(a, karny)", 0, "edges cannot run by `karny`", "did you mean `karney`?"),
+        ("geography(a, b)", 0, "edges cannot run by `b`", "one of spherical, vincenty, thomas"),
+        ("geography(karney)", 0, "`karney` is no reference system", "`geography(OGC:CRS84, karney)`"),
         ("geometry(", 9, "expected `)`", None),
         ("geometry()", 9, "an empty argument", None),
         ("list", 0, "needs to say of what", "list<string>"),

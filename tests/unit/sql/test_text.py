@@ -140,8 +140,12 @@ def test_types_that_spark_cannot_say(type_: Type) -> None:
         ("a: int, t: time", False),
         ("a: int, l: list<struct<t: timestamp_ns>>", False),
         ("a: timestamptz_ns", False),
-        ("a: geometry", False),
-        ("m: map<string, geography>", False),
+        ("a: geometry, l: list<geometry(OGC:CRS84)>, b: geometry(EPSG:3857), c: geometry(SRID:0)", True),
+        ("m: map<string, geography>, b: geography(OGC:CRS84, SPHERICAL)", True),
+        ("a: geometry(EPSG:4326)", False),
+        ("a: geometry(epsg:3857)", False),
+        ("m: map<string, geography(EPSG:4326)>", False),
+        ("l: list<geography(OGC:CRS84, karney)>", False),
     ],
 )
 def test_schemas_that_spark_can_load(columns: str, loads: bool) -> None:
