@@ -15,7 +15,8 @@ from itertools import count
 from typing import Any
 
 from icemigrate.changes.base import Change, Phase, Sql
-from icemigrate.engine.explain import first_line
+from icemigrate.engine.explain import explained, first_line
+from icemigrate.engine.manifests import each
 from icemigrate.engine.publish import fold, statement_text, texts
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Telling
@@ -38,6 +39,8 @@ _EMPTY: Mapping[str, Any] = {
     "partition-statistics": [],
     "current-snapshot-id": -1,
 }
+_VERSIONS = 20
+"""How many versions of a schema gather on a copy: each statement reads them all and writes them anew."""
 _NOT_PLANNED = "Error occurred during query planning:"
 """How Spark's ``EXPLAIN`` begins where it does not understand a statement."""
 _numbers = count(1)
@@ -117,11 +120,25 @@ class Copies:
 
     def _statements(self, changes: Sequence[Change], current: Table, tell: Telling) -> None:
         shown, here = (rendered(changes, current, catalog) for catalog in (self._real, self._name))
-        for real, copied in zip(shown, here, strict=True):
+        for number, (real, copied) in enumerate(zip(shown, here, strict=True), start=1):
             assert isinstance(copied, Sql), "a step is said in SQL as a whole, or is one commit"
             with tell.statement(current.name, statement_text(real), on_copy=True):
                 for text in texts(self.engine, copied, changes, current):
                     self._sql(text)
+            if number % _VERSIONS == 0:
+                self._forget_schemas(current.name)
+
+    def _forget_schemas(self, name: TableName) -> None:
+        """Take the versions of its schema from a copy that statements have left there."""
+        with explained():
+            operations = self.engine.java.table(name).operations()
+            base = operations.current()
+            old = self.engine.java.jvm.java.util.HashSet()
+            for schema in each(base.schemas()):
+                if schema.schemaId() != base.currentSchemaId():
+                    old.add(schema.schemaId())
+            builder = self.engine.java.iceberg.TableMetadata.buildFrom(base)
+            operations.commit(base, builder.removeSchemas(old).build())
 
     def _sql(self, text: str) -> None:
         try:

@@ -605,3 +605,28 @@ def test_a_copy_needs_no_manifest_and_writes_no_file(lake: Lake) -> None:
     assert there is not None
     assert there.schema.find(("trace",)) is not None
     assert (there.location or "").startswith("memory:")
+
+
+def test_versions_of_a_schema_do_not_gather_on_a_copy(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement reads and writes all of them, which takes a minute where a wide table has many renames."""
+    monkeypatch.setattr("icemigrate.engine.copies._VERSIONS", 2)
+    lake.make()
+    renames = "{symbol: s, company_id: c, volume: v, qualifiers: q, place.city: town}"
+    plan = lake.plan("0002", f"{{{{tables: [{{{{name: {{ns}}.trades, renames: {{{renames}}}}}}}]}}}}")
+    copies = Copies(lake.engine)
+    copies.add(lake.name, lake.metadata()[1])
+    (step,) = plan.steps
+    table = lake.engine.table(lake.name)
+    assert table is not None
+    copies.run(step, table, telling(plan, "0002", lake.events.append))
+    there = copies.engine.metadata_json(lake.name)
+    copies.close()
+    assert there is not None
+    assert len(there["schemas"]) == 2
+    names = [
+        f["name"]
+        for s in there["schemas"]
+        if s["schema-id"] == there["current-schema-id"]
+        for f in s["fields"]
+    ]
+    assert names == ["s", "c", "at", "v", "q", "place"]
