@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from itertools import count
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,10 @@ from icemigrate.errors import ExitCode
 from icemigrate.events import Event, Noted, StatementFinished
 from icemigrate.executor.faults import Interrupted
 from icemigrate.model.names import TableName
+from tests.spark.own_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_numbers = count(1)
 
 CREATE = """
     tables:
@@ -35,32 +33,11 @@ CREATE = """
 """
 
 
-class Desk:
-    """A project on a catalog of its own, in the suite's JVM.
-
-    :param settings: further keys of its environment, as YAML's flow style has them.
-    """
+class Desk(OwnProject):
+    """A desk whose rows migrate; see :class:`~tests.spark.own_project.OwnProject`."""
 
     def __init__(self, folder: Path, first: SparkSession, settings: str = "") -> None:
-        from icemigrate import Project
-        from icemigrate.app.opening import open_project
-        from icemigrate.app.spark import open_engine
-        from icemigrate.project import choose_environment
-
-        self.folder = folder
-        self.catalog = f"steps{next(_numbers)}"
-        (folder / "migrations").mkdir()
-        (folder / "icemigrate.yaml").write_text(
-            "project: desk\nenvironments:\n"
-            f"  local: {{catalog: {{type: sqlite, name: {self.catalog}}}{settings}}}\n",
-            encoding="utf-8",
-        )
-        self.project = Project(folder)
-        self.engine = open_engine(choose_environment(open_project(folder), None, {}), first)
-
-    @property
-    def spark(self) -> SparkSession:
-        return self.engine.session
+        super().__init__(folder, first, "desk", "steps", settings)
 
     @property
     def table(self) -> str:

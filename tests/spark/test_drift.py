@@ -7,21 +7,17 @@ and the other is led back to what was recorded.
 from __future__ import annotations
 
 import json
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
 
-from icemigrate import Project
 from icemigrate.app.applying import apply
 from icemigrate.app.mapping import catalog_settings
-from icemigrate.app.opening import open_project
 from icemigrate.app.planning import plan
 from icemigrate.app.reconciling import asked, plan_reconcile, reconcile
 from icemigrate.app.saving import save_plan, saved_plan
-from icemigrate.app.spark import open_engine
 from icemigrate.catalog import open_catalog
 from icemigrate.diagnostics import has_errors
 from icemigrate.drift.facts import compare
@@ -29,16 +25,14 @@ from icemigrate.drift.results import DriftResult, TableDrift
 from icemigrate.errors import Mistakes
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
-from icemigrate.project import choose_environment
 from icemigrate.render.formats import render
 from icemigrate.results import PlanResult, errors_of
+from tests.spark.own_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
-_numbers = count(1)
-
 MADE = """\
   - name: db.{0}
     description: Trades
@@ -79,22 +73,11 @@ ALTER TABLE @ CREATE BRANCH extra
 """.splitlines()
 
 
-class Shop:
-    """A project on a catalog of its own, in the suite's JVM."""
+class Shop(OwnProject):
+    """A shop whose tables others change."""
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.folder = folder
-        (folder / "migrations").mkdir(parents=True)
-        self.catalog = f"drift{next(_numbers)}"
-        (folder / "icemigrate.yaml").write_text(
-            f"project: shop\nenvironments: {{local: {{catalog: {{type: sqlite, name: {self.catalog}}}}}}}\n"
-            "default_environment: local\n",
-            encoding="utf-8",
-        )
-        self.project = Project(folder)
-        self.opened = open_project(folder)
-        self.environment = choose_environment(self.opened, None, {})
-        self.spark = open_engine(self.environment, spark).session
+        super().__init__(folder, spark, "shop", "drift")
 
     def write(self, name: str, text: str) -> None:
         (self.folder / "migrations" / name).write_text(text, encoding="utf-8")

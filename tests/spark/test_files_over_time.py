@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate import Project
-from icemigrate.app.opening import open_project
-from icemigrate.app.spark import open_engine
 from icemigrate.errors import Mistakes
-from icemigrate.project import choose_environment
+from tests.spark.own_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_numbers = count(1)
 
 TRADES = (
     "tables: [{name: db.trades, columns: [{name: id, type: int}, {name: price, type: 'decimal(9,2)'}]}]\n"
@@ -25,24 +19,16 @@ TRADES = (
 VENUE = "tables: [{name: db.trades, columns: [{name: venue, type: string}]}]\n"
 
 
-class Shop:
-    """A project on a catalog of its own, in the suite's JVM."""
+class Shop(OwnProject):
+    """A shop whose files change."""
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.folder = folder / "migrations"
-        self.folder.mkdir(parents=True)
-        self.catalog = f"files{next(_numbers)}"
-        (folder / "icemigrate.yaml").write_text(
-            f"project: shop\nenvironments: {{local: {{catalog: {{type: sqlite, name: {self.catalog}}}}}}}\n"
-            "default_environment: local\n",
-            encoding="utf-8",
-        )
-        self.project = Project(folder)
-        self.spark = open_engine(choose_environment(open_project(folder), None, {}), spark).session
+        super().__init__(folder, spark, "shop", "files")
+        self.migrations = folder / "migrations"
 
     def apply(self, **files: str) -> tuple[str, ...]:
         for name, text in files.items():
-            (self.folder / f"{name.removeprefix('v')}.yaml").write_text(text, encoding="utf-8")
+            (self.migrations / f"{name.removeprefix('v')}.yaml").write_text(text, encoding="utf-8")
         return self.project.apply(spark=self.spark).applied
 
     def sql(self, text: str) -> list[tuple[object, ...]]:
@@ -68,7 +54,7 @@ def shop(tmp_path: Path, spark: SparkSession) -> Shop:
 
 def test_repair_and_squash_write_to_the_history_alone(shop: Shop) -> None:
     before = shop.metadata()
-    (shop.folder / "0001_trades.yaml").write_text(f"allow: [destructive]\n{TRADES}", encoding="utf-8")
+    (shop.migrations / "0001_trades.yaml").write_text(f"allow: [destructive]\n{TRADES}", encoding="utf-8")
     with pytest.raises(Mistakes):
         shop.project.plan()
     assert [r.version for r in shop.project.repair(spark=shop.spark).repaired] == ["0001"]
@@ -105,8 +91,8 @@ def test_a_late_file_is_applied_and_a_later_one_still_taken_back(shop: Shop) -> 
 def test_a_squash_runs_on_an_empty_catalog(shop: Shop, tmp_path: Path, spark: SparkSession) -> None:
     shop.project.squash("0003")
     other = Shop(tmp_path / "other", spark)
-    for path in shop.folder.iterdir():
-        (other.folder / path.name).write_bytes(path.read_bytes())
+    for path in shop.migrations.iterdir():
+        (other.migrations / path.name).write_bytes(path.read_bytes())
     assert other.apply() == ("0003",)
     columns = "SELECT * FROM @.db.trades LIMIT 0"
     assert (

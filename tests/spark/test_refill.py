@@ -1,26 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icemigrate import Project
-from icemigrate.app.opening import open_project
-from icemigrate.app.spark import open_engine
 from icemigrate.errors import EngineError
 from icemigrate.events import Event, StatementStarted
 from icemigrate.model.names import TableName
-from icemigrate.project import choose_environment
 from icemigrate.undo import Options
+from tests.spark.own_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_numbers = count(1)
 REFILL = Options(refill=True)
 
 CREATE = """
@@ -45,8 +40,8 @@ DROP = """
 """
 
 
-class Shop:
-    """A project on a catalog of its own, in the suite's JVM."""
+class Shop(OwnProject):
+    """A shop that drops columns, and wants their values back."""
 
     def __init__(
         self,
@@ -56,18 +51,7 @@ class Shop:
         identifier: str = "[]",
         record: str = "tags",
     ) -> None:
-        self.folder = folder
-        self.catalog = f"refill{next(_numbers)}"
-        (folder / "migrations").mkdir()
-        (folder / "icemigrate.yaml").write_text(
-            "project: shop\nenvironments:\n"
-            f"  local: {{catalog: {{type: sqlite, name: {self.catalog}}}, record: {record}}}\n"
-            "default_environment: local\n",
-            encoding="utf-8",
-        )
-        self.project = Project(folder)
-        self.engine = open_engine(choose_environment(open_project(folder), None, {}), spark)
-        self.spark = self.engine.session
+        super().__init__(folder, spark, "shop", "refill", f", record: {record}")
         create = CREATE.replace("FORMAT", str(format_version)).replace("IDENTIFIER", identifier)
         self.apply("0001", create)
 

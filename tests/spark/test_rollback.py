@@ -1,22 +1,19 @@
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icemigrate import Project
 from icemigrate.errors import ConflictError, Mistakes, UsageError
 from icemigrate.undo import Options
+from tests.spark.own_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from icemigrate.model.types import Field
-
-_numbers = count(1)
 
 CREATE = """
     description: Make trades
@@ -34,35 +31,15 @@ CREATE = """
 """
 
 
-class Shop:
-    """A project on a catalog of its own, in the suite's JVM.
-
-    :param settings: further keys of its environment, as YAML's flow style has them.
-    """
+class Shop(OwnProject):
+    """A shop that takes migrations back; see :class:`~tests.spark.own_project.OwnProject`."""
 
     def __init__(
         self, folder: Path, spark: SparkSession, format_version: int = 2, settings: str = ""
     ) -> None:
-        self.folder = folder
-        self.catalog = f"rollback{next(_numbers)}"
-        (folder / "migrations").mkdir()
-        (folder / "icemigrate.yaml").write_text(
-            "project: shop\nenvironments:\n"
-            f"  local: {{catalog: {{type: sqlite, name: {self.catalog}}}{settings}}}\n"
-            "default_environment: local\n",
-            encoding="utf-8",
-        )
-        self.project = Project(folder)
-        self.first = spark
+        super().__init__(folder, spark, "shop", "rollback", settings)
         self.file("0001", CREATE.replace("FORMAT", str(format_version)))
         self.project.apply(spark=spark)
-        from icemigrate.app.opening import open_project
-        from icemigrate.app.spark import open_engine
-        from icemigrate.project import choose_environment
-
-        environment = choose_environment(open_project(folder), None, {})
-        self.engine = open_engine(environment, spark)
-        self.spark = self.engine.session
 
     def file(self, version: str, text: str) -> None:
         (self.folder / "migrations" / f"{version}_m.yaml").write_text(dedent(text), encoding="utf-8")

@@ -5,46 +5,30 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icemigrate import Project
-from icemigrate.app.opening import open_project
-from icemigrate.app.spark import open_engine
 from icemigrate.app.world import opened
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema, index, siblings
 from icemigrate.model.table import Table
 from icemigrate.model.types import is_nested
-from icemigrate.project import choose_environment
 from icemigrate.sql.names import table_sql
 from tests.random_rows import Row, read_row, row_sql
 from tests.random_tables import KEY
+from tests.spark.own_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_numbers = count(1)
 OURS = "icemigrate-"
 
 
-class UndoWorld:
+class UndoWorld(OwnProject):
     """The project, its catalog, and what anybody can do there."""
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
-        self.folder = folder
-        self.catalog = f"undo{next(_numbers)}"
-        (folder / "migrations").mkdir()
-        (folder / "icemigrate.yaml").write_text(
-            f"project: undo\nenvironments:\n  local: {{catalog: {{type: sqlite, name: {self.catalog}}}}}\n"
-            "default_environment: local\n",
-            encoding="utf-8",
-        )
-        self.project = Project(folder)
-        self._opened = open_project(folder)
-        self.engine = open_engine(choose_environment(self._opened, None, {}), spark)
-        self.spark = self.engine.session
+        super().__init__(folder, spark, "undo", "undo")
 
     def file(self, version: str, text: str) -> None:
         """Put a migration file down."""
@@ -52,7 +36,7 @@ class UndoWorld:
 
     def declared(self) -> dict[TableName, Table]:
         """The tables as the history has them."""
-        with opened(self._opened, None) as world:
+        with opened(self.opened, None) as world:
             return dict(world.history().state.tables)
 
     def actual(self, name: TableName) -> Table:
