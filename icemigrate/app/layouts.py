@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from icemigrate.app.following import Followed
 from icemigrate.changes.add_partition_field import AddPartitionField
 from icemigrate.changes.drop_partition_field import DropPartitionField
 from icemigrate.changes.refill_columns import RefillColumns
-from icemigrate.changes.rename_table import RenameTable
 from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.data.rewrite import Rewrite
 from icemigrate.frozen import replace
@@ -60,16 +60,14 @@ class _Walk:
 
     plan: Plan
     catalog: Catalog
-    names: dict[TableName, TableName] = field(default_factory=dict)
+    followed: Followed = field(default_factory=Followed)
     layouts: dict[TableName, Layout | None] = field(default_factory=dict)
 
     def migration(self, migration: MigrationPlan) -> MigrationPlan:
         return replace(migration, tables=tuple(map(self._table, migration.tables)))
 
     def _table(self, table: TablePlan) -> TablePlan:
-        now = self.names.pop(table.name, table.name)
-        renamed = next((c.change for c in table.changes() if isinstance(c.change, RenameTable)), None)
-        self.names[table.name if renamed is None else renamed.new] = now
+        now = self.followed.now(table)
         there = self.plan.based_on.get(now)
         wanted = table.wanted
         if there is None or there.snapshot is None or wanted is None:

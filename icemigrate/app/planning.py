@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from icemigrate import versions
+from icemigrate.app.branch_gaps import with_branch_gaps
 from icemigrate.app.folding import Folding
 from icemigrate.app.lacking import with_lacking_refused
 from icemigrate.app.lateness import Latecomers
@@ -177,6 +178,7 @@ class _Given(Frozen):
         around = surroundings(world, self.history, self.namespaces, overwrite)
         planned = self.planner(pending, self.history.state, self.actual, around)
         migrations = with_lacking_refused(planned.migrations, self.actual, world.catalog)
+        migrations = with_branch_gaps(migrations, self.actual, world.catalog)
         diagnostics = folding.diagnostics(migrations)
         if has_errors(folding.said):
             as_mistakes(diagnostics)

@@ -1,6 +1,7 @@
-"""How many rows stand in files that hold values of certain fields, as the metrics in manifests tell.
+"""How many rows stand in files that hold values of certain fields or lack them, as metrics in manifests tell.
 
-Specification, "Manifests": ``column_sizes`` and ``value_counts`` of a data file name the fields that it has.
+Specification, "Manifests": ``column_sizes`` and ``value_counts`` of a data file name the fields that it has,
+``null_value_counts`` says how many nulls are in each.
 What is read is bounded as in :mod:`icemigrate.catalog.layouts`; no data file is opened.
 """
 
@@ -11,12 +12,14 @@ from typing import Any
 
 from icemigrate.catalog.avro import Record, records
 from icemigrate.catalog.files import ReadBytes
-from icemigrate.catalog.layouts import DATA_FILE, STATUS, STATUS_DELETED, is_cheap, listed
-from icemigrate.model.evidence import Share
+from icemigrate.catalog.layouts import DATA_FILE, STATUS, STATUS_DELETED, Listed, is_cheap, listed
+from icemigrate.frozen import Frozen
+from icemigrate.model.evidence import Gaps, Share
 
-_ROWS, _SIZES, _VALUES = 103, 108, 109
+_ROWS, _SIZES, _VALUES, _NULLS = 103, 108, 109, 110
 _KEYS = {_SIZES: 117, _VALUES: 119}
 """The id of the key in each of these maps, which Avro knows as a list of records."""
+_NULLS_KEY, _NULLS_VALUE = 121, 122
 _METRICS = "write.metadata.metrics."
 _MOST_MEASURED = 100
 """Of how many fields there are metrics where no property says otherwise."""
@@ -32,28 +35,84 @@ def held_of(
     :param metadata: the table's whole metadata.
     :param fields: each with the fields that have metrics of their own: itself, or those below it.
     """
-    # It is no fault of a plan that it may not read this, and whatever reads the file may lie below.
-    try:
-        found = listed(metadata, read)
-        if found is None or not is_cheap(found.manifests):
-            return None
-        files = [file for manifest in found.manifests for file in _files(read(manifest.path))]
-    except Exception:
+    found = _read(metadata, read, None)
+    if found is None:
         return None
     is_measured = _is_measured(metadata)
-    return {field_id: _share(files, leaves, is_measured) for field_id, leaves in fields.items()}
+    return {field_id: _share(found.files, leaves, is_measured) for field_id, leaves in fields.items()}
+
+
+def gaps_of(
+    metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int, fields: Mapping[int, frozenset[int]]
+) -> Mapping[int, Gaps] | None:
+    """By field, how many rows of a snapshot have no value of it; as :func:`held_of`.
+
+    :param snapshot_id: of which it is asked.
+    """
+    found = _read(metadata, read, snapshot_id)
+    if found is None:
+        return None
+    is_measured, has_deletes = _is_measured(metadata), found.listed.has_deletes
+    return {i: _gaps(found.files, i, leaves, is_measured, has_deletes) for i, leaves in fields.items()}
+
+
+class _Found(Frozen):
+    """What the manifests of a snapshot say of its data files."""
+
+    listed: Listed
+    files: list[Record]
+
+
+def _read(metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int | None) -> _Found | None:
+    # It is no fault of a plan that it may not read this, and whatever reads the file may lie below.
+    try:
+        found = listed(metadata, read, snapshot_id)
+        if found is None or not is_cheap(found.manifests):
+            return None
+        return _Found(found, [file for manifest in found.manifests for file in _files(read(manifest.path))])
+    except Exception:
+        return None
 
 
 def _files(content: bytes) -> Iterator[Record]:
-    wanted = (STATUS, DATA_FILE, _ROWS, *_KEYS, *_KEYS.values())
-    return (e[DATA_FILE] for e in records(content, wanted) if e[STATUS] != STATUS_DELETED)
+    return (e[DATA_FILE] for e in records(content, _WANTED) if e[STATUS] != STATUS_DELETED)
+
+
+_WANTED = (STATUS, DATA_FILE, _ROWS, *_KEYS, *_KEYS.values(), _NULLS, _NULLS_KEY, _NULLS_VALUE)
+
+
+def _there(file: Record) -> set[int]:
+    """The fields that a file has, as far as it says so."""
+    return {pair[key] for of, key in _KEYS.items() for pair in file.get(of) or ()}
+
+
+def _gaps(
+    files: list[Record], field_id: int, leaves: frozenset[int], is_measured: bool, has_deletes: bool
+) -> Gaps:
+    """
+    :param has_deletes: whether rows are marked as deleted, and maybe all those that hold a null.
+    """
+    lacking = nulls = unknown = 0
+    for file in files:
+        there, rows = _there(file), file[_ROWS]
+        counts = {pair[_NULLS_KEY]: pair[_NULLS_VALUE] for pair in file.get(_NULLS) or ()}
+        here = counts.get(field_id)
+        if not leaves & there:
+            if there and is_measured:
+                lacking += rows
+            else:
+                unknown += rows
+        elif here is None or (here and has_deletes):
+            unknown += rows
+        else:
+            nulls += here
+    return Gaps(lacking, nulls, unknown)
 
 
 def _share(files: list[Record], leaves: frozenset[int], is_measured: bool) -> Share:
     held = unknown = total = 0
     for file in files:
-        rows = file[_ROWS]
-        there = {pair[key] for of, key in _KEYS.items() for pair in file.get(of) or ()}
+        there, rows = _there(file), file[_ROWS]
         total += rows
         if leaves & there:
             held += rows

@@ -52,12 +52,13 @@ class Listed(Frozen):
     has_deletes: bool = False
 
 
-def listed(metadata: Mapping[str, Any], read: ReadBytes) -> Listed | None:
-    """The manifests of the current snapshot; ``None`` where its list does not tell what is needed.
+def listed(metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int | None = None) -> Listed | None:
+    """The manifests of a snapshot; ``None`` where its list does not tell what is needed.
 
     :param metadata: the table's whole metadata.
+    :param snapshot_id: ``None`` for the current one.
     """
-    snapshot = _current(metadata)
+    snapshot = _current(metadata) if snapshot_id is None else _snapshot(metadata, snapshot_id)
     if snapshot is None:
         return Listed(())
     if "manifest-list" not in snapshot:
@@ -80,8 +81,11 @@ _WANTED = (_PATH, _LENGTH, _SPEC, _CONTENT, _ADDED, _EXISTING, _DELETED)
 
 
 def _current(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    current = metadata.get("current-snapshot-id")
-    return next((s for s in metadata.get("snapshots") or () if s["snapshot-id"] == current), None)
+    return _snapshot(metadata, metadata.get("current-snapshot-id"))
+
+
+def _snapshot(metadata: Mapping[str, Any], snapshot_id: int | None) -> Mapping[str, Any] | None:
+    return next((s for s in metadata.get("snapshots") or () if s["snapshot-id"] == snapshot_id), None)
 
 
 def layout_of(metadata: Mapping[str, Any], read: ReadBytes) -> Layout | None:

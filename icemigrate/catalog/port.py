@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from icemigrate.catalog.capabilities import Capabilities
-from icemigrate.model.evidence import Share
+from icemigrate.model.evidence import Gaps, Share
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -124,6 +124,15 @@ class Catalog(Protocol):
         ``None`` where there is no such table, or where its manifests do not tell it quickly.
 
         :param fields: each with the fields that have metrics of their own: itself, or those below it.
+        """
+        ...
+
+    def gaps(
+        self, name: TableName, snapshot_id: int, fields: Mapping[int, frozenset[int]]
+    ) -> Mapping[int, Gaps] | None:
+        """By field, how many rows of a snapshot have no value of it.
+
+        ``None`` and ``fields`` as in :meth:`held`.
         """
         ...
 

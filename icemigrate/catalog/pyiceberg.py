@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.catalog.file_io import file_io, first_line, missing_extra
-from icemigrate.catalog.held import held_of
+from icemigrate.catalog.held import gaps_of, held_of
 from icemigrate.catalog.kind import THREADS, Kind
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
@@ -18,7 +18,7 @@ from icemigrate.catalog.pyiceberg_kinds import KINDS
 from icemigrate.catalog.reading import to_table
 from icemigrate.errors import CatalogError, IcemigrateError
 from icemigrate.model.collecting import collector_at_rest
-from icemigrate.model.evidence import Share
+from icemigrate.model.evidence import Gaps, Share
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -95,6 +95,13 @@ class PyIcebergCatalog:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         metadata = self.metadata_json(name)
         return None if metadata is None else held_of(metadata, file_io(self.settings), fields)
+
+    def gaps(
+        self, name: TableName, snapshot_id: int, fields: Mapping[int, frozenset[int]]
+    ) -> Mapping[int, Gaps] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else gaps_of(metadata, file_io(self.settings), snapshot_id, fields)
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

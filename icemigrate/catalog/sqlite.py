@@ -11,14 +11,14 @@ from typing import Any
 from icemigrate.catalog.capabilities import MATRIX, Capabilities
 from icemigrate.catalog.file_io import file_io
 from icemigrate.catalog.files import read_metadata
-from icemigrate.catalog.held import held_of
+from icemigrate.catalog.held import gaps_of, held_of
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
 from icemigrate.errors import CatalogError
 from icemigrate.model.collecting import collector_at_rest
-from icemigrate.model.evidence import Share
+from icemigrate.model.evidence import Gaps, Share
 from icemigrate.model.layout import Layout
 from icemigrate.model.metadata import FORM
 from icemigrate.model.names import TableName
@@ -88,6 +88,13 @@ class SqliteCatalog:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         metadata = self.metadata_json(name)
         return None if metadata is None else held_of(metadata, self._read_bytes, fields)
+
+    def gaps(
+        self, name: TableName, snapshot_id: int, fields: Mapping[int, frozenset[int]]
+    ) -> Mapping[int, Gaps] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else gaps_of(metadata, self._read_bytes, snapshot_id, fields)
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

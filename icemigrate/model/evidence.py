@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from icemigrate.frozen import Frozen, field
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Snapshot
+from icemigrate.model.types import Field, is_nested, walk
 
 
 class Questions(Frozen):
@@ -66,6 +67,26 @@ def told_shares(shares: Mapping[Path, Share]) -> Iterator[tuple[str, Share, tupl
     for share, paths in alike.items():
         names = ", ".join(map(format_path, paths))
         yield f"values of {names} that are still in the files: {share}", share, tuple(paths)
+
+
+class Gaps(Frozen):
+    """How many rows of a snapshot have no value of a field.
+
+    :param lacking: rows of files that do not have it.
+    :param nulls: nulls in files that do.
+    :param unknown: rows of files that do not say.
+    """
+
+    lacking: int
+    nulls: int
+    unknown: int
+
+
+def leaf_ids(field: Field) -> frozenset[int]:
+    """The fields that have metrics of their own: the field, or the ones below it that are not nested."""
+    if not is_nested(field.type):
+        return frozenset({field.id})
+    return frozenset(f.id for _, f in walk(field.type) if not is_nested(f.type))
 
 
 class Kept(Frozen):

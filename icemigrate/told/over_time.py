@@ -11,6 +11,10 @@ OVER_TIME: Mapping[str, str] = {
     "baseline-interrupted": "A migration was interrupted on its way, and a baseline finishes nothing. "
     "`apply` finishes it, `rollback` undoes it.",
     "baseline-namespace": "A baseline makes no namespace. Make it first.",
+    "branch-holds-nulls": "A column becomes required, and a branch has rows in which it is null: Spark would "
+    "read 0 there, and `IS NULL` find nothing. Fill it there first, or drop a branch that nobody needs.",
+    "branch-may-lack-required": "A column becomes required, and nobody could tell quickly whether every row "
+    "of a branch has a value of it. See that it has, or fill it there first.",
     "branch-written": "A branch cannot be dropped by an undo: rows were written to it since, which would "
     "be lost. `rollback --partial` leaves it.",
     "cannot-import": "A table cannot be taken in; the message says why. `--exclude` leaves it out.",

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from icemigrate.changes.end_refill import is_refilling
 from icemigrate.frozen import Frozen
-from icemigrate.model.evidence import Questions
+from icemigrate.model.evidence import Questions, leaf_ids
 from icemigrate.model.makers import made_by
 from icemigrate.model.marks import before_tag_name
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
-from icemigrate.model.types import is_nested, walk
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.undo.finding import find
 from icemigrate.undo.keeping import dropped, is_required, made_optional, narrowed
@@ -91,6 +90,4 @@ def leaves(table: Table, field_id: int) -> frozenset[int]:
     """The fields that have metrics of their own: the field, or the ones below it that are not nested."""
     field = table.schema.by_id(field_id)
     assert field is not None
-    if not is_nested(field.type):
-        return frozenset({field_id})
-    return frozenset(f.id for _, f in walk(field.type) if not is_nested(f.type))
+    return leaf_ids(field)

@@ -133,3 +133,26 @@ def test_a_column_is_filled_before_it_is_required(desk: Branched) -> None:
     assert desk.project.plan().is_empty
     desk.run("rollback", "--auto-approve")
     assert desk.rows("*") == [(1, 1), (3, None)]
+
+
+def test_older_files_of_a_branch_that_was_written_to_are_looked_at(desk: Branched) -> None:
+    columns, properties = (
+        "[{name: id, type: long}, {name: n, type: int}]",
+        "{write.update.mode: merge-on-read}",
+    )
+    desk.branched(columns, "(1, 1)", "(2, 2)", "(3, 3)", properties=properties)
+    desk.entry("0002", "        columns: [{name: c, type: long}]")
+    desk.run("apply", "--auto-approve")
+    desk.spark.sql(f"UPDATE {desk.table}.branch_other SET c = id * 10")
+    desk.spark.sql(f"INSERT INTO {desk.table}.branch_old VALUES (4, null, 40)")
+    desk.entry("0003", "        columns: [{name: c, required: true}, {name: n, required: true}]")
+    lacking = desk.told("branch-lacks-required")
+    assert lacking.keys() == {"old", "other"}
+    assert desk.told("branch-holds-nulls").keys() == {"old"}
+    for hint in lacking.values():
+        sql = hint.partition("`")[2].partition("`")[0].replace("…", "coalesce(c, id * 10)")
+        desk.spark.sql(
+            sql.replace("* EXCEPT (c)", "id, coalesce(n, 0) AS n").replace("db.trades", desk.table)
+        )
+    assert desk.branches() == [[(1, 1, 10), (4, 0, 40)], [(1, 1, 10), (2, 2, 20)]]
+    assert desk.project.plan().ready

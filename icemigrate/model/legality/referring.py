@@ -9,7 +9,7 @@ from icemigrate.model.marks import is_own_tag
 from icemigrate.model.names import format_path
 from icemigrate.model.row_modes import MERGE_ON_READ, UPDATE_MODE
 from icemigrate.model.schema import Entry, Schema, index
-from icemigrate.model.table import Head
+from icemigrate.model.table import Head, Table
 
 _MAIN = "main"
 _SHOWN = 3
@@ -68,7 +68,7 @@ def branches_hold_required_fields(view: View) -> Iterator[Breach]:
                 column(entry.path, "required"),
                 f"`{name}` cannot be required: it is not in the files of {with_rows(lacking)}, which nobody "
                 "could read any more",
-                _way(view, name, lacking, is_there=old is not None),
+                way_out(before, entry, lacking),
             )
 
 
@@ -83,26 +83,33 @@ def lacks(schema: Schema, entry: Entry) -> bool:
     return is_around and entry.field.id > max(index(schema), default=0)
 
 
-def _way(view: View, name: str, heads: Mapping[str, Head], is_there: bool) -> str:
-    """What to do for the branches.
+def way_out(before: Table, entry: Entry, heads: Mapping[str, Head]) -> str:
+    """What to do for branches that lack a field, told of the first of them.
 
-    :param is_there: whether the field is there, so that it can be filled before it becomes required.
+    :param before: the table as it is: what is not there cannot be filled yet.
     """
-    branch, head = next(iter(sorted(heads.items())))
-    rows = f"{view.table.name}.{branch_of(branch)}"
-    fill = f"`UPDATE {rows} SET {name} = …`"
-    if view.table.properties.get(UPDATE_MODE, "").lower() == MERGE_ON_READ:
-        # An UPDATE would leave the files that are there.
-        fill = f"`INSERT OVERWRITE {rows} BY NAME SELECT * EXCEPT ({name}), … AS {name} FROM {rows}`"
-    forward = f"`CALL system.fast_forward('{view.table.name}', '{branch}', 'main')`"
-    drop = "drop a branch that nobody needs"
-    if is_there:
-        moved = f", move it on to main ({forward})" if head.is_behind else ""
-        return f"fill it there first ({fill}){moved}, or {drop}"
+    path = before.schema.path_of(entry.field.id)
+    if path is not None:
+        return _fill_first(before, format_path(path), heads)
     return (
         f"declare it with `required: false`, bring its values over to the branch, and make it required in a "
-        f"later migration; or {drop}"
+        f"later migration; or {_DROP}"
     )
+
+
+_DROP = "drop a branch that nobody needs"
+
+
+def _fill_first(table: Table, name: str, heads: Mapping[str, Head]) -> str:
+    branch, head = next(iter(sorted(heads.items())))
+    rows = f"{table.name}.{branch_of(branch)}"
+    fill = f"`UPDATE {rows} SET {name} = …`"
+    if table.properties.get(UPDATE_MODE, "").lower() == MERGE_ON_READ:
+        # An UPDATE would leave the files that are there.
+        fill = f"`INSERT OVERWRITE {rows} BY NAME SELECT * EXCEPT ({name}), … AS {name} FROM {rows}`"
+    forward = f"`CALL system.fast_forward('{table.name}', '{branch}', 'main')`"
+    moved = f", move it on to main ({forward})" if head.is_behind else ""
+    return f"fill it there first ({fill}){moved}, or {_DROP}"
 
 
 def branch_of(name: str) -> str:
