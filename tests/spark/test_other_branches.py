@@ -143,6 +143,7 @@ def test_older_files_of_a_branch_that_was_written_to_are_looked_at(desk: Branche
     desk.branched(columns, "(1, 1)", "(2, 2)", "(3, 3)", properties=properties)
     desk.entry("0002", "        columns: [{name: c, type: long}]")
     desk.run("apply", "--auto-approve")
+    desk.spark.sql(f"INSERT OVERWRITE {desk.table} SELECT id, n, id * 10 FROM {desk.table}")
     desk.spark.sql(f"UPDATE {desk.table}.branch_other SET c = id * 10")
     desk.spark.sql(f"INSERT INTO {desk.table}.branch_old VALUES (4, null, 40)")
     desk.entry("0003", "        columns: [{name: c, required: true}, {name: n, required: true}]")
