@@ -97,7 +97,7 @@ class Undoing:
         return actual
 
     def _evidence(self, record: UndoRecord) -> dict[TableName, Evidence]:
-        asked = questions(record, self.actual, self.world.project.name)
+        asked = questions(record, self.actual, self.world.project.name, rows_stay=self.options.metadata_only)
         if not asked:
             return {}
         engine = self.engine()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.widen_type import WidenType
 from icemigrate.engine.port import Engine
 from icemigrate.executor.work import foreseen
 from icemigrate.frozen import replace
@@ -111,7 +112,9 @@ def _is_made(plan: TablePlan) -> bool:
 def _table(plan: TablePlan, found: Table | None, state: State) -> TableUndo:
     then = foreseen(plan, found)
     stays = plan.wanted is not None
-    is_rewritten = any(work.overwrites for work in plan.rows)
+    # Files that it writes under a wider type keep the type from going back, so they go with its rows.
+    is_widened = any(isinstance(p.change, WidenType) for p in plan.changes())
+    is_rewritten = any(work.overwrites or (is_widened and work.work.writes) for work in plan.rows)
     trash = [p.change.trash for p in plan.changes() if isinstance(p.change, DropTable)]
     return TableUndo(
         declared_before=plan.formerly if stays else plan.formerly or plan.declared,

@@ -21,7 +21,8 @@ class TableUndo(Frozen):
         ``None`` where the migration made it.
     :param actual_after: as it was read back; ``None`` where it was dropped.
     :param trash: the name that a dropped table was given in the catalog.
-    :param rows_changed: whether the migration itself changed or removed values that were there before.
+    :param rows_changed: whether the rows go back with the migration: it changed or removed values that were
+        there before, or wrote files that keep a type from going back.
     :param rows_open: whether nobody has recorded yet if the changed rows were published: then the table's own
         snapshots tell.
     """

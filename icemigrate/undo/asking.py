@@ -32,26 +32,32 @@ class Asked(Frozen):
     questions: Questions
 
 
-def questions(record: UndoRecord, actual: dict[TableName, Table | None], project: str) -> tuple[Asked, ...]:
+def questions(
+    record: UndoRecord, actual: dict[TableName, Table | None], project: str, rows_stay: bool = False
+) -> tuple[Asked, ...]:
     """The questions about all tables of a migration; none where the answer cannot matter.
 
     :param actual: the catalog's tables by their name there.
     :param project: whose migration it is.
+    :param rows_stay: rows that it changed do not go back, so its own files count as added since.
     """
     asked: list[Asked] = []
     for undo in () if record.baseline else record.tables:
         there = find(undo, actual)
-        found = None if there is None else questions_about(undo, there, record.version, project)
+        found = None if there is None else questions_about(undo, there, record.version, project, rows_stay)
         if there is not None and found is not None:
             asked.append(Asked(record.version, undo.declared, there.name, found))
     return tuple(asked)
 
 
-def questions_about(undo: TableUndo, there: Table, version: str, project: str) -> Questions | None:
+def questions_about(
+    undo: TableUndo, there: Table, version: str, project: str, rows_stay: bool = False
+) -> Questions | None:
     """What must be known of a table that was altered; ``None`` where nothing must.
 
     :param version: of the migration.
     :param project: whose it is.
+    :param rows_stay: as in :func:`questions`.
     """
     if undo.before is None or undo.after is None:
         return None
@@ -71,11 +77,11 @@ def questions_about(undo: TableUndo, there: Table, version: str, project: str) -
     if not (narrower or nulls or held or snapshots or undo.rows_changed):
         return None
     # What was written while the migration ran may have been written under either schema: it counts as new.
-    is_recorded = undo.rows_changed and not undo.rows_open
+    is_recorded = undo.rows_changed and not undo.rows_open and not rows_stay
     then = undo.actual_after if is_recorded else undo.actual_before
     since = None if then is None or then.snapshot is None else then.snapshot.id
     versions = tuple(_keeping(undo, version)) if held else ()
-    key = made_by(project, version) if undo.rows_open else None
+    key = made_by(project, version) if undo.rows_open and not rows_stay else None
     return Questions(since, nulls, held, frozenset(snapshots), versions, key, undo.rows_changed)
 
 

@@ -430,3 +430,21 @@ def test_what_a_dead_run_wrote_on_its_branch_does_not_keep_a_type_from_going_bac
     assert desk.rows("id, n") == [(1, 2)]
     assert dict(desk.spark.table(desk.table).dtypes)["id"] == "int"
     assert "icemigrate-0002-data" not in desk.refs()
+
+
+@pytest.mark.parametrize("filled", ["venue: upper(venue)", "note: upper(venue)"])
+def test_a_type_goes_back_with_the_rows_that_were_written_under_it(
+    desk: Desk, filled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The files that stand in its way are the migration's own, and go with its rows; not without them."""
+    desk.created()
+    columns = "[{name: legs.size, type: long}, {name: note, type: string}]"
+    text = f"tables: [{{name: db.trades, columns: {columns}, backfill: [{{set: {{{filled}}}}}]}}]"
+    desk.file("0002", f"allow: [destructive]\n{text}")
+    desk.run("apply", "--auto-approve")
+    assert desk.rows("legs.size") == [(1,), (2,)]
+    assert main(["rollback", "--auto-approve", "--metadata-only"]) == ExitCode.FINDINGS
+    assert "`legs.size` cannot be `int` again" in capsys.readouterr().out
+    desk.run("rollback", "--auto-approve")
+    assert desk.rows("id, venue, legs.size") == [(1, "xnys", 1), (2, None, 2)]
+    assert dict(desk.spark.table(desk.table).dtypes)["legs"] == "struct<side:string,size:int>"
