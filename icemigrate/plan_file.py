@@ -13,6 +13,7 @@ from icemigrate.data.base import Ask, DataStatement, Rewriting, RowWork
 from icemigrate.errors import IcemigrateError, StalePlan
 from icemigrate.frozen import replace
 from icemigrate.model.codec import BadJson, Codec, Form
+from icemigrate.model.json_text import read_strictly
 from icemigrate.model.table import Table
 from icemigrate.model.table_json import table_to_json
 from icemigrate.plan import PLAN_FORMAT, Plan, Step
@@ -122,7 +123,7 @@ def loads(text: str, source: str) -> Plan:
     :raises IcemigrateError: it is no plan, or of another icemigrate's format.
     """
     try:
-        return load(json.loads(text))
+        return load(read_strictly(text))
     except (ValueError, RecursionError) as error:
         raise IcemigrateError(f"{source} is not a saved plan: {error}", REMAKE) from error
 

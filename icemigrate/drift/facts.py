@@ -70,7 +70,8 @@ def compare(base: Table, actual: Table, machines: Machines = nobody) -> tuple[Fa
     both = shared_ids(base, actual)
     old, new = values(known, known, both), values(actual, known, both)
     managed = [_fact(key, known, actual) for key in _differing(old, new)]
-    return (*sorted(managed, key=_rank), *_foreign(known, actual, machines))
+    places = {i: at for at, i in enumerate(index(known.schema))} if managed else {}
+    return (*sorted(managed, key=lambda fact: _rank(fact, places)), *_foreign(known, actual, machines))
 
 
 def is_expired(fact: Fact, base: Table) -> bool:
@@ -98,8 +99,14 @@ _ORDER = (
 )  # fmt: skip
 
 
-def _rank(fact: Fact) -> tuple[int, str]:
-    return _ORDER.index(fact.key[0]), ".".join(fact.subject)
+def _rank(fact: Fact, places: Mapping[int, int]) -> tuple[int, int, str]:
+    """Columns as the table has them: by name `c10` would stand before `c2`.
+
+    :param places: of the table's fields in document order.
+    """
+    room, *rest = fact.key
+    place = places.get(rest[0], -1) if room in ("columns", "order") else 0
+    return _ORDER.index(room), place, ".".join(fact.subject)
 
 
 def _fact(key: tuple[Any, ...], base: Table, actual: Table) -> Fact:

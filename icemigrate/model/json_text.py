@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import msgspec
 from msgspec import Raw
 
-__all__ = ["Raw", "object_form", "read_json"]
+__all__ = ["Raw", "object_form", "read_json", "read_strictly"]
 
 
 def read_json(content: bytes | str | Raw, form: Any = Any) -> Any:
@@ -28,6 +28,24 @@ def read_json(content: bytes | str | Raw, form: Any = Any) -> Any:
         return _decoder(form).decode(content)
     except msgspec.DecodeError:
         return json.loads(bytes(content) if isinstance(content, Raw) else content)
+
+
+def read_strictly(text: str) -> Any:
+    """The values of a JSON text that somebody may have edited: no key stands twice, and so hides another value.
+
+    :raises ValueError: it is no JSON, or a key stands twice in one object.
+    :raises RecursionError: it is nested too deeply.
+    """
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        doubled = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key `{doubled}` stands twice in one object")
+    return found
 
 
 def object_form(keys: Mapping[str, Any]) -> Any:

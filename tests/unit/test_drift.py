@@ -15,6 +15,7 @@ from icemigrate.app.opening import open_project
 from icemigrate.app.planning import plan
 from icemigrate.app.rebasing import rebase
 from icemigrate.app.squashing import squash
+from icemigrate.drift.facts import compare
 from icemigrate.drift.results import DriftResult
 from icemigrate.errors import Mistakes, UsageError
 from icemigrate.frozen import replace
@@ -393,3 +394,12 @@ def test_what_no_file_declared_is_counted_beside_the_drift(shop: Embedded) -> No
     table = shop.engine.tables[T]
     change(shop, properties={**table.properties, "owner.team": "other", "theirs": "1"})
     assert "Drift: 1 fact of 1 table; besides them, 1 that no file declared." in render(told(shop))
+
+
+def test_columns_are_told_as_the_table_has_them() -> None:
+    names = [f"c{i}" for i in range(12, 0, -1)]
+    fields = tuple(Field(i, name, Primitive("int"), True) for i, name in enumerate(names, start=1))
+    base = Table(T, Schema(fields))
+    now = replace(base, schema=Schema(tuple(replace(f, required=False) for f in fields[::-1])))
+    told = [fact.subject for fact in compare(base, now)]
+    assert told == [*(("columns", name, "required") for name in names), ("columns", "order")]

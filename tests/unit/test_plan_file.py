@@ -159,6 +159,14 @@ def test_a_file_that_is_no_plan_is_refused_by_its_name(text: str) -> None:
     assert refused.value.hint is not None
 
 
+def test_a_key_that_stands_twice_is_refused_wherever_it_stands() -> None:
+    text = dumps(plan())
+    for key in ("environment", "version", "kind"):
+        line = next(line for line in text.splitlines() if line.strip().startswith(f'"{key}":'))
+        with pytest.raises(IcemigrateError, match=f"the key `{key}` stands twice in one object"):
+            loads(text.replace(line, f'"{key}": "hidden",\n{line}', 1), "plan.json")
+
+
 def test_a_plan_of_another_format_is_refused() -> None:
     with pytest.raises(IcemigrateError, match=f"format {PLAN_FORMAT + 1}, this icemigrate reads") as refused:
         loads(_edited(lambda d: d.update(plan_format=PLAN_FORMAT + 1)), "plan.json")
