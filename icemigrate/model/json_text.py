@@ -31,7 +31,7 @@ def read_json(content: bytes | str | Raw, form: Any = Any) -> Any:
 
 
 def read_strictly(text: str) -> Any:
-    """The values of a JSON text that somebody may have edited: no key stands twice, and so hides another value.
+    """The values of a JSON text that somebody may have edited: no key stands twice and hides a value.
 
     :raises ValueError: it is no JSON, or a key stands twice in one object.
     :raises RecursionError: it is nested too deeply.

@@ -76,11 +76,12 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statem
     label = code(words.table_label(table))
     yield f"<details><summary>{words.table_symbol(table)} {label}: {', '.join(about)}</summary>"
     yield ""
-    for change in changes:
-        if isinstance(change, PlannedChange):
-            yield from _change(change, migration)
+    for part in parts:
+        if isinstance(part, Step):
+            yield from _step(part, migration)
         else:
-            yield from _work(change, migration)
+            for work in part.works:
+                yield from _work(work, migration)
     files = words.old_files_text(table)
     if files is not None:
         yield f"- files: {text(files)}"
@@ -114,10 +115,12 @@ def _worst(changes: Iterable[PlannedChange | PlannedWork]) -> Iterator[str]:
         yield "not reversible"
 
 
-def _change(change: PlannedChange, migration: MigrationPlan) -> Iterator[str]:
-    yield f"- **{text(change.change.symbol)}** {text(change.text)}"
-    yield from _costs(change, migration)
-    yield from (f"  - {text(line)}" for line in created_lines(change.change, None))
+def _step(step: Step, migration: MigrationPlan) -> Iterator[str]:
+    for change, tells_way_back in words.changes_of(step):
+        yield f"- **{text(change.change.symbol)}** {text(change.text)}"
+        if tells_way_back:
+            yield from _costs(change, migration)
+        yield from (f"  - {text(line)}" for line in created_lines(change.change, None))
 
 
 def _work(work: PlannedWork, migration: MigrationPlan) -> Iterator[str]:

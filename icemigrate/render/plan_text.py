@@ -74,17 +74,14 @@ def _table(table: TablePlan, migration: MigrationPlan, catalog: str, style: Styl
 
 
 def _step(step: Step, migration: MigrationPlan, style: Style) -> Iterator[str]:
-    for change in step.changes:
-        yield from _change(change, migration, style)
+    for change, tells_way_back in words.changes_of(step):
+        yield f"{style.symbol(change.change.symbol)} {words.change_text(change)}"
+        if tells_way_back:
+            yield from _costs(change, migration, style)
         yield from (f"{_INDENT * 2}{style.dim(line)}" for line in created_lines(change.change))
     for statement in step.statements:
         for line in words.visible(words.statement_text(statement)).splitlines():
             yield f"{_INDENT * 2}{style.dim(line)}"
-
-
-def _change(change: PlannedChange, migration: MigrationPlan, style: Style) -> Iterator[str]:
-    yield f"{style.symbol(change.change.symbol)} {words.change_text(change)}"
-    yield from _costs(change, migration, style)
 
 
 def _rows(part: RowsPart, table: TablePlan, migration: MigrationPlan, style: Style) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
+from itertools import groupby
 
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.base import Deferred, Hazard, Reversal, Reversible, Sql, Statement
@@ -14,7 +15,7 @@ from icemigrate.diagnostics import once_quoted
 from icemigrate.frozen import Frozen
 from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.model.counting import count as count
-from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.plan_rows import RowsPart, When
 from icemigrate.results import ApplyResult
 
@@ -170,6 +171,24 @@ def statement_text(statement: Statement) -> str:
 def work_symbol(work: PlannedWork) -> str:
     """How a data step is marked: it changes rows, or asks."""
     return "~" if work.work.writes else "?"
+
+
+_MANY = 5
+
+
+def changes_of(step: Step) -> Iterator[tuple[PlannedChange, bool]]:
+    """A step's changes, each with whether its way back is told behind it.
+
+    Hundreds of columns may have one way back: it is told behind the last of five or more of a kind, where
+    nothing else is to be said of them.
+    """
+    for (_, _, is_plain), alike in groupby(
+        step.changes, lambda c: (c.change.kind, c.reversal, not c.hazards)
+    ):
+        changes = list(alike)
+        told_once = is_plain and len(changes) >= _MANY
+        for number, change in enumerate(changes, start=1):
+            yield change, not told_once or number == len(changes)
 
 
 def work_lines(part: RowsPart, table: TablePlan, migration: MigrationPlan) -> Iterator[str]:

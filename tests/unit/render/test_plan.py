@@ -63,6 +63,21 @@ def test_text_names_what_where_how_and_the_way_back() -> None:
     ]
 
 
+def test_the_way_back_of_many_changes_of_a_kind_is_told_once_behind_them() -> None:
+    made = result()
+    (migration,) = made.plan.migrations
+    for count, told in ((4, 4), (5, 1), (300, 1)):
+        step = Step((change(),) * count, (Sql("ALTER TABLE x"),))
+        tables = (replace(migration.tables[0], steps=(step,)),)
+        many = replace(made, plan=replace(made.plan, migrations=(replace(migration, tables=tables),)))
+        for form in ("text", "markdown"):
+            assert render(many, form).count("reversible: the field id stays") == told
+    lost = Step((change(hazards=(LOSS,)),) * 5, (Sql("ALTER TABLE x"),))
+    tables = (replace(migration.tables[0], steps=(lost,)),)
+    many = replace(made, plan=replace(made.plan, migrations=(replace(migration, tables=tables),)))
+    assert render(many).count("values can no longer be read") == 5
+
+
 def test_text_says_what_is_not_allowed_and_that_it_cannot_run() -> None:
     text = render(result(change(hazards=(LOSS,), answer=Reversible.NO)))
     assert "destructive, not allowed by the file: values can no longer be read" in text
