@@ -9,7 +9,7 @@ from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.positions import FieldInsertion
 from icemigrate.changes.rename_table import RenameTable
-from icemigrate.data.base import Ground, fields_back, old_fields
+from icemigrate.data.base import Ground, fields_back, gone_before, old_fields
 from icemigrate.data.every_value import every_value
 from icemigrate.data.left_behind import rows_left
 from icemigrate.data.required import left_in_files
@@ -72,6 +72,7 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
         between,
         old_fields(*sides, is_resumed),
         fields_back(*sides, case.goal, is_resumed),
+        gone_before(case.base, case.goal),
     )
     works = tuple(work.fitted(ground) for work in works)
     plan = with_works(outcome.plan, works, ground, case.surroundings.catalog_name, case.version, is_resumed)

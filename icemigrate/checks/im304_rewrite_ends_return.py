@@ -56,9 +56,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from icemigrate.checks.base import Finding, Level, Options, Rule, Touched
-from icemigrate.data.base import RowWork, Stage
+from icemigrate.data.base import RowWork, Stage, gone_before
 from icemigrate.data.rewrite import Rewrite
-from icemigrate.model.names import format_path
 
 
 def find(touched: Touched, _options: Options) -> Iterator[Finding]:
@@ -81,11 +80,7 @@ def _ended(work: RowWork, touched: Touched) -> Iterable[str]:
     """What cannot be brought back by its files any more."""
     if isinstance(work, Rewrite):
         return work.ends
-    if work.stage is not Stage.WRITE or touched.before is None or touched.after is None:
-        return ()
-    # What the same migration drops is still there when rows are written.
-    left = {dropped.field.id for dropped in touched.after.dropped}
-    return [format_path(d.path) for d in touched.before.dropped if d.field.id in left]
+    return gone_before(touched.before, touched.after) if work.stage is Stage.WRITE else ()
 
 
 RULE = Rule("IM304", "rewrite-ends-return", Level.WARNING, __doc__, find)

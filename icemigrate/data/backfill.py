@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from icemigrate.changes.base import Hazard, HazardKind, Problem, Reversal, Reversible, Sql, Subject
-from icemigrate.data.base import TABLE_MARK, DataStatement, Ground, RowWork, Stage, strange_word
+from icemigrate.data.base import TABLE_MARK, DataStatement, Ground, RowWork, Stage, strange_word, with_ends
 from icemigrate.data.check import Check
 from icemigrate.frozen import replace
 from icemigrate.model.names import BadName, Path, format_path, parse_path
@@ -113,10 +113,9 @@ class Backfill(RowWork):
     def reversal(self, ground: Ground) -> Reversal:
         """What was added with the migration goes with it; else the rows go back."""
         if not self.overwrites(ground):
-            return Reversal(Reversible.YES, "the columns go as they came")
-        return Reversal(
-            Reversible.WHILE, "no row is written after it and the snapshot before it has not expired"
-        )
+            return Reversal(Reversible.YES, with_ends("the columns go as they came", ground.gone))
+        condition = "no row is written after it and the snapshot before it has not expired"
+        return Reversal(Reversible.WHILE, with_ends(condition, ground.gone))
 
     def describe(self) -> str:
         """What is set, and where."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from decimal import Context, Decimal
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -18,7 +19,8 @@ from icemigrate.data.plain_names import bare_word
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.frozen import Frozen
 from icemigrate.model.data_step import DataStep
-from icemigrate.model.names import Path, TableName
+from icemigrate.model.moments import as_read
+from icemigrate.model.names import Path, TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 
@@ -67,7 +69,9 @@ class Ask(Frozen):
         wanted = json.loads(self.gives, parse_float=Decimal)
         if not isinstance(wanted, list):
             wanted = [[wanted]]
-        expected = sorted(_row(row if isinstance(row, list) else [row]) for row in wanted)
+        moments = {i for row in rows for i, value in enumerate(row) if isinstance(value, datetime)}
+        lists = (row if isinstance(row, list) else [row] for row in wanted)
+        expected = sorted(_row(_with_moments(row, moments)) for row in lists)
         if sorted(map(_row, rows)) == expected:
             return None
         return f"it must give {_shown(wanted)} and gives {_shown(rows)}"
@@ -88,7 +92,14 @@ DataStatement: TypeAlias = Sql | Ask | Rewriting
 """What a data step runs: a statement that writes rows, a query that must give something, or a rewriting."""
 
 
-def _row(values: Sequence[Any]) -> tuple[str, ...]:
+def _with_moments(row: Sequence[Any], columns: Collection[int]) -> Iterator[Any]:
+    """A row of the file; in columns of timestamps its texts are moments, however they are written."""
+    for i, value in enumerate(row):
+        moment = as_read(value) if i in columns and isinstance(value, str) else None
+        yield value if moment is None else moment
+
+
+def _row(values: Iterable[Any]) -> tuple[str, ...]:
     return tuple(map(_plain, values))
 
 
@@ -134,12 +145,14 @@ class Ground(Frozen):
     :param table: the table as it is when rows are written.
     :param old: fields whose values were there before the migration.
     :param back: fields that come back under their own ids, so that files may hold values of them.
+    :param gone: fields that earlier migrations dropped, and whose values files may still hold; as paths.
     """
 
     declared: TableName
     table: Table
     old: frozenset[int]
     back: frozenset[int] = frozenset()
+    gone: tuple[str, ...] = ()
 
     def is_old(self, path: Path) -> bool:
         """Whether a column had values before the migration, those that come back with it included."""
@@ -186,6 +199,27 @@ def fields_back(base: Table | None, there: Table | None, goal: Table, is_resumed
     """
     known = {i for i in index(goal.schema) if i > 0}
     return frozenset(known - old_fields(base, there, is_resumed))
+
+
+def gone_before(before: Table | None, after: Table | None) -> tuple[str, ...]:
+    """The paths of what was dropped before a migration and stays so, until rows are written anew.
+
+    What the migration itself drops is still there when rows are written.
+    """
+    if before is None or after is None:
+        return ()
+    left = {dropped.field.id for dropped in after.dropped}
+    return tuple(format_path(d.path) for d in before.dropped if d.field.id in left)
+
+
+def with_ends(reason: str, gone: Sequence[str]) -> str:
+    """Why there is a way back; and of what there is none any more, since rows are written anew."""
+    if not gone:
+        return reason
+    return (
+        f"{reason}; but the way back of {', '.join(gone)}, dropped before, ends here: "
+        "the values are not in the new files"
+    )
 
 
 class RowWork(DataStep):

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from icemigrate.changes.base import Harm, Problem, Reversal, Reversible, Sql, Subject
 from icemigrate.changes.fields import default_text
-from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage, strange_word
+from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage, strange_word, with_ends
 from icemigrate.frozen import replace
 from icemigrate.model.names import Path, parse_path
 from icemigrate.model.writers import Whom
@@ -100,7 +100,8 @@ class Retype(RowWork):
         old = ground.table.schema.find(self.path)
         default = None if old is None else old.initial_default
         read = "lack it" if default is None else f"read its default {default_text(default)} there"
-        return Reversal(Reversible.YES, f"the old column comes back; rows that are written after it {read}")
+        reason = f"the old column comes back; rows that are written after it {read}"
+        return Reversal(Reversible.YES, with_ends(reason, ground.gone))
 
     def describe(self) -> str:
         """The column, its new type, and where the values come from."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from icemigrate.changes.base import Reversal, Reversible, Subject
-from icemigrate.data.base import DataStatement, Ground, Rewriting, RowWork, Stage
+from icemigrate.data.base import DataStatement, Ground, Rewriting, RowWork, Stage, with_ends
 from icemigrate.model.names import parse_path
 from icemigrate.sql.literals import string_sql
 from icemigrate.sql.names import path_sql, quote
@@ -55,13 +55,8 @@ class Rewrite(RowWork):
 
     def reversal(self, ground: Ground) -> Reversal:
         """No value changes; what was dropped before loses its way back."""
-        if not self.ends:
-            return Reversal(Reversible.YES, "the rows stay equal, and files are read whichever way they lie")
-        return Reversal(
-            Reversible.YES,
-            "the rows stay equal, and files are read whichever way they lie; but the way back of "
-            f"{', '.join(self.ends)}, dropped before, ends here: the values are not in the new files",
-        )
+        reason = "the rows stay equal, and files are read whichever way they lie"
+        return Reversal(Reversible.YES, with_ends(reason, self.ends))
 
     def describe(self) -> str:
         """What is rewritten."""

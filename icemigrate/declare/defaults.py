@@ -17,15 +17,13 @@ from decimal import Decimal as Number
 from decimal import InvalidOperation
 
 from icemigrate.declare.migration import Default
+from icemigrate.model.moments import MOMENT
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Decimal, Fixed, JsonValue, Primitive, Type
 
 _INT = 2**31
 _LONG = 2**63
 _FLOAT_MAX = 3.4028234663852886e38
-_TIMESTAMP = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE
-)
 _TIME = re.compile(r"(\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 
@@ -157,7 +155,7 @@ def _fraction(digits: str | None) -> str:
 
 def _timestamp(zoned: bool, digits: int) -> Callable[[Default, Type], JsonValue]:
     def read(default: Default, _: Type) -> JsonValue:
-        match = _TIMESTAMP.fullmatch(default.text)
+        match = MOMENT.fullmatch(default.text)
         if match is None or not _is_date(match[1]) or not _is_clock(match[2], match[3] or "00"):
             return None
         fraction, zone = match[4] or "", match[5]

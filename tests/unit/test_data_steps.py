@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,11 @@ from tests.unit.undo.rows import plan_of
 NAME = TableName.parse("db.t")
 
 
+def _local(utc: datetime) -> datetime:
+    """As PySpark gives a ``timestamptz``: by the clock of the process, and without its zone."""
+    return utc.replace(tzinfo=timezone.utc).astimezone().replace(tzinfo=None)
+
+
 @pytest.mark.parametrize(
     ("gives", "rows", "is_right"),
     [
@@ -60,6 +65,22 @@ NAME = TableName.parse("db.t")
         ('["b", "a"]', [("a",), ("b",)], True),
         ('[["a", 1.5], ["b", null]]', [("b", None), ("a", Decimal("1.50"))], True),
         ('"2026-11-28"', [(date(2026, 11, 28),)], True),
+        ('"2026-11-28T09:30:00"', [(datetime(2026, 11, 28, 9, 30),)], True),
+        ('"2026-11-28 09:30:00"', [(datetime(2026, 11, 28, 9, 30),)], True),
+        ('"2026-11-28T09:30"', [(datetime(2026, 11, 28, 9, 30),)], True),
+        ('"2026-11-28T09:30:00.5"', [(datetime(2026, 11, 28, 9, 30, 0, 500_000),)], True),
+        ('"2026-11-28T09:30:00.000001"', [(datetime(2026, 11, 28, 9, 30),)], False),
+        ('"2026-11-28T09:30:00Z"', [(_local(datetime(2026, 11, 28, 9, 30)),)], True),
+        ('"2026-11-28T10:30:00+0100"', [(_local(datetime(2026, 11, 28, 9, 30)),)], True),
+        ('"2026-11-28T10:30:00Z"', [(_local(datetime(2026, 11, 28, 9, 30)),)], False),
+        ('"2026-11-28T25:30:00"', [(datetime(2026, 11, 28, 9, 30),)], False),
+        (
+            '[["a", null], ["b", "2026-11-28T09:30"]]',
+            [("a", None), ("b", datetime(2026, 11, 28, 9, 30))],
+            True,
+        ),
+        # A text is no moment, whatever it looks like.
+        ('"2026-11-28T09:30:00"', [("2026-11-28 09:30:00",)], False),
         ('"1"', [(1,)], False),
         ("12345678901234567890123456789.5", [(Decimal("12345678901234567890123456789.50"),)], True),
         ("12345678901234567890123456789.5", [(Decimal("12345678901234567890123456789.51"),)], False),
