@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.changes.base import Change, Harm
 from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.positions import FieldInsertion
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.changes.rename_table import RenameTable
@@ -46,7 +47,7 @@ def _of_table(plan: TablePlan, writers: Writers) -> TablePlan:
         return plan
     busy = tuple(_busy(changes, works, here))
     harms = tuple(_harms(changes, works))
-    told = (LiveWriter(w, tuple(dict.fromkeys(h.reason for h in harms if w.is_among(h.whom)))) for w in here)
+    told = (LiveWriter(w, tuple(dict.fromkeys(h.reason for h in harms if w.kind in h.whom))) for w in here)
     return replace(plan, writers=tuple(told), notes=(*plan.notes, *busy))
 
 
@@ -61,15 +62,19 @@ def _busy(changes: Iterable[Change], works: Iterable[RowWork], writers: Iterable
         )
 
 
-def _harms(changes: Iterable[Change], works: Iterable[RowWork]) -> Iterator[Harm]:
+def _harms(changes: Sequence[Change], works: Iterable[RowWork]) -> Iterator[Harm]:
     """What is done to writers; a column that is swapped for another one neither goes nor gets a name."""
     retypes = [work for work in works if isinstance(work, Retype)]
     old, passing = {work.field_id for work in retypes}, {work.temporary for work in retypes}
+    gone = {change.path for change in changes if isinstance(change, DropColumn)}
     for change in changes:
         if isinstance(change, DropColumn) and change.field_id in old:
             continue
-        harm = change.harm()
-        if harm is not None and not (isinstance(change, RenameColumn) and change.path in passing):
-            yield harm
+        if isinstance(change, RenameColumn) and change.path in passing:
+            continue
+        # One that comes where another goes is no further one.
+        if isinstance(change, FieldInsertion) and change.path in passing | gone:
+            continue
+        yield from change.harms()
     for work in retypes:
-        yield work.harm
+        yield from work.harms

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from icemigrate.changes.base import (
     Change,
-    Harm,
     Hazard,
     HazardKind,
     MetadataCommit,
@@ -27,7 +26,6 @@ from icemigrate.model.names import format_path
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import renumber
-from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql, quote, table_sql
 from icemigrate.sql.types import comment_sql, spark_type
 
@@ -93,11 +91,6 @@ class AddColumn(FieldInsertion):
             f"rows that are there already have no value for `{format_path(self.path)}`, which is required"
         )
         return (Hazard(HazardKind.INCOMPATIBLE, reason, self.scope()),)
-
-    def harm(self) -> Harm | None:
-        if not self.field.required:
-            return None
-        return Harm(Whom.ALL, f"gives no value for `{format_path(self.path)}`, which is new and required")
 
     def reversal(self, before: Table) -> Reversal:
         reason = "undoing drops it again; values written meanwhile stay in their files under its field id"

@@ -81,8 +81,8 @@ class AddPartitionField(Change):
         old = existing_field_sql(before, named(before, self.replaces))
         return (alter_table(catalog, self.table, f"REPLACE PARTITION FIELD {old} WITH {new}"),)
 
-    def harm(self) -> Harm:
-        return OTHER_PARTITIONING
+    def harms(self) -> tuple[Harm, ...]:
+        return (OTHER_PARTITIONING,)
 
     def reversal(self, before: Table) -> Reversal:
         """The earlier spec is set again; format version 1 keeps a void field, and that its source."""

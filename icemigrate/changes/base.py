@@ -3,7 +3,7 @@
 A kind is one file: a frozen dataclass below :class:`Change`.  It finds itself in the difference
 of two states of a table (:meth:`Change.detect`), folds itself over a table exactly as Iceberg
 would (:meth:`Change.apply`), says how it is done (:meth:`Change.statements`), what it costs
-(:meth:`Change.hazards`) and whom it breaks (:meth:`Change.harm`), what forbids it
+(:meth:`Change.hazards`) and whom it breaks (:meth:`Change.harms`), what forbids it
 (:meth:`Change.problems`), and whether there is a way back (:meth:`Change.reversal`).
 
 Fields are named by id; the path beside it is how the field is called when the step runs, for the
@@ -231,9 +231,9 @@ class Change(AbstractFrozen):
         """The consents it needs on a table in the state ``before``."""
         return ()
 
-    def harm(self) -> Harm | None:
-        """What it does to those who write the table; ``None`` where they may go on as they are."""
-        return None
+    def harms(self) -> tuple[Harm, ...]:
+        """What it does to those who write the table; whom none of it meets may go on as they are."""
+        return ()
 
     def problems(self, before: Table) -> Iterator[Problem]:
         """Why it must not be done on a table in the state ``before``."""

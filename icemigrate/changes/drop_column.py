@@ -86,8 +86,8 @@ class DropColumn(FieldChange):
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)
 
-    def harm(self) -> Harm:
-        return Harm(Whom.ALL, f"gives `{format_path(self.path)}`, which is gone then")
+    def harms(self) -> tuple[Harm, ...]:
+        return (Harm(Whom.ALL, f"gives `{format_path(self.path)}`, which is gone then"),)
 
     def reversal(self, before: Table) -> Reversal:
         reason = "the data files that hold it are neither rewritten nor expired"

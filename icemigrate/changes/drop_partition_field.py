@@ -56,8 +56,8 @@ class DropPartitionField(Change):
         field = existing_field_sql(before, named(before, self.name))
         return (alter_table(catalog, self.table, f"DROP PARTITION FIELD {field}"),)
 
-    def harm(self) -> Harm:
-        return OTHER_PARTITIONING
+    def harms(self) -> tuple[Harm, ...]:
+        return (OTHER_PARTITIONING,)
 
     def reversal(self, before: Table) -> Reversal:
         """The earlier spec is set again."""

@@ -68,8 +68,8 @@ class DropTable(Change):
         reason = "the table can no longer be read under its name, and goes for good when the trash is emptied"
         return (Hazard(HazardKind.DESTRUCTIVE, reason, self.scope()),)
 
-    def harm(self) -> Harm:
-        return Harm(Whom.ALL, f"finds no table `{self.table}` then")
+    def harms(self) -> tuple[Harm, ...]:
+        return (Harm(Whom.ALL, f"finds no table `{self.table}` then"),)
 
     def reversal(self, before: Table) -> Reversal:
         """It is renamed back, as long as it is there."""

@@ -59,8 +59,8 @@ class MakeRequired(FieldChange):
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)
 
-    def harm(self) -> Harm:
-        return Harm(Whom.ALL, f"may give no value for `{format_path(self.path)}`, which is required then")
+    def harms(self) -> tuple[Harm, ...]:
+        return (Harm(Whom.ALL, f"may give no value for `{format_path(self.path)}`, which is required then"),)
 
     def reversal(self, before: Table) -> Reversal:
         return Reversal(Reversible.YES, "undoing makes it optional again, which reads every row as before")

@@ -53,8 +53,19 @@ class MoveColumn(Alteration):
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)
 
-    def harm(self) -> Harm:
-        return Harm(Whom.BY_POSITION, "may insert by position, where the columns stand otherwise then")
+    def harms(self) -> tuple[Harm, ...]:
+        """Fields of structs too are given by position, unless an ``INSERT`` is ``BY NAME``."""
+        if len(self.path) == 1:
+            wrong = "columns if it gives values by position: the columns stand otherwise then"
+        else:
+            struct = format_path(self.path[:1])
+            wrong = f"fields of `{struct}` if it is an `INSERT` without `BY NAME`: they stand otherwise then"
+        return (
+            Harm(Whom.JOBS, f"fails, or writes into wrong {wrong}"),
+            Harm(
+                Whom.SPARK_STREAM, "gives columns in the order of before, which Spark refuses when it starts"
+            ),
+        )
 
     def reversal(self, before: Table) -> Reversal:
         return Reversal(Reversible.YES, "undoing moves it back; only the order of the columns changes")

@@ -10,14 +10,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from icemigrate.changes.base import Change, Pair, Problem
+from icemigrate.changes.base import Change, Harm, Pair, Problem
 from icemigrate.changes.fields import field_scope, map_key_problem
 from icemigrate.frozen import Frozen
-from icemigrate.model.names import Path
+from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.schema_edits import insert_field
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field, Struct
+from icemigrate.model.writers import Whom
 
 _Insertion = TypeVar("_Insertion", bound="FieldInsertion")
 
@@ -139,6 +140,25 @@ class FieldInsertion(Change):
     def problems(self, before: Table) -> Iterator[Problem]:
         """The place may be below the key of a map."""
         return map_key_problem(before, self.table, self.parent_id, self.subject, self.path)
+
+    def harms(self) -> tuple[Harm, ...]:
+        """What it does to those who give values to all that was there.
+
+        Spark 4.1 fills in no field of a struct, by name neither, while PyIceberg and a stream of Spark do.
+        Trino casts no row to one of more fields.  The default of a required column is taken by statements of
+        Spark, and by none of its streams, as they find out when they start.
+        """
+        if self.parent_id is None:
+            where = "gives values by position, or by `*` in a `MERGE`: there are further columns then"
+        else:
+            where = f"gives `{format_path(self.path[:1])}`, by name too: there are further fields in it then"
+        one_more = Harm(Whom.JOBS, f"fails if it {where}")
+        if not self.field.required:
+            return (one_more,)
+        missed = f"gives no value for `{format_path(self.path)}`, which is required then"
+        if self.field.write_default is None:
+            return (Harm(Whom.ALL, missed),)
+        return (one_more, Harm(~Whom.SPARK, missed))
 
     @property
     def is_missed(self) -> bool:

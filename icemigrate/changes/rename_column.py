@@ -95,9 +95,12 @@ class RenameColumn(FieldChange):
     def problems(self, before: Table) -> Iterator[Problem]:
         return self.map_key_problem(before)
 
-    def harm(self) -> Harm:
-        old, new = format_path(self.path), format_path((self.to,))
-        return Harm(Whom.ALL, f"gives `{old}`, which is called `{new}` then")
+    def harms(self) -> tuple[Harm, ...]:
+        old, then = format_path(self.path), f"which is called `{format_path((self.to,))}` then"
+        return (
+            Harm(Whom.JOBS, f"fails if it gives `{old}` by name, {then}"),
+            Harm(~Whom.JOBS, f"gives `{old}`, {then}"),
+        )
 
     def reversal(self, before: Table) -> Reversal:
         return Reversal(Reversible.YES, "undoing renames it back; values belong to the field id, which stays")

@@ -64,8 +64,8 @@ class RenamePartitionField(Change):
         action = f"REPLACE PARTITION FIELD {old} WITH {term} AS {quote(self.new)}"
         return (alter_table(catalog, self.table, action),)
 
-    def harm(self) -> Harm:
-        return OTHER_PARTITIONING
+    def harms(self) -> tuple[Harm, ...]:
+        return (OTHER_PARTITIONING,)
 
     def reversal(self, before: Table) -> Reversal:
         """It is renamed back."""

@@ -47,8 +47,8 @@ class RenameTable(Change):
         new = path_sql((*self.new.namespace, self.new.name))
         return (alter_table(catalog, self.table, f"RENAME TO {new}"),)
 
-    def harm(self) -> Harm:
-        return Harm(Whom.ALL, f"finds no table `{self.table}` then")
+    def harms(self) -> tuple[Harm, ...]:
+        return (Harm(Whom.ALL, f"finds no table `{self.table}` then"),)
 
     def reversal(self, before: Table) -> Reversal:
         """It is renamed back."""

@@ -29,8 +29,8 @@ class SetIdentifier(IdentifierChange):
             paths = tuple(entry.path for i, entry in pair.new.items() if i in after)
             yield cls(pair.both[0].name, paths)
 
-    def harm(self) -> Harm:
-        return Harm(Whom.STREAMS, "goes on finding rows by the identifier that it started with")
+    def harms(self) -> tuple[Harm, ...]:
+        return (Harm(Whom.STREAMS, "goes on finding rows by the identifier that it started with"),)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``SET IDENTIFIER FIELDS``, or a ``DROP`` of all, since nothing cannot be set."""

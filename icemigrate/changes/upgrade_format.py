@@ -69,11 +69,11 @@ class UpgradeFormat(Change):
         reason = f"a table never goes back from format version {self.new}, and readers of older ones lose it"
         return (Hazard(HazardKind.IRREVERSIBLE, reason, self.scope()),)
 
-    def harm(self) -> Harm | None:
+    def harms(self) -> tuple[Harm, ...]:
         """PyIceberg 0.12 writes no format version 3, and nobody says which library an unnamed writer is."""
         if self.new < 3:
-            return None
-        return Harm(Whom.UNNAMED, f"may not know format version {self.new}, as PyIceberg 0.12 does not")
+            return ()
+        return (Harm(Whom.UNNAMED, f"may not know format version {self.new}, as PyIceberg 0.12 does not"),)
 
     def problems(self, before: Table) -> Iterator[Problem]:
         """Down, or to a version that does not exist."""

@@ -157,8 +157,8 @@ class WidenType(Alteration):
     def _problem(self, rule: str, message: str, hint: str) -> Problem:
         return Problem(rule, self.table, self.subject, message, hint)
 
-    def harm(self) -> Harm:
-        return Harm(Whom.STREAMS, f"goes on writing `{format_path(self.path)}` as it was when it started")
+    def harms(self) -> tuple[Harm, ...]:
+        return (Harm(Whom.STREAMS, f"goes on writing `{format_path(self.path)}` as it was when it started"),)
 
     def reversal(self, before: Table) -> Reversal:
         narrow = format_type(self.old)

@@ -90,10 +90,10 @@ class Retype(RowWork):
         return strange_word(self.using, (*self.subject, "using"), ground)
 
     @property
-    def harm(self) -> Harm:
+    def harms(self) -> tuple[Harm, ...]:
         """Whoever writes the table gives values of the old column."""
         was = f"gives `{self.column}` as it was"
-        return Harm(Whom.ALL, f"{was}, which is another column then, of type {self.to}")
+        return (Harm(Whom.ALL, f"{was}, which is another column then, of type {self.to}"),)
 
     def reversal(self, ground: Ground) -> Reversal:
         """The old column comes back; what is written after it has no value of its own there."""

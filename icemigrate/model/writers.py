@@ -19,7 +19,7 @@ Where the keys come from (Iceberg at the end of August 2026, Trino 477):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import Flag, auto
 from typing import Any
 
 from icemigrate.frozen import Frozen
@@ -32,16 +32,30 @@ DAY_MS = 86_400_000
 _OFFSETS = "kafka.connect.offsets."
 
 
-class Whom(str, Enum):
-    """Kinds of writers that a change may be hard on."""
+class Whom(Flag):
+    """Kinds of writers, by how a change may be hard on them.
 
-    ALL = "all"
-    STREAMS = "streams"
-    """They hold the table's schema and partitioning as both were when they started."""
-    BY_POSITION = "by position"
-    """``INSERT INTO … SELECT`` gives values by their place, not by name."""
-    UNNAMED = "unnamed"
+    Whether a job gives its values by position or by name stands in its code alone: no snapshot tells.
+    """
+
+    SPARK = auto()
+    """Jobs that are no streams: each of their statements is held against the table as it is then."""
+    TRINO = auto()
+    SPARK_STREAM = auto()
+    """While one runs it writes the table as it was when it started; when it starts again, Spark holds its
+    columns against the table: those that are required, and the order."""
+    OTHER_STREAM = auto()
+    UNNAMED = auto()
     """Libraries that say nothing of themselves."""
+    OTHER = auto()
+
+    JOBS = SPARK | TRINO
+    STREAMS = SPARK_STREAM | OTHER_STREAM
+    """They hold the table's schema and partitioning as both were when they started."""
+    ALL = JOBS | STREAMS | UNNAMED | OTHER
+
+
+_JOBS = {"spark": Whom.SPARK, "trino": Whom.TRINO, None: Whom.UNNAMED}
 
 
 class Writer(Frozen):
@@ -67,13 +81,12 @@ class Writer(Frozen):
     a_day: float = 0.0
     last_ms: int = 0
 
-    def is_among(self, whom: Whom) -> bool:
-        """Whether it is of a kind."""
-        if whom is Whom.STREAMS:
-            return self.stream
-        if whom is Whom.BY_POSITION:
-            return self.engine in ("spark", "trino") and not self.stream
-        return whom is Whom.ALL or self.engine is None
+    @property
+    def kind(self) -> Whom:
+        """Which kind it is of."""
+        if self.stream:
+            return Whom.SPARK_STREAM if self.engine == "spark" else Whom.OTHER_STREAM
+        return _JOBS.get(self.engine, Whom.OTHER)
 
 
 def writers_of(json: Mapping[str, Any], now_ms: int) -> tuple[Writer, ...]:

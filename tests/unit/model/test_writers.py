@@ -117,14 +117,18 @@ def test_a_commit_of_a_clock_that_is_ahead_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("writer", "kinds"),
+    ("writer", "kind"),
     [
-        (Writer("flink", stream=True), {Whom.ALL, Whom.STREAMS}),
-        (Writer("spark"), {Whom.ALL, Whom.BY_POSITION}),
-        (Writer("spark", stream=True), {Whom.ALL, Whom.STREAMS}),
-        (Writer(), {Whom.ALL, Whom.UNNAMED}),
-        (Writer("other"), {Whom.ALL}),
+        (Writer("flink", stream=True), Whom.OTHER_STREAM),
+        (Writer("kafka-connect", stream=True), Whom.OTHER_STREAM),
+        (Writer("spark", stream=True), Whom.SPARK_STREAM),
+        (Writer("spark"), Whom.SPARK),
+        (Writer("trino"), Whom.TRINO),
+        (Writer(), Whom.UNNAMED),
+        (Writer("other"), Whom.OTHER),
     ],
 )
-def test_whom_a_writer_is_among(writer: Writer, kinds: set[Whom]) -> None:
-    assert {whom for whom in Whom if writer.is_among(whom)} == kinds
+def test_of_which_kind_a_writer_is(writer: Writer, kind: Whom) -> None:
+    assert writer.kind is kind
+    assert (kind in Whom.STREAMS) is writer.stream
+    assert kind in Whom.ALL
