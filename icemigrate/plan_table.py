@@ -12,7 +12,7 @@ from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import Ground, fields_back, gone_before, old_fields
 from icemigrate.data.every_value import every_value
 from icemigrate.data.left_behind import rows_left
-from icemigrate.data.required import left_in_files
+from icemigrate.data.required import filled, left_in_files
 from icemigrate.diff import Found
 from icemigrate.frozen import replace
 from icemigrate.merge import Conflict, merge
@@ -75,7 +75,9 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
         gone_before(case.base, case.goal),
     )
     works = tuple(work.fitted(ground) for work in works)
-    plan = with_works(outcome.plan, works, ground, case.surroundings.catalog_name, case.version, is_resumed)
+    plan = with_works(
+        outcome.plan, works, ground, outcome.after, case.surroundings.catalog_name, case.version, is_resumed
+    )
     problems = tuple(work_problems(works, ground, case.surroundings.has_branches))
     doubts = tuple(doubt for work in works for doubt in work.doubts(ground))
     if there is not None and (there.has_rows or not case.surroundings.is_catalog_known):
@@ -117,7 +119,8 @@ def _known(case: Case, goal: Table, base: Table, actual: Mapping[TableName, Tabl
     if not _same_table(base, there):
         return _stranger(case, base, there, old_name, f"table {base.uuid}")
     base = replace(base, name=case.name)
-    merged = merge(base, goal, there, case.wanted.positions, case.surroundings.overwrite)
+    begun = filled(case.works) if case.version in case.surroundings.begun else ()
+    merged = merge(base, goal, there, case.wanted.positions, case.surroundings.overwrite, begun)
     return alter(case, there, merged, old_name, found, notes)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import Problem
 from icemigrate.changes.drop_column import DropColumn
-from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import Ground, RowWork, Stage
+from icemigrate.data.required import asked_of, filled
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Difference, difference, unproved
 from icemigrate.frozen import Frozen, replace
@@ -89,15 +89,14 @@ def carried_over(steps: Sequence[Step], works: Sequence[RowWork]) -> tuple[Step,
 def _to_be_filled(there: Table, target: Table, works: Sequence[RowWork]) -> Table:
     """The target with what is filled optional still: nobody can read a file that lacks a required field, and
     a null in one is read as 0, so that `where: … is null` would find none."""
-    filled = {path for work in works if isinstance(work, Backfill) for path in work.paths}
-    was_required = (
-        {i for i, entry in index(there.schema).items() if entry.field.required} if filled else set()
-    )
+    paths = filled(works)
+    was_required = {i for i, entry in index(there.schema).items() if entry.field.required} if paths else set()
     waiting = set[int]()
 
     def optional(above: Path, fields: tuple[Field, ...]) -> Iterator[Field]:
         for field in fields:
-            if field.required and field.id not in was_required and (*above, field.name) in filled:
+            is_filled = (*above, field.name) in paths and field.initial_default is None
+            if is_filled and field.required and field.id not in was_required:
                 waiting.add(field.id)
                 yield replace(field, required=False)
             else:
@@ -247,10 +246,17 @@ def _with_old(fields: tuple[Field, ...], there: Iterable[Field]) -> list[Field]:
 
 
 def with_works(
-    plan: TablePlan, works: Sequence[RowWork], ground: Ground, catalog: str, version: str, is_resumed: bool
+    plan: TablePlan,
+    works: Sequence[RowWork],
+    ground: Ground,
+    left: Table,
+    catalog: str,
+    version: str,
+    is_resumed: bool,
 ) -> TablePlan:
     """The plan with the data steps, and what is to be known of them.
 
+    :param left: the table as the migration leaves it.
     :param catalog: the catalog's name in Spark SQL.
     :param is_resumed: an earlier run of the migration was cut short.
     """
@@ -262,16 +268,17 @@ def with_works(
         Stage.AFTER: branch if any(work.stage is Stage.WRITE for work in works) else after,
         Stage.SETTLED: after,
     }
+    questions = asked_of(works, ground, left, branch)
     rows = tuple(
         PlannedWork(
             work,
             work.describe(),
-            work.statements(places[work.stage]),
+            (*work.statements(places[work.stage]), *questions.get(at, ())),
             work.hazards(ground),
             work.reversal(ground),
             work.overwrites(ground),
         )
-        for work in works
+        for at, work in enumerate(works)
     )
     note = "rows that an earlier run has published already are not written again"
     notes = [note] if is_resumed and any(work.writes for work in works) else []

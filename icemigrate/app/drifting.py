@@ -189,7 +189,10 @@ def _table(world: Opened, history: History, met: Met, wanted: _Wanted | None) ->
     pending = {f: wanted.version(base, f.subject) for f in done} if wanted is not None else {}
     traces = _traces(world, history, met)
     facts = (
-        replace(_told(f, pending.get(f), traces.get(f, _NOTHING), met), note=_namesake(history, base, f))
+        replace(
+            _told(f, pending.get(f), traces.get(f, _NOTHING), met),
+            note=_namesake(history, base, f) or _left_optional(history, base, f),
+        )
         for f in met.facts
     )
     return replace(told, facts=tuple(facts))
@@ -240,6 +243,24 @@ def _namesake(history: History, base: Table, fact: Fact) -> str | None:
                         f"unmanaged: {path} was declared by {applied.version} as field {field_id}, which is "
                         f"dropped; the {path} there is another column"
                     )
+    return None
+
+
+def _left_optional(history: History, base: Table, fact: Fact) -> str | None:
+    """What is to be said of a required column that came back as optional when a migration was taken back."""
+    if fact.subject[2:] != ("required",):
+        return None
+    for applied in history.applied:
+        record = history.undo_record(applied.version) if applied.standing == "held" else None
+        for undo in record.tables if record is not None else ():
+            if undo.before is None or undo.after is None or undo.before.uuid != base.uuid:
+                continue
+            was, dropped = undo.before.schema.by_id(fact.key[1]), undo.after.schema.by_id(fact.key[1]) is None
+            if was is not None and was.required and dropped:
+                return (
+                    f"rolling {applied.version} back left it so, since rows were written without it: "
+                    "`apply --reconcile` makes it required again when every row has a value"
+                )
     return None
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from icemigrate.changes.base import Problem
 from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.rename_table import RenameTable
+from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.data.every_value import filled_by
 from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
@@ -62,7 +63,12 @@ def _lacking(table: TablePlan, there: Table, catalog: Catalog) -> Iterator[Probl
         for c in changes
         if isinstance(c, MakeRequired) and c.path not in filled and there.schema.by_id(c.field_id) is not None
     }
-    found = catalog.held(there.name, {i: leaves(there, i) for i in made}) if made else None
+    # A column that comes back is in the files that were written while it was there.
+    back = {c.field.id: c.path for c in changes if isinstance(c, RestoreColumn) and c.is_missed}
+    made |= back
+    wanted = table.wanted if back else there
+    assert wanted is not None, "a column comes back to a table that stays"
+    found = catalog.held(there.name, {i: leaves(wanted, i) for i in made}) if made else None
     for field_id, share in (found or {}).items():
         if lacking := share.total - share.held - share.unknown:
             rows = "1 row stands" if lacking == 1 else f"{lacking} rows stand"

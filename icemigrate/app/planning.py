@@ -174,7 +174,7 @@ class _Given(Frozen):
         folding = Folding(why_reserved=reserved_in(world.project, (world.environment,), histories))
         pending = folding.pending(self.pending)
         if self.redo is not None:
-            pending = tuple(map(self.redo.pending, pending))
+            pending = tuple(self.redo.pending(one, world, self.actual) for one in pending)
         around = surroundings(world, self.history, self.namespaces, overwrite)
         planned = self.planner(pending, self.history.state, self.actual, around)
         migrations = with_lacking_refused(planned.migrations, self.actual, world.catalog)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from icemigrate.app.opening import known_version
+from icemigrate.app.world import Opened
+from icemigrate.data.retype import Retype
 from icemigrate.declare.fold import Folded
 from icemigrate.declare.migration import AnyFile, MigrationFile
 from icemigrate.diagnostics import has_errors
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import Applied, History
+from icemigrate.model.counting import count
+from icemigrate.model.names import TableName
 from icemigrate.model.sides import State, Wanted
+from icemigrate.model.table import Table
 from icemigrate.model.undo_record import UndoRecord, declared_record
 from icemigrate.plan import Plan
 from icemigrate.planner import FoldedMigration, Pending
-from icemigrate.undo import Blocker, blockers, with_recorded_ids
+from icemigrate.undo import Blocker, barred, blockers, leaves, with_recorded_ids
 
 
 class Redo(Frozen):
@@ -28,19 +33,21 @@ class Redo(Frozen):
     record: UndoRecord | None
     history: History
 
-    def pending(self, pending: Pending) -> Pending:
+    def pending(self, pending: Pending, world: Opened, actual: Mapping[TableName, Table | None]) -> Pending:
         """The migration as the planner takes it, its new fields under their recorded ids."""
-        return replace(pending, fold=_Redone(pending.fold, self))
+        return replace(pending, fold=_Redone(pending.fold, self, world, actual))
 
 
 class _Redone(Frozen):
     """The fold of a redo.
 
-    :raises ConflictError: (when called) see :func:`refuse_dependent`.
+    :raises ConflictError: (when called) see :func:`refuse_dependent` and :func:`_require_old_values`.
     """
 
     fold: Callable[[State], FoldedMigration]
     redo: Redo
+    world: Opened
+    actual: Mapping[TableName, Table | None]
 
     def __call__(self, state: State) -> FoldedMigration:
         folded, record = self.fold(state), self.redo.record
@@ -50,11 +57,42 @@ class _Redone(Frozen):
         refuse_dependent(self.redo.history, self.redo.file, state, folded.wanted, first)
         if record is None:
             return folded
-        wanted = tuple(
-            with_recorded_ids(w, record, state.tables.get(w.formerly) if w.formerly else None)
-            for w in folded.wanted
-        )
-        return replace(folded, wanted=wanted)
+        return replace(folded, wanted=tuple(self._fitted(w, record, state) for w in folded.wanted))
+
+    def _fitted(self, wanted: Wanted, record: UndoRecord, state: State) -> Wanted:
+        if wanted.formerly is None:
+            return with_recorded_ids(wanted, record, None)
+        there = self.actual.get(self.world.names.table(wanted.formerly))
+        anew = dict(barred(wanted, record, there))
+        for work in anew.values():
+            assert there is not None, "what is barred is barred by what is there"
+            _require_old_values(self.redo.file, self.world, there, work)
+        return with_recorded_ids(wanted, record, state.tables.get(wanted.formerly), anew)
+
+
+def _require_old_values(file: MigrationFile, world: Opened, there: Table, work: Retype) -> None:
+    """Refuse to make a column anew where rows have their values under its recorded field id alone: nobody
+    could read them any more, and they would be written away.
+
+    :raises ConflictError: with how many rows there are, as far as manifests tell.
+    """
+    shares = world.catalog.held(there.name, {work.field_id: leaves(there, work.field_id)})
+    share = None if shares is None else shares[work.field_id]
+    if share is not None and share.held == share.total:
+        return
+    if share is None or share.unknown:
+        rows = "how many rows have no value of it as it is now, the manifests do not tell"
+    else:
+        verb = "has" if share.total - share.held == 1 else "have"
+        rows = f"{share.total - share.held} of {count(share.total, 'row')} {verb} no value of it as it is now"
+    column = work.column
+    raise ConflictError(
+        f"{file.version} cannot be redone: `{there.name}` was partitioned by `{column}` as {work.to}, and "
+        f"Iceberg takes that column back only when `{column}` as it is now is gone; but {rows}, and what was "
+        f"written to it as {work.to} would be lost",
+        f"give `{column}` a value in these rows (a snapshot from before the rollback still reads what they "
+        "had), and redo then: it is filled from there, as a new column",
+    )
 
 
 def with_held(plan: Plan, history: History, files: Sequence[AnyFile], held: Sequence[str]) -> Plan:

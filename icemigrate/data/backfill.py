@@ -117,6 +117,10 @@ class Backfill(RowWork):
         condition = "no row is written after it and the snapshot before it has not expired"
         return Reversal(Reversible.WHILE, with_ends(condition, ground.gone))
 
+    def leaves_values_alone(self, path: Path) -> bool:
+        """Whether it writes each row, but those in which a column has a value already."""
+        return self.where is not None and _IS.fullmatch(self.where) is not None and path in self._said("null")
+
     def describe(self) -> str:
         """What is set, and where."""
         sets = ", ".join(f"{column} = {' '.join(value.split())}" for column, value in self.sets)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from icemigrate.changes.base import Reversal, Reversible, Subject
-from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage
+from icemigrate.data.required import filled
 from icemigrate.data.retype import Retype
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import index
@@ -77,7 +77,7 @@ def every_value(works: Sequence[RowWork], there: Table, after: Table) -> Iterato
     """
     if not there.has_rows or not spark_loads(there.schema):
         return
-    before, filled = index(there.schema), filled_by(works)
+    before, own = index(there.schema), filled_by(works)
     made = {
         format_path(entry.path): null_sql(there.schema, field_id)
         for field_id, entry in index(after.schema).items()
@@ -85,7 +85,7 @@ def every_value(works: Sequence[RowWork], there: Table, after: Table) -> Iterato
         and entry.field.initial_default is None
         and field_id in before
         and not before[field_id].field.required
-        and entry.path not in filled
+        and entry.path not in own
     }
     if made:
         yield EveryValue(tuple(made), tuple(made.values()))
@@ -94,5 +94,4 @@ def every_value(works: Sequence[RowWork], there: Table, after: Table) -> Iterato
 def filled_by(works: Sequence[RowWork]) -> frozenset[Path]:
     """What a migration fills by itself, see :mod:`icemigrate.data.required`."""
     retyped = (work.path for work in works if isinstance(work, Retype))
-    filled = (path for work in works if isinstance(work, Backfill) for path in work.paths)
-    return frozenset((*retyped, *filled))
+    return filled(works).union(retyped)

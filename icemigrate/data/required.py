@@ -1,21 +1,60 @@
 """Columns that are filled and required at once: every file must be written again, or none can be read.
 
 Iceberg fails on a file that lacks a required field ("Missing required field"), whatever its rows would hold,
-and an ``UPDATE`` writes only the files again that hold a row to change, by copy-on-write.
+and an ``UPDATE`` writes only the files again that hold a row to change, by copy-on-write.  So such a column
+is optional until its rows are published, and before that they are asked whether a null is left in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from icemigrate.changes.base import Problem, Subject
 from icemigrate.data.backfill import Backfill
-from icemigrate.data.base import Ground, RowWork
+from icemigrate.data.base import Ask, Ground, RowWork
 from icemigrate.data.retype import Retype
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.row_modes import MERGE_ON_READ, UPDATE_MODE
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
+from icemigrate.sql.names import path_sql
+
+
+def filled(works: Sequence[RowWork]) -> frozenset[Path]:
+    """What is filled where it stands, with the structs around it."""
+    paths = (path for work in works if isinstance(work, Backfill) for path in work.paths)
+    return frozenset(path[:depth] for path in paths for depth in range(1, len(path) + 1))
+
+
+def asked_of(
+    works: Sequence[RowWork], ground: Ground, after: Table, rows: str
+) -> Mapping[int, tuple[Ask, ...]]:
+    """Whether a null is left in what becomes required: the questions that come behind a work, by its place.
+
+    A column that is retyped, and was required as it was, is asked about anyway.
+
+    :param after: the table as the migration leaves it.
+    :param rows: the branch, as SQL names it.
+    """
+    last: dict[Path, tuple[int, Path]] = {}
+    for at, work in enumerate(works):
+        if isinstance(work, Retype) and not _is_required(ground.table, work.path):
+            last[work.path] = at, work.temporary
+        if isinstance(work, Backfill):
+            last |= {path: (at, path) for path in work.paths}
+    found: dict[int, tuple[Ask, ...]] = {}
+    for path, (at, here) in last.items():
+        if _is_required(after, path) and not _is_required(ground.table, here):
+            above = (here[:n] for n in range(1, len(here)) if not _is_required(after, path[:n]))
+            conditions = [
+                *(f"{path_sql(struct)} IS NOT NULL" for struct in above),
+                f"{path_sql(here)} IS NULL",
+            ]
+            name = f"rows without a value of {format_path(path)}, which becomes required"
+            query = f"SELECT count(*) FROM {rows} WHERE {' AND '.join(conditions)}"
+            question = Ask(query, "0", name, "give these rows a value, or leave it optional")
+            found[at] = (*found.get(at, ()), question)
+    return found
 
 
 def left_in_files(works: Sequence[RowWork], ground: Ground, there: Table, after: Table) -> Iterator[Problem]:
@@ -26,13 +65,13 @@ def left_in_files(works: Sequence[RowWork], ground: Ground, there: Table, after:
     :param there: the table as it is before the migration, rows and all.
     :param after: as the migration leaves it.
     """
-    before, filled = index(there.schema), index(ground.table.schema)
+    before, between = index(there.schema), index(ground.table.schema)
     for field_id, entry in index(after.schema).items():
         field, old = entry.field, before.get(field_id)
         is_new = field.required and (old is None or not old.field.required)
-        if not is_new or field.initial_default is not None or field_id not in filled:
+        if not is_new or field.initial_default is not None or field_id not in between:
             continue
-        fills = list(_fills(works, entry.path, filled[field_id].path))
+        fills = list(_fills(works, entry.path, between[field_id].path))
         may_be_null = [p for n in range(1, len(entry.path)) if not _is_required(after, p := entry.path[:n])]
         reason = _why(there, fills, may_be_null)
         if (
@@ -59,17 +98,20 @@ def _is_required(table: Table, path: Path) -> bool:
     return field is not None and field.required
 
 
-def _fills(works: Sequence[RowWork], path: Path, filled: Path) -> Iterator[tuple[Subject, bool]]:
+def _fills(works: Sequence[RowWork], path: Path, meanwhile: Path) -> Iterator[tuple[Subject, bool]]:
     """Where the file fills a field, and whether it does so in some rows alone.
 
     :param path: of the field in the end.
-    :param filled: of the same field while rows are written.
+    :param meanwhile: of the same field while rows are written.
     """
     for work in works:
         if isinstance(work, Retype) and work.path == path:
             yield work.subject, False
-        if isinstance(work, Backfill) and filled in work.paths:
-            yield work.subject, work.where is not None
+        if isinstance(work, Backfill):
+            # What sets a field of a struct makes the struct.
+            inside = [p for p in work.paths if p[: len(meanwhile)] == meanwhile]
+            if inside:
+                yield work.subject, work.where is not None and not any(map(work.leaves_values_alone, inside))
 
 
 def _why(table: Table, fills: Sequence[tuple[Subject, bool]], may_be_null: Sequence[Path]) -> str | None:

@@ -42,10 +42,13 @@ def align(base: Schema, wanted: Schema, actual: Schema) -> dict[int, int]:
     return found
 
 
-def merge_schema(verdicts: Verdicts, before: Schema, wanted: Schema, actual: Schema) -> Schema:
+def merge_schema(
+    verdicts: Verdicts, before: Schema, wanted: Schema, actual: Schema, begun: Collection[Path] = ()
+) -> Schema:
     """The fields that are there, with what is wanted otherwise than before.
 
     :param before: as the history has it; without fields where it does not know the table.
+    :param begun: see :func:`icemigrate.merge.tables.merge`.
     """
     known, want, have = index(before), index(wanted), index(actual)
     schema = _drop_fields(verdicts, before, wanted, have, actual)
@@ -55,7 +58,7 @@ def merge_schema(verdicts: Verdicts, before: Schema, wanted: Schema, actual: Sch
             continue
         there = have.get(field_id)
         if there is not None:
-            schema = _merge_aspects(verdicts, base, entry, there, schema)
+            schema = _merge_aspects(verdicts, base, entry, there, schema, entry.path in begun)
         elif base is not None:
             _note_vanished(verdicts, base, entry)
         elif _is_top(entry, want, have):
@@ -144,7 +147,7 @@ def aspects(f: Field) -> dict[str, Any]:
 
 
 def _merge_aspects(
-    verdicts: Verdicts, base: Entry | None, want: Entry, there: Entry, schema: Schema
+    verdicts: Verdicts, base: Entry | None, want: Entry, there: Entry, schema: Schema, is_begun: bool
 ) -> Schema:
     wanted, actual = aspects(want.field), aspects(there.field)
     before = aspects(base.field) if base else dict.fromkeys(wanted, ABSENT)
@@ -154,7 +157,13 @@ def _merge_aspects(
     taken = {
         aspect
         for aspect, value in wanted.items()
-        if verdicts.decide(("columns", label, aspect), before[aspect], value, actual[aspect])
+        if verdicts.decide(
+            ("columns", label, aspect),
+            before[aspect],
+            value,
+            actual[aspect],
+            halfway=aspect == "required" and is_begun and base is None,
+        )
     }
     if not taken:
         return schema

@@ -19,7 +19,7 @@ field ids and definitions, never schema, spec or order ids: those belong to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from icemigrate.changes.base import Subject
@@ -29,7 +29,7 @@ from icemigrate.merge.facts import ABSENT, Conflict, Fact, Shown, Verdicts, show
 from icemigrate.merge.fields import align, assert_position, merge_schema
 from icemigrate.merge.rebind import rebind
 from icemigrate.model.column_properties import after_drop, after_rename, name_columns
-from icemigrate.model.names import format_path
+from icemigrate.model.names import Path, format_path
 from icemigrate.model.partitioning import Definition, PartitionSpec
 from icemigrate.model.retention import property_text
 from icemigrate.model.schema import Schema, apart, index
@@ -60,6 +60,7 @@ def merge(
     actual: Table,
     positions: Iterable[Position] = (),
     overwrite: frozenset[str] = frozenset(),
+    begun: Collection[Path] = (),
 ) -> Merged:
     """Merge the three sides of a table that exists.
 
@@ -67,12 +68,14 @@ def merge(
     :param wanted: what the files say, new fields with negative ids.
     :param positions: positions that the files assert, by field ids of ``wanted``.
     :param overwrite: facts (as text) that are set to what is wanted whatever they are now.
+    :param begun: fields that an earlier run of the same migration may have added, and left optional since it
+        died before it had filled them.
     """
     verdicts = Verdicts(actual.name, overwrite)
     known = base.schema if base else Schema()
     ids = align(known, wanted.schema, actual.schema)
     wanted = rebind(wanted, ids)
-    schema = merge_schema(verdicts, known, wanted.schema, actual.schema)
+    schema = merge_schema(verdicts, known, wanted.schema, actual.schema, begun)
     for position in positions:
         placed, behind = (i if i is None else ids.get(i, i) for i in (position.field_id, position.after))
         assert placed is not None

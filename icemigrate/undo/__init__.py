@@ -14,7 +14,7 @@ from icemigrate.undo.inverse import Sides, declared_again, inverse
 from icemigrate.undo.keeping import keep, narrowed
 from icemigrate.undo.namespaces import Contents
 from icemigrate.undo.planning import Place, Undo, plan_undo
-from icemigrate.undo.redoing import with_recorded_ids
+from icemigrate.undo.redoing import barred, with_recorded_ids
 from icemigrate.undo.values import PLAIN, Options, Unanswered
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Sides",
     "Unanswered",
     "Undo",
+    "barred",
     "blockers",
     "declared_again",
     "find",

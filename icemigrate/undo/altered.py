@@ -96,7 +96,7 @@ def undo_altered(
     notes = [*own_notes(recorded), *staying.notes(before)]
     notes += shares(before, after, evidence) if rows.change is None else ()
     notes += [*rows.notes, *refill.notes, *left_on_branches(there, final), *done_notes(merged.done)]
-    stays = list(staying.words(before, there))
+    stays = list(staying.words(there))
     if options.metadata_only and undo.rows_changed:
         stays.append("the rows that it wrote")
     if options.partial:
@@ -105,7 +105,7 @@ def undo_altered(
     return Altered(
         name=there.name,
         after=final,
-        sides=_declared(recorded, staying.kept),
+        sides=_declared(recorded, staying.left),
         steps=(*renaming, *([_one_commit(version, found)] if found else ()), *refill.steps),
         notes=tuple(notes),
         problems=tuple(problems),
@@ -121,22 +121,31 @@ class _Staying(Frozen):
     :param refused: what cannot be undone.
     :param optional: ids of fields that come back as optional ones.
     :param needed: why fields stay that older partition specs stand on, by their ids.
-    :param kept: the facts that are declared on, as the migration left them.
+    :param kept: the facts that stay in the table as the migration left them.
+    :param left: those of them that are declared on.  What comes back as optional is declared as it was:
+        `drift` tells of it until it is required again.
     """
 
     refused: tuple[Refusal, ...]
     optional: tuple[int, ...]
     needed: Mapping[int, str]
     kept: frozenset[Key]
+    left: frozenset[Key]
 
     @classmethod
     def of(cls, undo: TableUndo, there: Table, evidence: Evidence | None) -> _Staying:
         before, after = both_sides(undo)
         refused = tuple(refusals(undo, there, evidence))
         optional = tuple(come_back_optional(undo, there, evidence))
-        kept: set[Key] = {r.key for r in refused} | {("optional", str(i)) for i in optional}
-        kept |= _identifier_kept(before, after, kept)
-        return cls(refused, optional, needed_by_voids(before, after, there), frozenset(kept))
+        left: set[Key] = {r.key for r in refused}
+        kept = left | {("optional", str(i)) for i in optional}
+        return cls(
+            refused,
+            optional,
+            needed_by_voids(before, after, there),
+            frozenset(kept | _identifier_kept(before, after, kept)),
+            frozenset(left | _identifier_kept(before, after, left)),
+        )
 
     @property
     def voids(self) -> Iterator[Key]:
@@ -148,11 +157,9 @@ class _Staying(Frozen):
         yield from self.needed.values()
         yield from _names_back(before, self.optional)
 
-    def words(self, before: Table, there: Table) -> Iterator[str]:
+    def words(self, there: Table) -> Iterator[str]:
         """Each in a few words, but for what is refused."""
         yield from (format_path(index(there.schema)[i].path) for i in self.needed)
-        for i in self.optional:
-            yield f"{format_path(index(before.schema)[i].path)} being optional"
 
 
 def _renamed(there: Table, name: TableName, catalog: str) -> tuple[Table, Sequence[Step]]:
@@ -256,10 +263,17 @@ def _problem(refusal: Refused, table: TableName) -> Problem:
 
 def _names_back(before: Table, optional: tuple[int, ...]) -> Iterator[str]:
     names = ", ".join(format_path(index(before.schema)[field_id].path) for field_id in optional)
+    way = "`apply --reconcile` makes {} required again when every row has a value"
     if len(optional) == 1:
-        yield f"{names} was required and comes back as optional: rows were written without it since"
+        yield (
+            f"{names} was required and comes back as optional: rows were written without it since; "
+            f"{way.format('it')}"
+        )
     elif optional:
-        yield f"{names} were required and come back as optional: rows were written without them since"
+        yield (
+            f"{names} were required and come back as optional: rows were written without them since; "
+            f"{way.format('them')}"
+        )
 
 
 def _objections(

@@ -1,13 +1,15 @@
 """A held version applied again: its columns get the field ids back that they had the first time.
 
 So what was written into them before the rollback is there again.  A field keeps its recorded id only where
-its type still reads what was written: the recorded type itself, or a promotion of it.
+its type still reads what was written: the recorded type itself, or a promotion of it; and where Iceberg takes
+it beside the columns that are there, see :func:`barred`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
+from icemigrate.data.retype import Retype
 from icemigrate.frozen import replace
 from icemigrate.merge import rebind
 from icemigrate.model.names import Path
@@ -19,20 +21,48 @@ from icemigrate.model.types import Field, Type, children, is_nested
 from icemigrate.model.undo_record import UndoRecord
 
 
-def with_recorded_ids(wanted: Wanted, record: UndoRecord, base: Table | None) -> Wanted:
+def barred(wanted: Wanted, record: UndoRecord, there: Table | None) -> Iterator[tuple[int, Retype]]:
+    """Recorded fields that cannot come back beside those that they replace: their ids, and what fills them.
+
+    While a column is retyped the old one has its name.  Iceberg takes no column of a name that the table was
+    ever partitioned under as long as the source of that partition field is there, whatever the source itself
+    is called (``PartitionSpec.Builder``: "Cannot create identity partition sourced from different field").
+
+    :param there: the table as it is.
+    """
+    after = _recorded(wanted, record)
+    if after is None or there is None:
+        return
+    named = {(f.source_ids[0], f.name) for spec in (there.spec, *there.older_specs) for f in spec.fields}
+    for work in wanted.data:
+        if isinstance(work, Retype) and there.schema.by_id(work.field_id) is not None:
+            was = after.schema.find(work.path)
+            if was is not None and (was.id, ".".join(work.path)) in named:
+                yield was.id, work
+
+
+def _recorded(wanted: Wanted, record: UndoRecord) -> Table | None:
+    """The table as the migration left it the first time."""
+    return next((u.after for u in record.tables if u.declared_after == wanted.name), None)
+
+
+def with_recorded_ids(
+    wanted: Wanted, record: UndoRecord, base: Table | None, anew: Collection[int] = ()
+) -> Wanted:
     """What a redo wants, its new fields under the ids of the undo record where these fit.
 
     :param base: the table as declared before the redo; ``None`` at a first mention, whose ids are the
         catalog's: a table that comes back out of the trash has them still, and what it was made as says
         what others have changed of it since.
+    :param anew: recorded ids that are given to nothing.
     """
-    undo = next((u for u in record.tables if u.declared_after == wanted.name), None)
-    if wanted.table is None or undo is None or undo.after is None:
+    after = _recorded(wanted, record)
+    if wanted.table is None or after is None:
         return wanted
     if base is None:
-        return replace(wanted, made=undo.after)
-    free = {f.id for _, f in undo.after.schema.walk()} - set(index(base.schema))
-    ids = dict(_matching(wanted.table, undo.after, free))
+        return replace(wanted, made=after)
+    free = {f.id for _, f in after.schema.walk()} - set(index(base.schema)) - set(anew)
+    ids = dict(_matching(wanted.table, after, free))
     positions = tuple(
         replace(
             p,

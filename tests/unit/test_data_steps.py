@@ -558,6 +558,7 @@ def test_what_is_required_must_be_in_every_file(
     "entry",
     [
         "columns: [{name: x, type: int, required: true}], backfill: [{set: {x: '1'}}]",
+        "columns: [{name: x, type: int, required: true}], backfill: [{set: {x: '1'}, where: x is null}]",
         "columns: [{name: x, type: int}], backfill: [{set: {x: '1'}, where: id = 1}]",
         "retype: {id: {to: string, using: cast(id as string)}}",
     ],
@@ -608,3 +609,71 @@ def test_before_a_column_is_required_its_rows_are_asked(
     assert ask.text == query
     assert ask.failure([(0 if ask.gives == "0" else "none",)]) is None
     assert f"{ask.name}: {ask.failure([(2,)])}" == told
+
+
+FILLED_AND_REQUIRED = """
+    allow: [destructive, incompatible]
+    tables:
+      - name: db.t
+        columns:
+          - {name: s, type: "struct<a: required int, b: int>", required: true}
+          - {name: id, required: true}
+        backfill: [{set: {s.a: 1, s.b: 2}}, {set: {id: 7}, where: id is null}]
+        identifier: [s.a]
+"""
+
+
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_what_is_filled_is_required_when_its_rows_are_out(is_resumed: bool) -> None:
+    made = make_plan(World(), "0001", "{tables: [{name: db.t, columns: [{name: id, type: int}]}]}")
+    base = replace(made.base.tables[NAME], snapshot=Snapshot(1, 1, 3))
+    (wanted,) = fold_text(FILLED_AND_REQUIRED, made.base).wanted
+    around = Surroundings("market", "local")
+    found = plan_table(wanted, base, {NAME: base}, "0002", frozenset(), around)
+    assert found.between is not None
+    if is_resumed:  # the first run died when it had made the columns
+        begun = replace(around, begun=frozenset({"0002"}))
+        found = plan_table(wanted, base, {NAME: found.between}, "0002", frozenset(), begun)
+        assert (found.plan.steps, found.plan.conflicts) == ((), ())
+    assert found.problems == ()
+    assert found.between is not None
+    assert not any(entry.field.required for entry in index(found.between.schema).values())
+    assert found.between.schema.identifier_ids == frozenset()
+    assert found.after is not None
+    required = {entry.path for entry in index(found.after.schema).values() if entry.field.required}
+    assert required == {("id",), ("s",), ("s", "a")}
+    branch = "local.db.t.`branch_icemigrate-0002-data`"
+    asked = [[s.text for s in work.statements if isinstance(s, Ask)] for work in found.plan.rows]
+    assert asked == [
+        [f"SELECT count(*) FROM {branch} WHERE s.a IS NULL"],
+        [f"SELECT count(*) FROM {branch} WHERE id IS NULL"],
+    ]
+
+
+def test_a_column_of_that_name_that_somebody_else_made_optional_is_a_conflict() -> None:
+    made = make_plan(World(), "0001", "{tables: [{name: db.t, columns: [{name: id, type: int}]}]}")
+    base = made.base.tables[NAME]
+    there = replace(base, schema=Schema((*base.schema.fields, Field(2, "x", Primitive("int")))))
+    text = "{allow: [incompatible], tables: [{name: db.t, columns: [{name: x, type: int, required: true}]}]}"
+    (wanted,) = fold_text(text, made.base).wanted
+    found = plan_table(wanted, base, {NAME: there}, "0002", frozenset(), Surroundings("market", "local"))
+    assert [c.fact for c in found.plan.conflicts] == ["db.t:columns.x.required"]
+
+
+@pytest.mark.parametrize(("required", "asked"), [("", 2), (", required: true", 1)])
+def test_a_column_that_was_optional_is_asked_for_nulls_when_it_is_retyped_to_a_required_one(
+    required: str, asked: int
+) -> None:
+    made = make_plan(
+        World(), "0001", f"{{tables: [{{name: db.t, columns: [{{name: id, type: int{required}}}]}}]}}"
+    )
+    text = (
+        "{allow: [destructive, incompatible], tables: [{name: db.t, columns: [{name: id, required: true}], "
+        "retype: {id: {to: string, using: cast(id as string)}}}]}"
+    )
+    table = replace(made.base.tables[NAME], snapshot=Snapshot(1, 1, 3))
+    plan = make_plan(World(made.base, {NAME: table}, frozenset({("db",)})), "0002", text).plan
+    (work,) = plan.tables[0].rows
+    questions = [s for s in work.statements if isinstance(s, Ask)]
+    assert len(questions) == asked
+    assert questions[-1].text.endswith(" WHERE id__icemigrate IS NULL") or asked == 1

@@ -14,7 +14,7 @@ from icemigrate.model.names import TableName
 from icemigrate.plan import TablePlan
 from icemigrate.plan_case import Surroundings
 from icemigrate.plan_table import plan_table
-from icemigrate.undo import with_recorded_ids
+from icemigrate.undo import barred, with_recorded_ids
 from tests.folding import fold_text
 from tests.undoing import Lake
 
@@ -130,6 +130,30 @@ def test_a_retype_that_is_redone_keeps_what_was_written_to_the_new_column_alone(
     # Made anew, since it is of another type now: nothing can be read of what was written.
     (other,) = planned(lake, RETYPED.replace("string", "date"), "0002", begun).rows
     assert " WHERE " not in other.statements[0].text
+
+
+PARTITIONED = f"{RETYPED}, partition_by: [zip]"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_barred"),
+    [(PARTITIONED, True), (f"{RETYPED}, partition_by: [zip as code]", False), (RETYPED, False)],
+)
+def test_a_column_that_was_partitioned_by_under_its_name_comes_back_to_no_other_of_that_name(
+    text: str, is_barred: bool
+) -> None:
+    lake = lake_with(text)
+    new = lake.table().schema.find(("zip",))
+    assert new is not None
+    lake.rollback("0002")
+    (wanted,) = fold_text(entry(text), lake.state).wanted
+    found = dict(barred(wanted, lake.record("0002"), lake.table()))
+    assert [work.column for work in found.values()] == ["zip"] * is_barred
+    fitted = with_recorded_ids(wanted, lake.record("0002"), lake.state.tables[NAME], found)
+    assert fitted.table is not None
+    again = fitted.table.schema.find(("zip",))
+    assert again is not None
+    assert (again.id == new.id, again.id < 0) == (not is_barred, is_barred)
 
 
 def test_a_field_of_a_struct_that_is_redone_makes_no_struct() -> None:
