@@ -214,7 +214,7 @@ def _identifier_kept(before: Table, after: Table, kept: Iterable[Key]) -> set[Ke
     lost = {int(key[1]) for key in kept if key[0] in ("column", "optional", "required")}
     wanted, entries = before.schema.identifier_ids, index(before.schema)
     needed: set[int | None] = set()
-    for field_id in wanted:
+    for field_id in wanted & entries.keys():
         at: int | None = field_id
         while at is not None:
             needed.add(at)

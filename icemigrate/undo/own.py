@@ -31,10 +31,11 @@ def own(undo: TableUndo) -> TableUndo:
         return undo
     old, there = index(before.schema), index(was.schema)
     fields = _Fields(old, there, index(after.schema)).of(after.schema.fields, None)
-    ids = (was if _identifier_differs(before, after) else after).schema.identifier_ids
+    # Somebody may have made a column the identifier that no file declares.
+    ids = was.schema.identifier_ids if _identifier_differs(before, after) else after.schema.identifier_ids
     own_before = replace(
         after,
-        schema=Schema(fields, ids & set(index(Schema(fields)))),
+        schema=Schema(fields, ids),
         spec=was.spec if spec_key(before.spec) != spec_key(after.spec) else after.spec,
         sort_order=was.sort_order
         if before.sort_order.fields != after.sort_order.fields

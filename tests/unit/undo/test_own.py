@@ -145,3 +145,22 @@ def test_a_table_that_was_gone_already_is_declared_again_and_no_more(lake: Lake)
     assert lake.names() == set()
     assert set(map(str, lake.state.tables)) == {"db.t"}
     assert notes(planned) == ["was gone before the migration already"]
+
+
+def test_an_identifier_of_a_column_that_no_file_declares_comes_back(lake: Lake) -> None:
+    lake.apply(
+        "0002", "tables: [{name: db.t, columns: [{name: a, type: int, required: true}], identifier: [a]}]"
+    )
+
+    def identified(table: Table) -> Table:
+        theirs = Field(table.last_column_id + 1, "theirs", Primitive("int"), required=True)
+        schema = replace(
+            table.schema, fields=(*table.schema.fields, theirs), identifier_ids=frozenset({theirs.id})
+        )
+        return replace(table, schema=schema, last_column_id=theirs.id)
+
+    lake.by_hand(identified)
+    lake.apply("0003", "tables: [{name: db.t, identifier: []}]", "db.t:identifier")
+    assert lake.table().schema.identifier_ids == frozenset()
+    lake.rollback("0003")
+    assert lake.table().schema.identifier_ids == {4}
