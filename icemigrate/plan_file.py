@@ -14,7 +14,7 @@ from icemigrate.errors import IcemigrateError, StalePlan
 from icemigrate.frozen import replace
 from icemigrate.model.codec import BadJson, Codec, Form
 from icemigrate.model.json_text import read_strictly
-from icemigrate.model.table import Table
+from icemigrate.model.table import MAIN_BRANCH, Table
 from icemigrate.model.table_json import table_to_json
 from icemigrate.plan import PLAN_FORMAT, Plan, Step
 from icemigrate.plan_rows import RowsPart, running
@@ -185,7 +185,7 @@ def structure(table: Table) -> dict[str, Any]:
     values["refs"] = {
         name: {key: value for key, value in ref.items() if key != "snapshot-id"}
         for name, ref in values["refs"].items()
-        if name != "main"
+        if name != MAIN_BRANCH or table.refs[name].is_limited
     }
     return values
 

@@ -19,7 +19,7 @@ from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import EMPTY_STATE, State
-from icemigrate.model.table import MAIN_BRANCH, Head, Snapshot, Table
+from icemigrate.model.table import MAIN_BRANCH, Head, Ref, Snapshot, Table
 from icemigrate.plan import MigrationPlan, TablePlan
 from icemigrate.plan_case import Surroundings
 from icemigrate.planner import plan_migrations
@@ -276,4 +276,5 @@ def _tagged_later(given: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _with_snapshot(table: Table) -> Table:
-    return replace(table, snapshot=table.snapshot or Snapshot(FIRST_SNAPSHOT, 0, 0))
+    refs = {MAIN_BRANCH: Ref("branch", FIRST_SNAPSHOT), **table.refs}
+    return replace(table, snapshot=table.snapshot or Snapshot(FIRST_SNAPSHOT, 0, 0), refs=refs)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from icemigrate.changes.base import Change, Pair, Problem, Reversal, Reversible, Statement
 from icemigrate.changes.reference_sql import (
+    MAIN,
     ReferenceChange,
     create_sql,
     limits_text,
@@ -18,7 +19,10 @@ from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
 class CreateReference(ReferenceChange):
-    """A branch or a tag is made, on the snapshot that it names or on the current one."""
+    """A branch or a tag is made, on the snapshot that it names or on the current one.
+
+    The main branch of a table without rows too, where it has limits of its own.
+    """
 
     kind: ClassVar[str] = "create_reference"
     symbol: ClassVar[str] = "+"
@@ -32,7 +36,8 @@ class CreateReference(ReferenceChange):
             return
         before, after = pair.both
         for name in sorted(after.refs.keys() - before.refs.keys()):
-            yield cls(before.name, name, after.refs[name])
+            if name != MAIN or after.refs[name].is_limited:
+                yield cls(before.name, name, after.refs[name])
 
     @property
     def ref_kind(self) -> str:
@@ -56,6 +61,8 @@ class CreateReference(ReferenceChange):
 
     def reversal(self, before: Table) -> Reversal:
         """It is dropped, unless that would take rows away."""
+        if self.name == MAIN:
+            return reversible("undoing takes its limits away again")
         if self.ref.kind == "branch":
             return Reversal(Reversible.WHILE, "nobody has written to the branch since")
         return reversible("undoing drops the tag again")

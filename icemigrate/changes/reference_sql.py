@@ -107,14 +107,6 @@ def reference_text(ref: Ref) -> str:
 def unsayable_problem(table: TableName, name: str, ref: Ref, has_snapshot: bool) -> Iterator[Problem]:
     """Why a reference cannot be made, or cannot be given these limits."""
     subject = reference_subject(name, ref.kind)
-    if name == MAIN:
-        yield Problem(
-            "main-branch",
-            table,
-            subject,
-            "`main` is the table itself: it is always there, and always a branch",
-            "write `retention: {snapshots: …}` for how long its snapshots are kept",
-        )
     if ref.kind == TAG and not has_snapshot:
         yield Problem(
             TAG_WITHOUT_SNAPSHOT,

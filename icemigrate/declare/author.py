@@ -28,6 +28,7 @@ from icemigrate.model.table import (
     DEFAULT_FORMAT_VERSION,
     DESCRIPTION_PROPERTY,
     DISTRIBUTION_PROPERTY,
+    MAIN_BRANCH,
     Ref,
     Table,
 )
@@ -192,7 +193,8 @@ def _references_between(before: Table, after: Table) -> Entry:
         old, new = references(before.refs, kind), references(after.refs, kind)
         names = [*new, *(name for name in old if name not in new)]
         out[key] = {
-            name: new.get(name)
+            # The main branch cannot be taken away, its limits can.
+            name: new.get(name, {} if name == MAIN_BRANCH else None)
             for name in names
             if old.get(name) != new.get(name) or _moved(before.refs.get(name), after.refs.get(name))
         }

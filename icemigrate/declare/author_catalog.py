@@ -55,7 +55,7 @@ def without_others(table: Table, left_out: Callable[[str, str], bool] = lambda k
 
 
 def _is_nobodys(name: str, ref: Ref) -> bool:
-    return ref == Ref("branch", ref.snapshot_id) if name == MAIN_BRANCH else is_own(name, ref)
+    return not ref.is_limited if name == MAIN_BRANCH else is_own(name, ref)
 
 
 def adoption(table: Table) -> Adoption | None:

@@ -14,6 +14,7 @@ from icemigrate.declare.fold_names import Renaming
 from icemigrate.declare.migration import UNSET, Reference, Retention, Subject, TableEntry
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.model import column_properties, retention
+from icemigrate.model.marks import is_reserved
 from icemigrate.model.names import Path
 from icemigrate.model.table import (
     CURRENT_SNAPSHOT,
@@ -135,6 +136,16 @@ def _fold_ref(
             )
         else:
             del out[name]
+    elif name == MAIN_BRANCH and reference.max_age is not UNSET:
+        complaints.error(
+            "main-branch",
+            subject,
+            f"`{MAIN_BRANCH}` is the table itself and never expires, so that its own `max_age` says nothing",
+            "write `snapshots: {max_age: …}` for how long its snapshots are kept",
+        )
+    elif is_reserved(name):
+        message = f"`{name}` is a name that icemigrate gives its own tags and branches"
+        complaints.error("reserved-reference", subject, message, "choose another name")
     else:
         # Whoever names a tag again means it where it is.
         out[name] = _ref(kind, reference, CURRENT_SNAPSHOT)

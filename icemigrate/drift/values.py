@@ -15,7 +15,7 @@ from icemigrate.frozen import replace
 from icemigrate.merge.fields import aspects
 from icemigrate.model.locations import normal
 from icemigrate.model.makers import CREATED_BY_PROPERTY
-from icemigrate.model.marks import is_own
+from icemigrate.model.marks import is_own, is_reserved
 from icemigrate.model.retention import ROW_COLUMN
 from icemigrate.model.schema import Entry, index, siblings
 from icemigrate.model.schema_edits import remove_by_id
@@ -130,9 +130,10 @@ def foreign_properties(base: Table, actual: Table, machines: Machines) -> Iterat
 
 
 def foreign_references(base: Table, actual: Table) -> Iterator[tuple[str, Ref]]:
-    """The branches and tags that no file ever declared, but the main branch and icemigrate's own."""
+    """The branches and tags that no file ever declared, without ours and a usual main branch."""
     for name, ref in sorted(actual.refs.items()):
-        if name not in base.refs and name != MAIN_BRANCH and not is_own(name, ref):
+        is_nobodys = not ref.is_limited if name == MAIN_BRANCH else is_own(name, ref)
+        if name not in base.refs and not is_nobodys:
             yield name, ref
 
 
@@ -147,7 +148,7 @@ def as_declared(base: Table, actual: Table, machines: Machines, *, foreign: bool
     keys, names = set(known.properties), set(base.refs)
     if foreign:
         keys |= {key for key, _ in foreign_properties(known, actual, machines)}
-        names |= {name for name, _ in foreign_references(base, actual)}
+        names |= {name for name, _ in foreign_references(base, actual) if not is_reserved(name)}
     properties = {key: value for key, value in actual.properties.items() if key in keys}
     if properties.get(ROW_COLUMN) is not None and properties[ROW_COLUMN] == base.properties.get(ROW_COLUMN):
         # It stayed behind when its column was renamed: a file that says the rename takes it along.

@@ -10,7 +10,7 @@ from icemigrate.errors import ConflictError, StalePlan
 from icemigrate.frozen import replace
 from icemigrate.merge import merge, rebind
 from icemigrate.model import legality
-from icemigrate.model.table import Table
+from icemigrate.model.table import MAIN_BRANCH, Table
 from icemigrate.plan import Step
 
 PLAN_AGAIN = "`icemigrate plan` shows what is left to do"
@@ -18,9 +18,11 @@ PLAN_AGAIN = "`icemigrate plan` shows what is left to do"
 
 def facts(table: Table) -> Table:
     """A table without its rows: what is equal before and after others have written."""
-    refs = {n: replace(r, snapshot_id=0) if r.kind == "branch" else r for n, r in table.refs.items()}
-    # A first row makes the main branch.
-    refs.pop("main", None)
+    refs = {
+        name: replace(ref, snapshot_id=0) if ref.kind == "branch" else ref
+        for name, ref in table.refs.items()
+        if name != MAIN_BRANCH or ref.is_limited  # a first row makes the main branch
+    }
     return replace(table, snapshot=None, refs=refs)
 
 

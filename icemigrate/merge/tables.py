@@ -35,7 +35,7 @@ from icemigrate.model.retention import property_text
 from icemigrate.model.schema import Schema, apart, index
 from icemigrate.model.sides import Position
 from icemigrate.model.sorting import SortOrder
-from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
+from icemigrate.model.table import CURRENT_SNAPSHOT, MAIN_BRANCH, UNSAID_MAIN, Ref, Table
 
 
 class Merged(Frozen):
@@ -243,15 +243,22 @@ def _refs(verdicts: Verdicts, base: Table | None, wanted: Table, target: Table) 
     before = base.refs if base else {}
     refs = dict(target.refs)
     for name in sorted({*before, *wanted.refs}):
-        want = wanted.refs.get(name)
-        key = "tags" if (want or before[name]).kind == "tag" else "branches"
-        moves = _moves(before.get(name), want)
-        values = (_ref_key(r, moves) for r in (before.get(name), want, target.refs.get(name)))
+        was, want, there = (_ref_of(side, name) for side in (before, wanted.refs, target.refs))
+        known = want or was
+        assert known is not None, "one of the two names it"
+        key = "tags" if known.kind == "tag" else "branches"
+        moves = _moves(was, want)
+        values = (_ref_key(r, moves) for r in (was, want, there))
         if verdicts.decide((key, name), *values):
             old = refs.pop(name, None)
             if want is not None:
                 refs[name] = replace(want, snapshot_id=old.snapshot_id) if old and not moves else want
     return replace(target, refs=refs)
+
+
+def _ref_of(refs: Mapping[str, Ref], name: str) -> Ref | None:
+    """A reference of one side.  The main branch is there without being declared, and before its first row."""
+    return refs.get(name, UNSAID_MAIN if name == MAIN_BRANCH else None)
 
 
 def _moves(before: Ref | None, want: Ref | None) -> bool:

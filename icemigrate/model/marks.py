@@ -41,6 +41,11 @@ def is_own_branch(name: str) -> bool:
     return _BRANCH.fullmatch(name) is not None
 
 
+def is_reserved(name: str) -> bool:
+    """Whether a name is ours: tags and branches share their names, so nobody's else may have it as either."""
+    return is_own_tag(name) or is_own_branch(name)
+
+
 def is_own(name: str, ref: Ref) -> bool:
     """Whether a reference is ours."""
     return is_own_tag(name) if ref.kind == "tag" else is_own_branch(name)

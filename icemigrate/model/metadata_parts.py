@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from icemigrate.frozen import Frozen, field
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.json_form import BadMetadata, order_from_json, spec_fields_from_json, spec_from_json
 from icemigrate.model.metadata_check import (
     check_chosen,
@@ -23,7 +23,7 @@ from icemigrate.model.partitioning import FIRST_FIELD_ID, PartitionSpec
 from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import ASC, DESC, NULLS_FIRST, NULLS_LAST, UNSORTED, SortOrder
-from icemigrate.model.table import Ref, Snapshot
+from icemigrate.model.table import MAIN_BRANCH, Ref, Snapshot
 from icemigrate.model.table_json import ref_from_json
 
 Json = Mapping[str, Any]
@@ -146,10 +146,14 @@ def last_partition_id(json: Json, specs: Sequence[PartitionSpec]) -> int:
 
 
 def read_refs(json: Json, ids: set[int]) -> dict[str, Ref]:
-    """Branches and tags by name; each points to a snapshot of the list."""
+    """Branches and tags by name; each points to a snapshot of the list.
+
+    The main branch is never expired (specification, "Snapshot Retention Policy"): its own age says nothing.
+    """
     refs = {}
     for name, ref_json in (json.get("refs") or {}).items():
-        ref = refs[name] = read_part(f"refs.{name}", _read_ref, ref_json)
+        ref = read_part(f"refs.{name}", _read_ref, ref_json)
+        refs[name] = replace(ref, max_ref_age_ms=None) if name == MAIN_BRANCH else ref
         if ref.snapshot_id not in ids:
             raise BadMetadata(f"refs.{name}: none of `snapshots` has the id {ref.snapshot_id}")
     return refs

@@ -31,6 +31,15 @@ class Ref(Frozen):
     max_snapshot_age_ms: int | None = None
     min_snapshots_to_keep: int | None = None
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether it says anything of how long it, or the snapshots on it, are kept."""
+        return self != Ref(self.kind, self.snapshot_id)
+
+
+UNSAID_MAIN = Ref("branch", CURRENT_SNAPSHOT)
+"""The main branch of a table that says nothing of it: as every table has it."""
+
 
 class Snapshot(Frozen):
     """What is known of a table's current snapshot without reading a manifest.

@@ -32,8 +32,9 @@ SAYING: Mapping[str, str] = {
     "brought back or asked in it yet. Is its name right?",
     "key-required": "The key of a map is always required.",
     "location-fixed": "The location of a table is chosen when it is made. Leave `location` out.",
-    "main-branch": "The branch `main` is the table itself: always there, and always a branch. `retention:` "
-    "says how long its snapshots are kept.",
+    "main-branch": "The branch `main` is the table itself: always there, always a branch, and never "
+    "expired. How long its snapshots are kept can be said: `branches: {main: {retention: {snapshots: "
+    "{max_age: 30d}}}}`.",
     "map-key": "The key of a map cannot change, since Iceberg compares maps by it. Make a new column with "
     "the map that you need.",
     "missing-allow": "The migration destroys something, breaks readers or has no way back, and its file "
@@ -72,6 +73,8 @@ SAYING: Mapping[str, str] = {
     "rename-part": "The format itself names the parts of lists and maps: `element`, `key`, `value`.",
     "rename-to-itself": "A rename leads to the name that is there already. Leave it out.",
     "renamed-and-dropped": "A column is renamed and dropped in one file. Drop it by its old name.",
+    "reserved-reference": "A branch or a tag has a name that icemigrate gives its own (`icemigrate-0002`, "
+    "`icemigrate-0002-before`, `icemigrate-0002-data`, `icemigrate-refill`). Choose another one.",
     "reserved-table": "The table is icemigrate's own: a project's history, or what waits in the trash. "
     "Name another one; where the history is kept, `history:` in the project file says.",
     "retype-default": "A column that is retyped has a default, which is no value of the new type. Say it "

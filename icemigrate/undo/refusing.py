@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
-from icemigrate.model.table import Table
+from icemigrate.model.table import MAIN_BRANCH, Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.undo_record import TableUndo
 from icemigrate.undo.keeping import dropped, is_required, made_optional, narrowed
@@ -142,7 +142,8 @@ def _written(undo: TableUndo, before: Table, after: Table, there: Table) -> Iter
     if undo.actual_after is None:
         return  # cut short, so that nobody knows what they were made on
     made = undo.actual_after.refs
-    for name in sorted((after.refs.keys() - before.refs.keys()) & made.keys() & there.refs.keys()):
+    new = after.refs.keys() - before.refs.keys() - {MAIN_BRANCH}
+    for name in sorted(new & made.keys() & there.refs.keys()):
         if there.refs[name].kind == "branch" and there.refs[name].snapshot_id != made[name].snapshot_id:
             yield Refusal(
                 ("reference", name),

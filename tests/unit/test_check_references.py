@@ -37,6 +37,17 @@ def test_a_tag_of_a_new_table_points_at_nothing(tmp_path: Path) -> None:
     assert codes(tmp_path, f"{COLUMNS}, {AUDIT}") == ["tag-without-snapshot"]
 
 
-@pytest.mark.parametrize("said", ["branches: {main: {}}", "tags: {audit: {retention: {max_age: 30s}}}"])
-def test_what_is_wrong_with_a_reference_of_any_table_is_told(tmp_path: Path, said: str) -> None:
-    assert codes(tmp_path, COLUMNS, said) in (["main-branch"], ["age-not-in-minutes"])
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("branches: {main: {retention: {max_age: 30d}}}", "main-branch"),
+        ("tags: {audit: {retention: {max_age: 30s}}}", "age-not-in-minutes"),
+    ],
+)
+def test_what_is_wrong_with_a_reference_of_any_table_is_told(tmp_path: Path, said: str, code: str) -> None:
+    assert codes(tmp_path, COLUMNS, said) == [code]
+
+
+@pytest.mark.parametrize("said", ["{}", "{retention: {snapshots: {keep_at_least: 3}}}"])
+def test_the_main_branch_can_be_spoken_of(tmp_path: Path, said: str) -> None:
+    assert codes(tmp_path, f"{COLUMNS}, branches: {{main: {said}}}", f"branches: {{main: {said}}}") == []

@@ -403,3 +403,16 @@ def test_columns_are_told_as_the_table_has_them() -> None:
     now = replace(base, schema=Schema(tuple(replace(f, required=False) for f in fields[::-1])))
     told = [fact.subject for fact in compare(base, now)]
     assert told == [*(("columns", name, "required") for name in names), ("columns", "order")]
+
+
+def test_a_branch_under_the_name_of_one_of_our_tags_is_told_and_not_declared(shop: Embedded) -> None:
+    file = shop.metadata_file(T)
+    document = json.loads(file.read_text(encoding="utf-8"))
+    snapshot = {"snapshot-id": 7, "timestamp-ms": 1, "manifest-list": "x", "summary": {"operation": "append"}}
+    refs = {name: {"type": "branch", "snapshot-id": 7} for name in ("main", "icemigrate-0009", "dev")}
+    document |= {"snapshots": [snapshot], "current-snapshot-id": 7, "refs": refs}
+    file.write_text(json.dumps(document), encoding="utf-8")
+    assert facts(shop).keys() == {"branches.icemigrate-0009", "branches.dev"}
+    said = accept(shop)
+    assert "icemigrate-0009" not in said
+    assert "dev: {}" in said

@@ -202,8 +202,25 @@ def test_a_reference_is_dropped() -> None:
     )
 
 
-def test_main_is_left_alone() -> None:
-    with_main, without = with_refs({"main": Ref("branch", 7)}), with_refs({})
-    limited = with_refs({"main": Ref("branch", 7, min_snapshots_to_keep=3)})
-    for before, after in ((with_main, without), (without, with_main), (with_main, limited)):
-        assert [p.rule for p in one(before, after).problems(before)] == ["main-branch"]
+def test_main_is_never_dropped() -> None:
+    before = with_refs({"main": Ref("branch", 7)})
+    assert [p.rule for p in one(before, with_refs({})).problems(before)] == ["main-branch"]
+
+
+def test_main_has_limits_of_its_own() -> None:
+    bare, limited = Ref("branch", 7), Ref("branch", 7, min_snapshots_to_keep=3)
+    before, after = with_refs({"main": bare}), with_refs({"main": limited})
+    change = one(before, after)
+    assert (change.describe(), list(change.problems(before))) == (
+        "change branch main, kept at least 3 snapshots",
+        [],
+    )
+    assert change.apply(before) == after
+
+
+def test_main_of_a_table_without_rows_begins_with_its_limits() -> None:
+    before = with_refs({})
+    limited = with_refs({"main": Ref("branch", CURRENT_SNAPSHOT, min_snapshots_to_keep=3)})
+    assert said(before, limited) == ["CREATE BRANCH main WITH SNAPSHOT RETENTION 3 SNAPSHOTS"]
+    assert one(before, limited).reversal(before).answer is Reversible.YES
+    assert changes(before, with_refs({"main": Ref("branch", CURRENT_SNAPSHOT)})) == []
