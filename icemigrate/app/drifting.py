@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 
 from icemigrate.app.folding import Folding
 from icemigrate.app.lateness import Latecomers
+from icemigrate.app.observing import observed
 from icemigrate.app.opening import load_unapplied, mistakes_first
 from icemigrate.app.planning import names_in, surroundings
 from icemigrate.app.standing import standing
@@ -20,7 +20,6 @@ from icemigrate.drift.results import DriftFact, DriftResult, TableDrift, TableSt
 from icemigrate.drift.values import Machines
 from icemigrate.errors import MetadataError, UsageError
 from icemigrate.frozen import Frozen, replace
-from icemigrate.history.log import unpack
 from icemigrate.history.properties import History
 from icemigrate.model.marks import is_own_branch, tag_name
 from icemigrate.model.names import BadName, TableName, format_path
@@ -238,6 +237,8 @@ def _namesake(history: History, base: Table, fact: Fact) -> str | None:
             if undo.after.uuid is None and undo.declared != base.name:
                 continue
             for field_id, entry in index(undo.after.schema).items():
+                if field_id == fact.key[1]:
+                    return f"unmanaged: {applied.version} declared it, and no migration does any more"
                 if format_path(entry.path) == path and field_id not in kept:
                     return (
                         f"unmanaged: {path} was declared by {applied.version} as field {field_id}, which is "
@@ -273,18 +274,9 @@ def _traces(world: Opened, history: History, met: Met) -> dict[Fact, Trace]:
         metadata = None
     if metadata is None:
         return {}
-    return trace(metadata, recorded_at(history, world.names.declared(met.base.name)), met.facts)
-
-
-def recorded_at(history: History, name: TableName) -> datetime | None:
-    """When a table was last as the history has it; ``None`` where nothing says so."""
-    led_back = [e.at for e in unpack(history.log).entries if e.event == "reconciled"]
-    applied = sorted(history.applied, key=lambda a: a.applied_at, reverse=True)
-    for one in applied:
-        record = history.undo_record(one.version) if one.standing == "applied" else None
-        if record is not None and any(t.declared_after == name for t in record.tables):
-            return max([one.applied_at, *led_back])
-    return max(led_back, default=min((a.applied_at for a in applied), default=None))
+    declared = replace(met.base, name=world.names.declared(met.base.name))
+    seen = observed(history, declared, met.there, met.facts, is_set_by_machines(world.catalog.capabilities))
+    return trace(metadata, tuple(seen), met.facts)
 
 
 def _marks(world: Opened, history: History, met: Met) -> Iterable[str]:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from icemigrate import versions as installed
-from icemigrate.app.drifting import Met, meet, recorded_at
+from icemigrate.app.drifting import Met, meet
 from icemigrate.app.locking import journal
 from icemigrate.app.noting import Notes
+from icemigrate.app.observing import records
 from icemigrate.app.publishing import ways
 from icemigrate.app.rolling_back import require_undoable
 from icemigrate.app.spark import LazySpark, engine_of
@@ -25,7 +26,7 @@ from icemigrate.events import Event
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
-from icemigrate.model.table import Snapshot
+from icemigrate.model.table import Snapshot, Table
 from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import RECONCILED, Consent, Direction, MigrationPlan, Plan, Reconcile, TablePlan
 from icemigrate.plan_file import require_fresh
@@ -217,20 +218,15 @@ def _known(world: Opened, history: History, met: Met) -> Known:
         declared=world.names.declared(met.there.name),
         machines=is_set_by_machines(world.catalog.capabilities),
         snapshots=frozenset(s["snapshot-id"] for s in metadata.get("snapshots") or ()),
-        then=_then(history, declared),
+        then=_then(history, replace(met.base, name=declared)),
     )
 
 
-def _then(history: History, name: TableName) -> Snapshot | None:
+def _then(history: History, base: Table) -> Snapshot | None:
     """The table's snapshot when it was recorded: what came later may have been written as it is now."""
-    if recorded_at(history, name) is None:
-        return None
-    for applied in sorted(history.applied, key=lambda a: a.applied_at, reverse=True):
-        record = history.undo_record(applied.version) if applied.standing == "applied" else None
-        for undo in () if record is None else record.tables:
-            if undo.declared_after == name and undo.actual_after is not None:
-                return undo.actual_after.snapshot
-    return None
+    found = (undo.actual_after for _, undo in records(history, base) if undo.actual_after is not None)
+    last = next(found, None)
+    return None if last is None else last.snapshot
 
 
 def _gone(met: Met, declared: TableName) -> Problem:

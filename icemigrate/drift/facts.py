@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -72,6 +72,38 @@ def compare(base: Table, actual: Table, machines: Machines = nobody) -> tuple[Fa
     managed = [_fact(key, known, actual) for key in _differing(old, new)]
     places = {i: at for at, i in enumerate(index(known.schema))} if managed else {}
     return (*sorted(managed, key=lambda fact: _rank(fact, places)), *_foreign(known, actual, machines))
+
+
+def was_so(
+    facts: Iterable[Fact], base: Table, then: Table, now: Table, machines: Machines = nobody
+) -> dict[Fact, bool]:
+    """Whether each fact was as it is now in an earlier state of the table already.
+
+    :param base: as the history records it now.
+    :param then: the table in the catalog as it was at some time.
+    :param now: the table in the catalog, of which the facts were told.
+    """
+    known, ids = recorded(base, now), frozenset(index(base.schema))
+    stayed = shared_ids(base, now) & index(then.schema).keys()
+    whole = [values(t, known, ids) for t in (then, now)]
+    ordered = [values(t, known, stayed) for t in (then, now)]
+    foreign = {(f.key, f.actual) for f in _foreign(known, then, machines)}
+
+    def is_same(fact: Fact) -> bool:
+        if not fact.managed:
+            return (fact.key, fact.actual) in foreign
+        old, new = (_value(v, fact.key) for v in (ordered if fact.key[0] == "order" else whole))
+        return bool(old == new)
+
+    return {fact: is_same(fact) for fact in facts}
+
+
+def _value(values: Values, key: tuple[Any, ...]) -> Any:
+    """What stands under a fact's key; ``None`` where nothing does."""
+    found: Any = values
+    for part in key:
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
 
 
 def is_expired(fact: Fact, base: Table) -> bool:

@@ -8,7 +8,7 @@ between two; and who wrote in that time is said as that, and not as who did it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -37,50 +37,64 @@ class Trace(Frozen):
     writers: tuple[str, ...] = ()
 
 
-def trace(metadata: Mapping[str, Any], since: datetime | None, facts: tuple[Fact, ...]) -> dict[Fact, Trace]:
-    """What the metadata tells of each fact.
+class Seen(Frozen):
+    """What somebody saw of a table at some time.
+
+    :param so: which facts were as they are now; of those that are left out nothing is known.
+    """
+
+    at: datetime
+    so: Mapping[Fact, bool]
+
+
+def trace(metadata: Mapping[str, Any], seen: Sequence[Seen], facts: tuple[Fact, ...]) -> dict[Fact, Trace]:
+    """What the metadata tells of each fact, and what was seen of it before.
 
     :param metadata: JSON of the table's current metadata file.
-    :param since: when the history last recorded the table as it should be; ``None`` where nobody knows.
+    :param seen: what the history knows of the table, in any order.
     """
-    first = 0 if since is None else _ms(since)
-    commits = sorted({c for c in _commits(metadata) if c > first})
-    snapshots = [s for s in metadata.get("snapshots") or () if s["timestamp-ms"] > first and not _is_ours(s)]
+    commits = sorted(set(_commits(metadata)))
+    snapshots = [s for s in metadata.get("snapshots") or () if not _is_ours(s)]
     schemas = {s.get("schema-id", 0): s for s in metadata.get("schemas") or ()}
     known = {i: _schema(json) for i, json in schemas.items()}
     out: dict[Fact, Trace] = {}
     for fact in facts:
-        low, high = first, commits[-1] if commits else None
-        for snapshot in snapshots:
-            shows = _shows(known.get(snapshot.get("schema-id", -1)), metadata, known, fact)
-            at = snapshot["timestamp-ms"]
-            if shows is False:
-                low = max(low, at)
-            elif shows and high is not None:
-                high = min(high, at)
-        out[fact] = _between(low, high, commits, snapshots, since)
+        told = [(_ms(s.at), s.so.get(fact)) for s in seen]
+        told += [
+            (s["timestamp-ms"], _shows(_written_under(s, known), metadata, known, fact)) for s in snapshots
+        ]
+        # What was so, and was otherwise later, tells nothing of how it came to be so again.
+        low = max((at for at, so in told if so is False), default=None)
+        high = min((at for at, so in told if so and (low is None or at > low)), default=None)
+        out[fact] = _between(low, high, commits, snapshots)
     return out
 
 
-def _between(
-    low: int, high: int | None, commits: list[int], snapshots: list[Any], since: datetime | None
-) -> Trace:
+def _between(low: int | None, high: int | None, commits: list[int], snapshots: list[Any]) -> Trace:
+    """:param high: the first time that it was seen; ``None`` where nobody did before now."""
+    if low is None:
+        return Trace(None, _moment(commits[-1] if high is None else high))
     possible = [c for c in commits if low < c and (high is None or c <= high)]
-    if len(possible) == 1:
+    if len(possible) == 1 and commits[0] <= low:
+        # Iceberg forgets the oldest metadata files: only where it knows one of before, it knows all since.
         low = high = possible[0]
     elif possible:
         # It was one of these commits.
         high = possible[-1]
     if high is None:
-        return Trace(since, None)
+        return Trace(_moment(low), None)
     writers = dict.fromkeys(_phrase(s) for s in snapshots if low <= s["timestamp-ms"] <= high)
-    return Trace(_moment(low) if low else None, _moment(high), tuple(w for w in writers if w))
+    return Trace(_moment(low), _moment(high), tuple(w for w in writers if w))
 
 
 def _commits(metadata: Mapping[str, Any]) -> Iterator[int]:
     """When each metadata file that is still known was written."""
     yield from (entry["timestamp-ms"] for entry in metadata.get("metadata-log") or ())
     yield metadata["last-updated-ms"]
+
+
+def _written_under(snapshot: Mapping[str, Any], known: Mapping[int, Schema | None]) -> Schema | None:
+    return known.get(snapshot.get("schema-id", -1))
 
 
 def _is_ours(snapshot: Mapping[str, Any]) -> bool:

@@ -52,6 +52,8 @@ class Entry(Frozen):
     :param at: when it ended, with time zone; of a process that died, when it began.
     :param duration_ms: 0 where nobody knows.
     :param run: as in the rows.
+    :param tables: which tables were led back, by their declared names; empty for all other events, whose
+        tables stand in the rows, and where an older icemigrate wrote it.
     """
 
     event: Event
@@ -63,6 +65,7 @@ class Entry(Frozen):
     duration_ms: int = 0
     run: str = ""
     message: str | None = None
+    tables: tuple[str, ...] = ()
 
 
 class Log(Frozen):
@@ -104,6 +107,7 @@ def logged(log: Log, record: Record, begun: Intent | None) -> Log:
         duration_ms=record.duration_ms,
         run=record.run,
         message=message,
+        tables=record.tables if event == "reconciled" else (),
     )
     return log.with_entries([entry])
 
@@ -133,7 +137,11 @@ def _broken_off(intent: Intent, record: Record) -> Entry:
 
 def pack(log: Log) -> str:
     """The log as the text of a table property."""
-    content = {"earlier": log.earlier, "entries": [_to_json(e) for e in log.entries]}
+    content: dict[str, Any] = {"earlier": log.earlier, "entries": [_to_json(e) for e in log.entries]}
+    # Beside the entries, so that an icemigrate that knows nothing of it can read them.
+    tables = {str(at): list(e.tables) for at, e in enumerate(log.entries) if e.tables}
+    if tables:
+        content["tables"] = tables
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
@@ -147,7 +155,9 @@ def unpack(text: str) -> Log:
         return Log()
     try:
         content = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
-        return Log(tuple(_from_json(e) for e in content["entries"]), content["earlier"])
+        tables = content.get("tables", {})
+        entries = (_from_json(e, tuple(tables.get(str(at), ()))) for at, e in enumerate(content["entries"]))
+        return Log(tuple(entries), content["earlier"])
     except (ValueError, KeyError, TypeError, zlib.error, binascii.Error) as error:
         raise HistoryError(f"the history's log is damaged: {error}") from error
 
@@ -168,7 +178,7 @@ def _to_json(entry: Entry) -> list[Any]:
     ]
 
 
-def _from_json(values: list[Any]) -> Entry:
+def _from_json(values: list[Any], tables: tuple[str, ...]) -> Entry:
     event, version, description, at, user, host, duration_ms, run, message = values
     return Entry(
         event=event,
@@ -180,4 +190,5 @@ def _from_json(values: list[Any]) -> Entry:
         duration_ms=duration_ms,
         run=run,
         message=message,
+        tables=tables,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from icemigrate.drift.facts import Fact, Kind
-from icemigrate.drift.reading import Trace, trace
+from icemigrate.drift.reading import Seen, Trace, trace
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 NAME = Fact(("columns", 1, "name"), ("columns", "a", "name"), Kind.CHANGED, "a", "b")
@@ -18,6 +18,10 @@ DROPPED = Fact(("columns", 2), ("columns", "c"), Kind.REMOVED, "int", "(absent)"
 
 def at(second: int) -> datetime:
     return EPOCH + timedelta(seconds=second)
+
+
+def not_so(second: int, fact: Fact) -> Seen:
+    return Seen(at(second), {fact: False})
 
 
 def schema(id_: int, *names: str) -> dict[str, Any]:
@@ -71,19 +75,36 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_when_a_column_changed(name: str) -> None:
     json, expected = CASES[name]
-    assert trace(json, at(10), (NAME,))[NAME] == expected
+    assert trace(json, [not_so(10, NAME)], (NAME,))[NAME] == expected
 
 
 def test_schemas_say_nothing_of_properties() -> None:
     json = metadata([1, 20, 30], snapshot(20, 0, **SPARK))
-    assert trace(json, at(10), (PROPERTY,))[PROPERTY].after == at(10)
+    assert trace(json, [not_so(10, PROPERTY)], (PROPERTY,))[PROPERTY].after == at(10)
 
 
 def test_a_dropped_column_is_one_that_later_schemas_lack() -> None:
     json = metadata([1, 20, 30], snapshot(20, 0, **SPARK))
-    assert trace(json, at(10), (DROPPED,))[DROPPED] == Trace(at(30), at(30))
+    assert trace(json, [not_so(10, DROPPED)], (DROPPED,))[DROPPED] == Trace(at(30), at(30))
 
 
 def test_without_a_record_all_that_is_known_is_when_it_was_there() -> None:
-    found = trace(metadata([1, 20]), None, (PROPERTY,))[PROPERTY]
+    found = trace(metadata([1, 20]), [], (PROPERTY,))[PROPERTY]
     assert found == Trace(None, at(20))
+
+
+def test_what_was_seen_before_the_last_record_came_before_it() -> None:
+    seen = [Seen(at(30), {PROPERTY: True}), not_so(10, PROPERTY)]
+    assert trace(metadata([1, 20, 40]), seen, (PROPERTY,))[PROPERTY] == Trace(at(20), at(20))
+    assert trace(metadata([1, 20, 25, 40]), seen, (PROPERTY,))[PROPERTY] == Trace(at(10), at(25))
+    assert trace(metadata([1, 20, 40]), seen[:1], (PROPERTY,))[PROPERTY] == Trace(None, at(30))
+
+
+def test_what_was_so_and_was_not_and_is_so_again_came_back_after_the_gap() -> None:
+    json = metadata([1, 20, 30, 40], snapshot(20, 1), snapshot(30, 0), snapshot(40, 1))
+    assert trace(json, [not_so(10, NAME)], (NAME,))[NAME] == Trace(at(40), at(40))
+
+
+def test_a_commit_is_the_only_one_where_those_of_before_are_known() -> None:
+    json = metadata([20])  # the table keeps no older metadata files
+    assert trace(json, [not_so(10, PROPERTY)], (PROPERTY,))[PROPERTY] == Trace(at(10), at(20))
