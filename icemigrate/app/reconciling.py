@@ -260,7 +260,7 @@ def _diagnostics(plan: Plan) -> Iterator[Diagnostic]:
             (Severity.WARNING, migration.warnings),
         ):
             for problem in problems:
-                yield Diagnostic(problem.rule, problem.message, None, problem.hint, severity)
+                yield Diagnostic(problem.rule, _located(problem), None, problem.hint, severity)
         for hazard in migration.unconsented:
             yield Diagnostic(
                 "missing-allow",
@@ -268,3 +268,9 @@ def _diagnostics(plan: Plan) -> Iterator[Diagnostic]:
                 None,
                 f'to consent to it: --allow "{hazard.kind.value} {hazard.scope}"',
             )
+
+
+def _located(problem: Problem) -> str:
+    """What is wrong, with the table that it is about: no line of a file tells it here."""
+    table = str(problem.table)
+    return problem.message if f"`{table}`" in problem.message else f"{table}: {problem.message}"

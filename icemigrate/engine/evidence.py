@@ -18,6 +18,7 @@ from icemigrate.engine.java_catalog import JavaCatalog
 from icemigrate.engine.kept import find_kept
 from icemigrate.engine.manifests import File, Look, notes_since, share
 from icemigrate.engine.nulls import Query, count_nulls
+from icemigrate.engine.written_under import WrittenUnder
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
@@ -40,7 +41,7 @@ def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions)
             then = questions.since if published is None else published.last.id
         since = None if then is None else table.snapshot(then)
         is_known = then is None or since is not None
-        added = _Added(questions)
+        added = _Added(questions, WrittenUnder(look) if questions.narrow else None)
         for file in look.added_since(since, is_known):
             added.count(file)
         new = added.paths if is_known else set[str]()
@@ -51,6 +52,7 @@ def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions)
             rows=added.rows,
             snapshots=look.snapshots_since(then),
             nulls=added.nulls | count_nulls(ask, rows, look, _uncertain(look, added.nulls)),
+            wide=added.wide,
             held=held,
             there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
             kept=find_kept(look, questions, held, now, is_known),
@@ -78,13 +80,16 @@ class _Added:
     """What the files that were added come to."""
 
     questions: Questions
+    written_under: WrittenUnder | None
     files: int = 0
     rows: int = 0
     paths: set[str] = field(default_factory=set)
     nulls: dict[int, int | None] = field(default_factory=dict)
+    wide: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.nulls = dict.fromkeys(self.questions.nulls, 0)
+        self.wide = dict.fromkeys(self.questions.narrow, 0)
 
     def count(self, file: File) -> None:
         """Take a file in."""
@@ -94,3 +99,9 @@ class _Added:
         for i, so_far in self.nulls.items():
             here = file.nulls.get(i)
             self.nulls[i] = None if so_far is None or here is None else so_far + here
+        if self.written_under is not None:
+            schema = self.written_under(file)
+            for i, narrow in self.questions.narrow.items():
+                then = None if schema is None else schema.by_id(i)
+                # A file of a time without the field does not hold it, so it can be read as any type.
+                self.wide[i] += schema is None or (then is not None and then.type != narrow)

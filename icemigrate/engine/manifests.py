@@ -17,6 +17,7 @@ class File(Frozen):
     """A live data file, as a manifest has it; maps by field id, of the fields that are asked about.
 
     :param sequence: its file sequence number; 0 or ``None`` in format version 1.
+    :param carrier: the snapshot that wrote its manifest: the one that added the file, or a later one.
     :param first_row_id: from which its rows without an id of their own are numbered (format version 3);
         ``None`` where its rows have none.
     """
@@ -27,6 +28,7 @@ class File(Frozen):
     sizes: Mapping[int, int]
     values: Mapping[int, int]
     nulls: Mapping[int, int]
+    carrier: int | None = None
     first_row_id: int | None = None
 
 
@@ -51,6 +53,7 @@ class Look(Frozen):
         spec = specs.get(manifest.partitionSpecId())
         # A partition that the parser has no words for is left out; nothing is asked of it.
         bare = None if _has_json(spec) else self.iceberg.PartitionSpec.unpartitioned()
+        carrier = manifest.snapshotId()
         reader = self.iceberg.ManifestFiles.read(manifest, self.table.io(), specs)
         try:
             for found in each(reader):
@@ -58,7 +61,7 @@ class Look(Frozen):
                 if bare is not None:
                     file = self.iceberg.DataFiles.builder(bare).copy(file).build()
                 text = str(self.iceberg.ContentFileParser.toJson(file, spec if bare is None else bare))
-                yield _file(json.loads(text), found.fileSequenceNumber())
+                yield _file(json.loads(text), found.fileSequenceNumber(), carrier)
         finally:
             reader.close()
 
@@ -160,7 +163,7 @@ def _never(_file: File) -> bool:
     return False
 
 
-def _file(saved: Mapping[str, Any], sequence: int | None) -> File:
+def _file(saved: Mapping[str, Any], sequence: int | None, carrier: int | None) -> File:
     return File(
         path=saved["file-path"],
         rows=saved["record-count"],
@@ -168,6 +171,7 @@ def _file(saved: Mapping[str, Any], sequence: int | None) -> File:
         sizes=_map(saved, "column-sizes"),
         values=_map(saved, "value-counts"),
         nulls=_map(saved, "null-value-counts"),
+        carrier=carrier,
         first_row_id=saved.get("first-row-id"),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from icemigrate.frozen import Frozen, field
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Snapshot
-from icemigrate.model.types import Field, is_nested, walk
+from icemigrate.model.types import Field, Type, is_nested, walk
 
 
 class Questions(Frozen):
@@ -16,6 +16,7 @@ class Questions(Frozen):
     :param since: the snapshot that was current when the migration began, or where it changed rows, when it
         ended; ``None`` where there was none.
     :param nulls: fields into which nulls may have been written since.
+    :param narrow: fields that became wider since, with the type that they had before.
     :param held: fields (each with all that is below it) whose values may still be in the files.
     :param snapshots: snapshots of which it is wanted whether they are still there.
     :param versions: tags, and ids of snapshots, that may keep values of :attr:`held` which the files of now
@@ -27,6 +28,7 @@ class Questions(Frozen):
 
     since: int | None
     nulls: frozenset[int] = frozenset()
+    narrow: Mapping[int, Type] = field(default_factory=dict)
     held: Mapping[int, frozenset[int]] = field(default_factory=dict)
     snapshots: frozenset[int] = frozenset()
     versions: tuple[str, ...] = ()
@@ -135,6 +137,8 @@ class Evidence(Frozen):
     :param rows: their rows.
     :param snapshots: how many snapshots the main branch got since; ``None`` where that of then has expired.
     :param nulls: by field, nulls that were written since; ``None`` where neither manifests nor rows tell.
+    :param wide: by field that became wider, how many of the files were written when it was, or may have been;
+        one that is not here was not asked about.
     :param held: by field, see :class:`Share`; of the main branch.
     :param there: which of the snapshots that were asked for are there.
     :param kept: by field, where rows whose files do not hold it any more may get their value back from.
@@ -148,6 +152,7 @@ class Evidence(Frozen):
     rows: int = 0
     snapshots: int | None = 0
     nulls: Mapping[int, int | None] = field(default_factory=dict)
+    wide: Mapping[int, int] = field(default_factory=dict)
     held: Mapping[int, Share] = field(default_factory=dict)
     there: frozenset[int] = frozenset()
     kept: Mapping[int, Kept] = field(default_factory=dict)

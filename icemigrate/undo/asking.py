@@ -10,6 +10,7 @@ from icemigrate.model.evidence import Questions, leaf_ids
 from icemigrate.model.makers import made_by
 from icemigrate.model.marks import before_tag_name
 from icemigrate.model.names import TableName
+from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.undo.finding import find
@@ -62,7 +63,8 @@ def questions_about(
     if undo.before is None or undo.after is None:
         return None
     before, after = both_sides(own(undo))
-    narrower = any(True for _ in narrowed(before, after))
+    old = index(before.schema)
+    narrow = {i: old[i].field.type for i in narrowed(before, after)}
     # A refill that was cut short has its columns back already.
     gone = [i for i in dropped(before, after) if there.schema.by_id(i) is None or is_refilling(there)]
     nulls = frozenset((*made_optional(before, after), *(i for i in gone if is_required(before, i))))
@@ -74,7 +76,7 @@ def questions_about(
     }
     if undo.rows_changed and undo.actual_before is not None and undo.actual_before.snapshot is not None:
         snapshots.add(undo.actual_before.snapshot.id)
-    if not (narrower or nulls or held or snapshots or undo.rows_changed):
+    if not (narrow or nulls or held or snapshots or undo.rows_changed):
         return None
     # What was written while the migration ran may have been written under either schema: it counts as new.
     is_recorded = undo.rows_changed and not undo.rows_open and not rows_stay
@@ -82,7 +84,7 @@ def questions_about(
     since = None if then is None or then.snapshot is None else then.snapshot.id
     versions = tuple(_keeping(undo, version)) if held else ()
     key = made_by(project, version) if undo.rows_open and not rows_stay else None
-    return Questions(since, nulls, held, frozenset(snapshots), versions, key, undo.rows_changed)
+    return Questions(since, nulls, narrow, held, frozenset(snapshots), versions, key, undo.rows_changed)
 
 
 def _keeping(undo: TableUndo, version: str) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """What of a migration cannot go back, and why: found before anything is touched.
 
 A field that became wider goes back only while no file was added under the wider type: one whose values would
-all fit is unreadable all the same, to Spark or, where it is a decimal, to PyIceberg.  A field that was made
-optional is required again only while no null was written: Spark reads it as 0.
+all fit is unreadable all the same, to Spark or, where it is a decimal, to PyIceberg.  Under which type a file
+was added tells the snapshot that did it.  A field that was made optional is required again only while no null
+was written: Spark reads it as 0.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def _types(before: Table, after: Table, there: Table, evidence: Evidence | None)
         if field_id not in now or now[field_id].field.type != new[field_id].field.type:
             continue  # dropped or changed by somebody since: the merge says which
         narrow, name = old[field_id].field.type, format_path(now[field_id].path)
-        files = _answered(evidence).files
+        found = _answered(evidence)
+        files = found.wide.get(field_id, found.files)
         if files > 0:
             added = "1 data file was" if files == 1 else f"{files} data files were"
             yield Refusal(

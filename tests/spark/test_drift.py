@@ -260,6 +260,29 @@ def test_what_cannot_go_back_without_loss_is_refused_fact_by_fact(shop: Shop) ->
         reconcile(shop.opened, refused.plan, spark=shop.spark)
 
 
+def test_files_of_before_a_type_was_widened_are_read_under_it_again(shop: Shop) -> None:
+    """Also where a later commit has put what is known of them into a manifest of its own."""
+    merged = "format_version: {0}, properties: {{commit.manifest.min-count-to-merge: '2'}}"
+    columns = "columns: [{name: id, type: int}, {name: s, fields: [{name: d, type: 'decimal(5,2)'}]}]"
+    made = (f"  - {{name: db.w{v}, {columns}, {merged.format(v)}}}\n" for v in (1, 2))
+    shop.write("0003_wide.yaml", f"tables:\n{''.join(made)}")
+    shop.apply()
+    for table in ("w1", "w2"):
+        for row in ("1, named_struct('d', 1.5)", "2, named_struct('d', 2.5)"):
+            shop.sql(f"INSERT INTO @ VALUES ({row})", table)
+        shop.sql("ALTER TABLE @ ALTER COLUMN id TYPE bigint", table)
+        shop.sql("ALTER TABLE @ ALTER COLUMN s.d TYPE decimal(9,2)", table)
+    reconcile(shop.opened, shop.plan_reconcile("w1", "w2").plan, spark=shop.spark)
+    for table in ("w1", "w2"):
+        assert shop.sql("SELECT id, cast(s.d AS double) FROM @ ORDER BY id", table) == [(1, 1.5), (2, 2.5)]
+    assert shop.drift("db.w1", "db.w2").tables == ()
+    shop.sql("ALTER TABLE @ ALTER COLUMN id TYPE bigint", "w2")
+    shop.sql("INSERT INTO @ VALUES (3, named_struct('d', 3.5))", "w2")
+    (error,) = errors_of(shop.plan_reconcile("w2").diagnostics)
+    assert error.code == "narrow-type"
+    assert error.message.startswith("db.w2: `id` cannot be `int` again: 1 data file was added since")
+
+
 def test_a_table_with_another_name_gets_its_name_back(shop: Shop) -> None:
     shop.sql("ALTER TABLE @ RENAME TO db.elsewhere", "r")
     assert (shop.drifted("r").state, shop.drifted("r").found) == ("renamed", "db.elsewhere")

@@ -419,6 +419,8 @@ OPTIONAL = "{tables: [{name: db.t, columns: [{name: a, required: false}]}]}"
     [
         (WIDEN, Evidence(files=1, rows=1), "narrow-type"),
         (WIDEN, Evidence(), None),
+        (WIDEN, Evidence(files=2, rows=2, wide={1: 0}), None),
+        (WIDEN, Evidence(files=2, rows=2, wide={1: 1}), "narrow-type"),
         (WIDER, Evidence(files=1, rows=1), "narrow-type"),
         (WIDER, Evidence(), None),
         (OPTIONAL, Evidence(files=2, nulls={1: 0}), None),
