@@ -137,7 +137,7 @@ properties = st.fixed_dictionaries(
         "icemigrate.retention.rows.max-age-ms": st.sampled_from(("86400000", "-1")),
     },
 )
-ages = st.none() | st.sampled_from((1000, 86_400_000, 2_592_000_000))
+ages = st.none() | st.sampled_from((60_000, 86_400_000, 2_592_000_000))
 refs = st.dictionaries(
     st.sampled_from(("r1", "r 2", "yes")),
     st.builds(Ref, st.just("tag"), st.just(-1), ages)

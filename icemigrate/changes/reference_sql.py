@@ -17,6 +17,13 @@ MAIN = "main"
 TAG_WITHOUT_SNAPSHOT = "tag-without-snapshot"
 
 _UNITS = (("DAYS", 86_400_000), ("HOURS", 3_600_000), ("MINUTES", 60_000))
+_WORDS = (
+    ("day", 86_400_000),
+    ("hour", 3_600_000),
+    ("minute", 60_000),
+    ("second", 1_000),
+    ("millisecond", 1),
+)
 
 
 class ReferenceChange(Change):
@@ -82,6 +89,16 @@ def _age(ms: int) -> str:
     return f"{ms // size} {unit}"
 
 
+def _age_text(ms: int) -> str:
+    """An age in words, to the millisecond: others than Spark set them so."""
+    word, size = next(w for w in _WORDS if ms % w[1] == 0)
+    return _counted(ms // size, word)
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word if number == 1 else f'{word}s'}"
+
+
 def limits(ref: Ref) -> tuple[int | None, int | None, int | None]:
     """What is declared of a reference."""
     return (ref.max_ref_age_ms, ref.max_snapshot_age_ms, ref.min_snapshots_to_keep)
@@ -91,11 +108,11 @@ def limits_text(ref: Ref) -> str:
     """The limits in words, as the end of a description; empty for none."""
     parts = []
     if ref.max_ref_age_ms is not None:
-        parts.append(f"for {_age(ref.max_ref_age_ms).lower()}")
+        parts.append(f"for {_age_text(ref.max_ref_age_ms)}")
     if ref.min_snapshots_to_keep is not None:
-        parts.append(f"at least {ref.min_snapshots_to_keep} snapshots")
+        parts.append(f"at least {_counted(ref.min_snapshots_to_keep, 'snapshot')}")
     if ref.max_snapshot_age_ms is not None:
-        parts.append(f"snapshots for {_age(ref.max_snapshot_age_ms).lower()}")
+        parts.append(f"snapshots for {_age_text(ref.max_snapshot_age_ms)}")
     return f", kept {', '.join(parts)}" if parts else ""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from icemigrate.declare.author import document, dump
-from icemigrate.declare.author_parts import Entry
+from icemigrate.declare.author_parts import Entry, is_sayable
 from icemigrate.declare.fold import fold
 from icemigrate.declare.reading import read_migration
 from icemigrate.declare.source import Source
@@ -64,11 +64,13 @@ def adoption(table: Table) -> Adoption | None:
     :param table: as :func:`without_others` gives it.
     :returns: ``None`` where no entry can: its name is none that a file can say.
     """
+    odd = {name: ref for name, ref in table.refs.items() if not is_sayable(ref)}
+    lost = [f"{'tags' if ref.kind == 'tag' else 'branches'}.{name}" for name, ref in odd.items()]
+    table = replace(table, refs={name: ref for name, ref in table.refs.items() if name not in odd})
     whole = {"name": str(table.name), "adopt": True, **document(table)}
     if _holds(whole, table):
-        return Adoption(whole)
+        return Adoption(whole, tuple(lost))
     kept = {key: whole[key] for key in ("name", "adopt", *_given(whole, "format_version"))}
-    lost: list[str] = []
     columns = []
     for column in whole["columns"]:
         if _holds({**kept, "columns": [column]}, table):

@@ -122,6 +122,19 @@ def references(refs: Mapping[str, Ref], kind: str) -> dict[str, Entry]:
     return {name: _reference(ref) for name, ref in refs.items() if ref.kind == kind}
 
 
+def is_sayable(ref: Ref) -> bool:
+    """Whether a file can say how long a branch or a tag is kept, so that it can be made anew.
+
+    Spark SQL has no words for less than minutes.
+    """
+    ages = [ms for ms in (ref.max_ref_age_ms, ref.max_snapshot_age_ms) if ms is not None]
+    kept = ref.min_snapshots_to_keep
+    is_kept = kept is None or _fits(kept)
+    return is_kept and all(
+        ms % retention.MINUTE_MS == 0 and _fits(retention.format_duration(ms)) for ms in ages
+    )
+
+
 def _reference(ref: Ref) -> Entry:
     snapshots: Entry = {}
     _say_age(snapshots, ref.max_snapshot_age_ms)

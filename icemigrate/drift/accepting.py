@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from icemigrate.changes.reference_sql import reference_text
 from icemigrate.declare.author import entry_between
+from icemigrate.declare.author_parts import is_sayable
 from icemigrate.drift.values import Machines, as_declared
 from icemigrate.frozen import Frozen, replace
 from icemigrate.model.names import TableName, format_path
@@ -48,7 +50,7 @@ def accept(
         return Accepted(entry_between(base, None))
     wanted = replace(as_declared(base, there, machines, foreign=True), name=name)
     notes: list[str] = []
-    for settle in (_format, _types, _defaults):
+    for settle in (_format, _types, _defaults, _references):
         wanted = settle(base, wanted, notes)
     wanted = _overridden(base, wanted, adjust(replace(wanted, name=there.name)), notes)
     entry = entry_between(base, wanted)
@@ -88,6 +90,20 @@ def _defaults(base: Table, wanted: Table, notes: list[str]) -> Table:
             path = format_path(index(wanted.schema)[new.id].path)
             notes.append(f"columns.{path}.initial_default changed, which no file can say")
     return wanted
+
+
+def _references(base: Table, wanted: Table, notes: list[str]) -> Table:
+    """Limits that no file can say stay undeclared: a file that said less would take them off elsewhere."""
+    refs = dict(wanted.refs)
+    for name, ref in wanted.refs.items():
+        if is_sayable(ref) or ref == base.refs.get(name):
+            continue
+        room = "tags" if ref.kind == "tag" else "branches"
+        del refs[name]
+        if name in base.refs:
+            refs[name] = base.refs[name]
+        notes.append(f"{room}.{name} is a {reference_text(ref)}, which no file can say")
+    return replace(wanted, refs=refs)
 
 
 def _both(old: Schema, new: Schema) -> Iterator[tuple[Field, Field]]:

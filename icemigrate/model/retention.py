@@ -52,6 +52,7 @@ def parse_duration(text: str) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
+MINUTE_MS = parse_duration("1m")
 LEAST_ORPHAN_AGE = parse_duration("3d")
 """Milliseconds.  Younger files may belong to a write that goes on; Iceberg's own default is the same."""
 

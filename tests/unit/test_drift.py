@@ -340,6 +340,30 @@ def test_only_the_exact_names_of_our_tags_and_branches_are_passed_over(shop: Emb
     assert "icemigrate-0002-data" not in accept(shop)
 
 
+def test_limits_that_no_file_can_say_are_told_and_the_rest_is_declared(shop: Embedded) -> None:
+    file = shop.metadata_file(T)
+    document = json.loads(file.read_text(encoding="utf-8"))
+    snapshot = {"snapshot-id": 7, "timestamp-ms": 1, "manifest-list": "x", "summary": {"operation": "append"}}
+    refs = {
+        "main": {"type": "branch", "snapshot-id": 7, "max-snapshot-age-ms": 90_000},
+        "odd": {"type": "branch", "snapshot-id": 7, "max-snapshot-age-ms": 1500},
+        "even": {"type": "tag", "snapshot-id": 7, "max-ref-age-ms": 120_000},
+    }
+    document |= {"snapshots": [snapshot], "current-snapshot-id": 7, "refs": refs}
+    file.write_text(json.dumps(document), encoding="utf-8")
+    done = accept_drift(open_project(shop.folder))
+    assert done.notes == (
+        "db.t: branches.main is a branch, kept snapshots for 90 seconds, which no file can say",
+        "db.t: branches.odd is a branch, kept snapshots for 1500 milliseconds, which no file can say",
+    )
+    assert done.path is not None
+    pending = plan(open_project(shop.folder)).plan
+    assert pending.ready
+    assert [n for m in pending.migrations for t in m.tables for n in t.notes] == [
+        "done already: db.t:tags.even"
+    ]
+
+
 def test_nothing_is_accepted_on_files_that_do_not_fit_the_history(shop: Embedded) -> None:
     change(shop, properties={**shop.engine.tables[T].properties, "owner.team": "other"})
     file = shop.folder / "migrations" / "0002_size.yaml"

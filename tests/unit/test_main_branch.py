@@ -99,3 +99,11 @@ def test_rows_make_no_plan_stale_and_limits_do() -> None:
     for as_planned in (facts, structure):
         assert as_planned(written()) == as_planned(by_a_writer(written())) == as_planned(TABLE)
         assert as_planned(written(KEPT)) == as_planned(by_a_writer(written(KEPT))) != as_planned(written())
+
+
+def test_limits_that_no_file_can_say_are_left_out_of_an_import() -> None:
+    there = written(KEPT)
+    odd = {"t": Ref("tag", 7, 90_000), "b": Ref("branch", 7, None, 1500), "c": Ref("branch", 7, 60_000)}
+    found = imported(replace(there, refs={**there.refs, **odd}))
+    assert found.unsaid == ("tags.t", "branches.b")
+    assert set(found.entry["branches"]) == {"main", "c"}

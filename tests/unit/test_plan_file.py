@@ -69,9 +69,8 @@ def test_one_with_a_table_that_is_not_there_too() -> None:
     [
         replace(THERE, snapshot=Snapshot(6, 2000, 9)),
         replace(THERE, snapshot=Snapshot(6, 2000, 9), refs={"main": Ref("branch", 6), "eod": Ref("tag", 6)}),
-        replace(THERE, refs={"main": Ref("branch", 5, 7), "eod": Ref("tag", 5)}),
     ],
-    ids=["rows", "references that moved", "main"],
+    ids=["rows", "references that moved"],
 )
 def test_appended_rows_make_nothing_stale(there: Table) -> None:
     require_fresh(SAVED, plan(there=there))
@@ -89,12 +88,18 @@ def test_appended_rows_make_nothing_stale(there: Table) -> None:
             plan(there=replace(THERE, refs={"main": Ref("branch", 5)})),
             'table db.t, refs.eod: {"type": "tag"} → nothing',
         ),
+        (
+            plan(
+                there=replace(THERE, refs={**THERE.refs, "main": Ref("branch", 5, min_snapshots_to_keep=3)})
+            ),
+            'table db.t, refs.main: nothing → {"type": "branch", "min-snapshots-to-keep": 3}',
+        ),
         (plan(there=None), "table db.t: there → nothing"),
         (plan(TEXT.replace("type: long", "type: long, description: Bigger")), "file of 0002, checksum: "),
         (plan(applied=(("0001", "abc"), ("0002", "def"))), "history, 0002: nothing → def"),
         (plan(applied=(("0001", "other"),)), "history, 0001: abc → other"),
     ],
-    ids=["column", "property", "tag", "table", "file", "history", "applied file"],
+    ids=["column", "property", "tag", "limits of main", "table", "file", "history", "applied file"],
 )
 def test_what_changed_since_makes_it_stale_and_is_shown(now: Plan, shown: str) -> None:
     with pytest.raises(StalePlan) as stale:
