@@ -141,6 +141,7 @@ class RollbackResult(Frozen):
     :param rolled_back: versions in the order in which they were taken back; none where nothing was to do.
     :param elapsed_ms: from the first statement to the last record.
     :param by_others: versions that somebody else took back while this run waited for the lock.
+    :param last: where nothing was to do, the last version that is applied; ``None`` where none is.
     """
 
     project: str
@@ -149,6 +150,7 @@ class RollbackResult(Frozen):
     elapsed_ms: int
     notes: tuple[str, ...] = ()
     by_others: tuple[str, ...] = ()
+    last: str | None = None
 
 
 class RevertResult(Frozen):

@@ -81,7 +81,11 @@ def rollback(
     from icemigrate import executor
 
     if plan.is_empty:
-        return RollbackResult(project.name, plan.environment, (), 0)
+        with opened(project, plan.environment) as world:
+            last = next(iter(_standing(world.history())), None)
+        return RollbackResult(
+            project.name, plan.environment, (), 0, last=None if last is None else last.version.text
+        )
     notes = Notes(on_event)
     with opened(project, plan.environment) as world:
         engine = engine_of(world, spark, on_start)

@@ -205,11 +205,11 @@ class _NameFold:
             self.complaints.error("drop-part", subject, message, "drop the whole column")
             return None
         if node in self.targets:
-            old = format_path(node.path)
-            message = f"`{format_path(path)}` is renamed from `{old}` and dropped at once"
-            self.complaints.error(
-                "renamed-and-dropped", subject, message, f"leave out the rename and drop `{old}`"
-            )
+            message = f"`{format_path(path)}` is renamed from `{format_path(node.path)}` and dropped at once"
+            # What it stands in may be renamed as well, and goes by its new name here.
+            kept = format_path((*path[:-1], node.path[-1]))
+            hint = f"leave out the rename and drop `{kept}`"
+            self.complaints.error("renamed-and-dropped", subject, message, hint)
             return None
         return node
 

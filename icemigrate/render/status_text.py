@@ -202,7 +202,10 @@ def rollback_text(result: RollbackResult, style: Style) -> str:
     if result.by_others:
         lines.append(f"Nothing was done: somebody else took {', '.join(result.by_others)} back meanwhile.")
     elif not result.rolled_back:
-        lines.append("Nothing to roll back: no migration is applied.")
+        last = (
+            "no migration is applied" if result.last is None else f"{result.last} is the last that is applied"
+        )
+        lines.append(f"Nothing to roll back: {last}.")
     else:
         what = words.count(len(result.rolled_back), "migration")
         lines.append(

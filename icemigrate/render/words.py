@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
@@ -272,9 +273,15 @@ def recorded_text(migration: MigrationPlan) -> str | None:
     return f"only recorded: it stands for {listed(migration.squash.versions)}, which are applied"
 
 
+_BREAKS = re.compile(r"[\t ]*[\r\n]\s*|\t+")
+
+
 def one_line(text: str) -> str:
-    """A text without line breaks and without characters that would steer a terminal."""
-    joined = " ".join(text.split())
+    """A text without line breaks and without characters that would steer a terminal.
+
+    Blanks stay as they are: two in a name make another name than one.
+    """
+    joined = _BREAKS.sub(" ", text.strip())
     return joined if joined.isprintable() else "".join(_safe(c) for c in joined)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from icemigrate.model.writers import WATCHED_DAYS, Writer
 from icemigrate.plan import LiveWriter
-from icemigrate.render.words import count, moment, one_line
+from icemigrate.render.words import count, moment, note_line, one_line
 
 _ENGINES = {"spark": "Spark", "flink": "Flink", "kafka-connect": "Kafka Connect", "trino": "Trino"}
 _NAMES = {"flink": "operator", "kafka-connect": "group", "trino": "user"}
@@ -20,7 +20,7 @@ def writer_lines(live: LiveWriter) -> list[str]:
     if not live.breaks:
         return [f"{who}; goes on as it is"]
     duty = "must be restarted" if live.must_restart else "look after it"
-    return [f"{who}; {duty}:", *(f"  {one_line(reason)}" for reason in live.breaks)]
+    return [f"{who}; {duty}:", *(f"  {note_line(reason)}" for reason in live.breaks)]
 
 
 def _who(writer: Writer) -> str:

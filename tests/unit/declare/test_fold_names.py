@@ -95,6 +95,7 @@ def test_names_outside_renames_are_new_ones() -> None:
         ("drop_columns: [s, s.x]", "dropped-twice", 3, "goes with `s`", "leave out `s.x`"),
         ("drop_columns: [a, '`a`']", "duplicate-column", 3, "dropped twice", None),
         ("renames: {a: z}\ndrop_columns: [z]", "renamed-and-dropped", 4, "renamed from `a`", "drop `a`"),
+        ("renames: {s: r, s.x: w}\ndrop_columns: [r.w]", "renamed-and-dropped", 4, "`s.x`", "drop `r.x`"),
         ("renames: {a: z}\ndrop_columns: [a]", "unknown-column", 4, "no column `a`", "write `z`"),
         ("restore_columns: [a]", "never-dropped", 3, "`a` is not dropped", None),
         ("restore_columns: [z]", "never-dropped", 3, "no migration dropped", "nothing was dropped"),

@@ -21,6 +21,7 @@ from icemigrate.render.formats import FORMATS, names_for, render
 from icemigrate.render.markdown import LIMIT
 from icemigrate.render.style import PLAIN, Style
 from icemigrate.render.words import summary_line
+from icemigrate.render.writers import writer_lines
 from icemigrate.results import ApplyResult, CheckResult, Failure, PlanResult
 from icemigrate.status_results import HistoryResult, Status
 
@@ -267,3 +268,10 @@ def test_every_result_has_text_and_json() -> None:
         assert names_for(kind)[:2] == ("text", "json")
     assert names_for(PlanResult) == ("text", "json", "markdown")
     assert [f.name for f in FORMATS if f.for_programs] == ["json", "github", "gitlab", "junit", "sarif"]
+
+
+def test_a_name_that_is_quoted_already_is_quoted_once_in_what_happens_to_a_writer() -> None:
+    harm = RenameColumn(TableName.parse("db.t"), 2, ("v 2",), "v").harm()
+    assert harm is not None
+    live = LiveWriter(Writer("spark", True, "q-7", last_ms=1_795_000_000_000), (harm.reason,))
+    assert writer_lines(live)[1] == "  gives `v 2`, which is called `v` then"

@@ -89,6 +89,14 @@ def test_what_was_rolled_back_is_held_and_pending_nowhere(
     assert "at 0001, nothing pending, 1 held." in out
 
 
+@pytest.mark.parametrize("to", ["2", "0002"])
+def test_the_last_version_has_nothing_behind_it(
+    project: Embedded, capsys: pytest.CaptureFixture[str], to: str
+) -> None:
+    assert run(project, "rollback", "--to", to) == 0
+    assert "Nothing to roll back: 0002 is the last that is applied." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
