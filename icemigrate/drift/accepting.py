@@ -11,10 +11,10 @@ from icemigrate.declare.author import entry_between
 from icemigrate.declare.author_parts import is_sayable
 from icemigrate.drift.values import Machines, as_declared
 from icemigrate.frozen import Frozen, replace
-from icemigrate.model.names import TableName, format_path
+from icemigrate.model.names import BadName, TableName, format_path, parse_path
 from icemigrate.model.promotions import is_promotion
 from icemigrate.model.schema import Schema, index
-from icemigrate.model.schema_edits import edit_by_id
+from icemigrate.model.schema_edits import edit_by_id, remove_by_id
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Field, Type, is_nested
@@ -50,7 +50,7 @@ def accept(
         return Accepted(entry_between(base, None))
     wanted = replace(as_declared(base, there, machines, foreign=True), name=name)
     notes: list[str] = []
-    for settle in (_format, _types, _defaults, _references):
+    for settle in (_format, _names, _types, _defaults, _references):
         wanted = settle(base, wanted, notes)
     wanted = _overridden(base, wanted, adjust(replace(wanted, name=there.name)), notes)
     entry = entry_between(base, wanted)
@@ -62,6 +62,31 @@ def _format(base: Table, wanted: Table, notes: list[str]) -> Table:
         return wanted
     notes.append(f"format version {wanted.format_version} is below the recorded one, which no file can say")
     return replace(wanted, format_version=base.format_version)
+
+
+def _names(base: Table, wanted: Table, notes: list[str]) -> Table:
+    """A column that no file can name stays undeclared, or goes by the name that it had."""
+    schema, known = wanted.schema, index(base.schema)
+    for path, field in wanted.schema.walk():
+        if _is_sayable(field.name):
+            continue
+        notes.append(f"columns.{format_path(path)}: no file can say such a name")
+        if field.id in known:
+            schema = edit_by_id(schema, field.id, partial(_of_name, known[field.id].field.name))
+        else:
+            schema = remove_by_id(schema, field.id)
+    return replace(wanted, schema=schema)
+
+
+def _is_sayable(name: str) -> bool:
+    try:
+        return parse_path(format_path((name,))) == (name,)
+    except BadName:
+        return False
+
+
+def _of_name(name: str, field: Field) -> Field:
+    return replace(field, name=name)
 
 
 def _types(base: Table, wanted: Table, notes: list[str]) -> Table:

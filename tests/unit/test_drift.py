@@ -364,6 +364,31 @@ def test_limits_that_no_file_can_say_are_told_and_the_rest_is_declared(shop: Emb
     ]
 
 
+@pytest.mark.parametrize("is_managed", [False, True])
+def test_a_column_that_no_file_can_name_keeps_nothing_else_from_being_declared(
+    shop: Embedded, is_managed: bool
+) -> None:
+    c = columns(shop)
+    named = {"volume": replace(c["volume"], doc="New")}
+    if is_managed:
+        named["note"] = replace(c["note"], name="")
+    more = [
+        Field(91, "venue", Primitive("string")),
+        *([] if is_managed else [Field(90, "", Primitive("int"))]),
+    ]
+    change(shop, schema=schema(shop, *(c | named).values(), *more), last_column_id=91)
+    done = accept_drift(open_project(shop.folder))
+    assert done.notes == ("db.t: columns.``: no file can say such a name",)
+    assert done.path is not None
+    pending = plan(open_project(shop.folder)).plan
+    assert pending.ready
+    done_already = [n.partition(" (")[0] for m in pending.migrations for t in m.tables for n in t.notes]
+    assert done_already == [
+        "done already: db.t:columns.volume.description",
+        "done already: db.t:columns.venue",
+    ]
+
+
 def test_nothing_is_accepted_on_files_that_do_not_fit_the_history(shop: Embedded) -> None:
     change(shop, properties={**shop.engine.tables[T].properties, "owner.team": "other"})
     file = shop.folder / "migrations" / "0002_size.yaml"
