@@ -33,8 +33,9 @@ _KINDS = frozenset({AddPartitionField.kind, DropPartitionField.kind})
 
 
 def with_old_files(plan: Plan, catalog: Catalog) -> Plan:
-    """The plan, and with each table that it partitions otherwise, or rewrites, the files of the old way; and
-    with one to which it brings columns back, how many rows have values of them.
+    """The plan, and with each table that it partitions otherwise, or rewrites, the files of the old way, and
+    with the first mention of one that was partitioned otherwise before; with one to which it brings columns
+    back, how many rows have values of them.
 
     Manifest lists are read for these tables, and none for the others.
     """
@@ -75,7 +76,8 @@ class _Walk:
         if self.plan.direction is Direction.APPLY:
             # An undo has looked for values by itself, in the versions that keep them too.
             table = replace(table, notes=(*table.notes, *self._values_back(table, wanted, there)))
-        if not _repartitions(table):
+        is_told = now in self.layouts or is_one_way(there)
+        if is_told and not _repartitions(table):
             return table
         if now not in self.layouts:
             self.layouts[now] = self.catalog.layout(now)

@@ -15,7 +15,7 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
-from icemigrate.app.layouts import old_files_of
+from icemigrate.app.layouts import old_files_of, with_old_files
 from icemigrate.catalog import CatalogSettings, layouts, open_catalog
 from icemigrate.catalog.avro import BadAvro, records
 from icemigrate.catalog.files import read_local
@@ -25,6 +25,8 @@ from icemigrate.frozen import replace
 from icemigrate.model.layout import Layout, OldShare, Portion, old_share, size_text
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import UNPARTITIONED
+from icemigrate.model.sides import State
+from tests.planning import make_plan
 
 NAME = TableName(("db",), "t")
 
@@ -90,6 +92,23 @@ def test_every_catalog_tells_it(lake: Lake, kind: str) -> None:
     share = old_files_of(table, catalog)
     assert share is not None
     assert (share.files, share.all_files) == (4, 6)
+    catalog.close()
+
+
+def test_a_plan_about_a_table_that_was_partitioned_otherwise_says_so_once(lake: Lake) -> None:
+    catalog = lake.catalog("sqlite")
+    there = catalog.load([NAME])[NAME]
+    assert there is not None
+    later = "{{tables: [{{name: db.t, properties: {{k: {0}}}}}]}}".format
+    migrations = {"0002": later("a"), "0003": later("b")}
+    plan = make_plan(migrations, {NAME: there}, base=State({NAME: there}), namespaces=[("db",)])
+    told = with_old_files(replace(plan, based_on={NAME: there}), catalog)
+    assert [
+        t.old_files and (t.old_files.files, t.old_files.all_files) for m in told.migrations for t in m.tables
+    ] == [
+        (4, 6),
+        None,
+    ]
     catalog.close()
 
 
