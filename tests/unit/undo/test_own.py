@@ -148,9 +148,8 @@ def test_a_table_that_was_gone_already_is_declared_again_and_no_more(lake: Lake)
 
 
 def test_an_identifier_of_a_column_that_no_file_declares_comes_back(lake: Lake) -> None:
-    lake.apply(
-        "0002", "tables: [{name: db.t, columns: [{name: a, type: int, required: true}], identifier: [a]}]"
-    )
+    entry = "{name: db.t, columns: [{name: a, type: int, required: true}], identifier: [a]}"
+    lake.apply("0002", f"{{allow: [incompatible], tables: [{entry}]}}")
 
     def identified(table: Table) -> Table:
         theirs = Field(table.last_column_id + 1, "theirs", Primitive("int"), required=True)
