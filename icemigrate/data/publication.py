@@ -11,6 +11,8 @@ from icemigrate.model.metadata_parts import SnapshotEntry, snapshot_from_json, s
 from icemigrate.model.reserved import SUMMARY_PREFIX
 
 NOTE = f"{SUMMARY_PREFIX}{DATA_NOTE}"
+LATE_NOTE = f"{SUMMARY_PREFIX}late"
+"""The same where rows of others get what the migration's own have: they are not taken back with these."""
 
 
 def publication(metadata: Mapping[str, Any], key: str, since: int | None) -> Publication | None:

@@ -69,12 +69,19 @@ class Retype(RowWork):
 
     def statements(self, rows: str) -> tuple[DataStatement, ...]:
         """The ``UPDATE`` and the question."""
+        return self._statements(rows)
+
+    def late(self, rows: str) -> tuple[DataStatement, ...]:
+        """The same for rows that came when all others had their values."""
+        return self._statements(rows, f"{path_sql(self.temporary)} IS NULL")
+
+    def _statements(self, rows: str, *conditions: str) -> tuple[DataStatement, ...]:
         old, new, above = path_sql(self.path), path_sql(self.temporary), self.path[:-1]
         # To set a field of a struct that is null would make a struct of it.
-        conditions = [f"{path_sql(above)} IS NOT NULL"] if above else []
+        which = [*conditions, *([f"{path_sql(above)} IS NOT NULL"] if above else [])]
         if self.keeps:
-            conditions.append(f"({old} IS NOT NULL OR {new} IS NULL)")
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+            which.append(f"({old} IS NOT NULL OR {new} IS NULL)")
+        where = f" WHERE {' AND '.join(which)}" if which else ""
         lost = f"SELECT count(*) FROM {rows} WHERE {old} IS NOT NULL AND {new} IS NULL"
         return (
             Sql(f"UPDATE {rows} SET {new} = {self.using}{where}"),

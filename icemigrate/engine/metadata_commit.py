@@ -82,7 +82,7 @@ def _refs(iceberg: Any, builder: Any, before: Table, after: Table) -> None:
         builder.removeRef(name)
     for name, ref in after.refs.items():
         if before.refs.get(name) != ref:
-            builder.setRef(name, _java_ref(iceberg, name, ref, before))
+            builder.setRef(name, _java_ref(iceberg, name, ref, after))
 
 
 def _java_ref(iceberg: Any, name: str, ref: Ref, table: Table) -> Any:

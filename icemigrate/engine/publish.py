@@ -21,7 +21,13 @@ from icemigrate.plan import Step, TablePlan
 
 
 class Publisher(Protocol):
-    """Who carries out what one migration does to one table."""
+    """Who carries out what one migration does to one table.
+
+    :ivar lands_at_once: whether all that a migration does to a table's metadata is one commit.
+    """
+
+    @property
+    def lands_at_once(self) -> bool: ...
 
     def publish(
         self, plan: TablePlan, before: Table | None, marker: Marker, on_event: Listener

@@ -53,6 +53,8 @@ class AtomicPublisher:
     :param pause: waits for so many seconds.
     """
 
+    lands_at_once = True
+
     def __init__(
         self, engine: SparkEngine, tags: bool = True, pause: Callable[[float], None] = time.sleep
     ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import run_step
 from icemigrate.engine.telling import Listener, telling
@@ -19,6 +21,7 @@ class DirectPublisher(Frozen):
 
     engine: Engine
     tags: bool = True
+    lands_at_once: ClassVar[bool] = False
 
     def publish(
         self, plan: TablePlan, before: Table | None, marker: Marker, on_event: Listener

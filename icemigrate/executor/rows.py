@@ -16,8 +16,10 @@ from functools import partial
 from typing import TypeVar
 
 from icemigrate.changes.base import Sql
-from icemigrate.data.base import BEFORE_MARK, TRIES, Ask, Rewriting, Stage
-from icemigrate.data.publication import NOTE, lacks_a_variant, publication
+from icemigrate.changes.publish_rows import PublishRows
+from icemigrate.data.base import BEFORE_MARK, PAUSE, TRIES, Ask, Rewriting, Stage
+from icemigrate.data.publication import LATE_NOTE, NOTE, lacks_a_variant, publication
+from icemigrate.data.retype import Retype
 from icemigrate.engine.branching import all_the_while, publish, require
 from icemigrate.engine.port import Engine
 from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
@@ -50,6 +52,7 @@ class Rows:
     :param catalog: the catalog's name in Spark SQL.
     :param since: the snapshot that was current when the migration first began.
     :param on_event: told of every statement.
+    :param is_late: whether these are rows that came behind the migration's own: they are none of these.
     :param base: the snapshot that the rows are written on, or would be.
     """
 
@@ -60,6 +63,7 @@ class Rows:
     catalog: str
     since: int | None
     on_event: Callable[[Event], None]
+    is_late: bool = False
     base: Snapshot | None = field(default=None, init=False)
     _tries: int = field(default=0, init=False)
 
@@ -67,6 +71,11 @@ class Rows:
     def key(self) -> str:
         """What the summaries of its snapshots say."""
         return made_by(self.project, self.version)
+
+    @property
+    def _summary(self) -> dict[str, str]:
+        """What the snapshots say that it makes."""
+        return {LATE_NOTE if self.is_late else NOTE: self.key}
 
     def published(self, name: TableName) -> Publication | None:
         """What an earlier run of the migration, or this one, has published."""
@@ -104,13 +113,53 @@ class Rows:
             self._note(name, f"others wrote to it meanwhile, so its rows are written again: {again}")
         self.base = self._branch_off(name)
         before = f"{table_sql(self.catalog, name)} VERSION AS OF {self.base.id}"
-        with self._no_branch_left(name):
+        with self.no_branch_left(name):
             self._run((*writes, *checks), name, {BEFORE_MARK: before})
 
     def is_current(self, name: TableName) -> bool:
         """Whether what is written stands on what main is now."""
+        if not any(self._of(Stage.WRITE)):
+            return True
         now = require(self.engine, name).snapshot
-        return not self._tries or (self.base is not None and now is not None and now.id == self.base.id)
+        return _id(now) == _id(self.base)
+
+    def late(self, name: TableName) -> Rows:
+        """What the rows need that others wrote behind the publication, before columns are swapped.
+
+        :raises EngineError: which rows these are cannot be told.
+        """
+        table, done = require(self.engine, name), self.published(name)
+        is_moved = _id(table.snapshot) != (None if done is None else done.last.id)
+        branch = branch_sql(self.catalog, name, branch_name(self.version))
+        works = list[PlannedWork]()
+        for planned in self.plan.rows if is_moved else ():
+            if isinstance(planned.work, Retype):
+                new = table.schema.find(planned.work.temporary)
+                if new is not None and new.initial_default is not None:
+                    raise EngineError(
+                        f"others wrote to table `{name}` behind its rows, and which lack a value of "
+                        f"{planned.work.column} cannot be told, since they read its default",
+                        f"{PAUSE}, and begin anew: `icemigrate rollback` undoes what was done",
+                    )
+                works.append(replace(planned, statements=planned.work.late(branch)))
+        if works:
+            self._note(name, "others wrote behind its rows: what they wrote gets its values too")
+        rows = replace(self.plan, rows=tuple(works))
+        return Rows(
+            self.engine, rows, self.project, self.version, self.catalog, self.since, self.on_event, True
+        )
+
+    def publication(self, table: Table) -> PublishRows:
+        """What makes main what is written, in the commit that relies on it."""
+        branch = branch_name(self.version)
+        if not self._tries:
+            return PublishRows(table.name, branch, _id(self.base), None)
+        written = table.refs.get(branch)
+        if self.base is None or written is None:
+            raise EngineError(f"the branch `{branch}` of table `{table.name}` is gone", "apply again")
+        # Nobody has counted the rows.
+        rows = replace(self.base, id=written.snapshot_id, total_records=None)
+        return PublishRows(table.name, branch, self.base.id, rows)
 
     def publish(self, name: TableName) -> None:
         """Make main what is written; all again where others were faster.
@@ -128,11 +177,11 @@ class Rows:
         assert self.base is not None
         branch, base = branch_name(self.version), self.base.id
         text = publish_branch_sql(self.catalog, name, branch)
-        with self._no_branch_left(name):
+        with self.no_branch_left(name):
             return self._told(name, text, lambda: publish(self.engine, name, text, branch, base))
 
     @contextmanager
-    def _no_branch_left(self, name: TableName) -> Iterator[None]:
+    def no_branch_left(self, name: TableName) -> Iterator[None]:
         """Take the branch away where what is done within fails."""
         try:
             yield
@@ -170,7 +219,7 @@ class Rows:
         metadata = self.engine.metadata_json(name)
         if metadata is not None and lacks_a_variant(metadata, base.id):
             text = append_nothing_sql(branch_sql(self.catalog, name, branch_name(self.version)))
-            self._told(name, text, lambda: self.engine.write(text, {NOTE: self.key}))
+            self._told(name, text, lambda: self.engine.write(text, self._summary))
 
     def _ask_in_place(self, checks: Iterable[PlannedWork], name: TableName, table: Table) -> None:
         """Ask the table itself, where nothing was written."""
@@ -192,7 +241,7 @@ class Rows:
                 if isinstance(statement, Rewriting):
                     self._told(name, text, partial(self._rewrite, statement))
                 elif isinstance(statement, Sql):
-                    self._told(name, text, partial(self.engine.write, text, {NOTE: self.key}))
+                    self._told(name, text, partial(self.engine.write, text, self._summary))
                 else:
                     asked = text
                     for old, new in instead.items():
@@ -226,3 +275,7 @@ class Rows:
 
     def _note(self, name: TableName, text: str) -> None:
         self.on_event(Noted(self.version, name, text))
+
+
+def _id(snapshot: Snapshot | None) -> int | None:
+    return None if snapshot is None else snapshot.id

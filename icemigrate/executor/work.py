@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from icemigrate.data.base import Stage
+from icemigrate.diff import Found
+from icemigrate.engine.branching import require
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher, blank, fold
-from icemigrate.errors import EngineError, IcemigrateError, LockHeld
+from icemigrate.errors import EngineError, HeadMoved, IcemigrateError, LockHeld
 from icemigrate.events import (
     Event,
     TableVerified,
@@ -20,14 +22,16 @@ from icemigrate.executor.ground import changed_beside
 from icemigrate.executor.rows import Rows
 from icemigrate.executor.verify import verify
 from icemigrate.frozen import Frozen, replace
+from icemigrate.model.counting import count
 from icemigrate.model.evidence import Publication
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.model.undo_record import UndoRecord
-from icemigrate.plan import Direction, MigrationPlan, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, Step, TablePlan
 from icemigrate.plan_file import structure
 from icemigrate.planner import settle
+from icemigrate.steps import as_steps
 
 
 class _Written(Frozen):
@@ -217,26 +221,61 @@ class Work:
         What they wrote may be what a check does not hold of: none shall be out by then.  Between this look
         and the last publication that can still be, since no catalog publishes two tables at once.
         """
-        while behind := [w for w in waiting if not w.rows.is_current(w.expected.name)]:
+        while behind := [w for w in waiting if w.done is None and not w.rows.is_current(w.expected.name)]:
             for written in behind:
                 written.rows.write(written.expected.name)
 
     def _publish(self, written: _Written) -> Table | None:
         """The rows of one table for all to see, and what is left; the table that came out of it."""
         plan, name, rows = written.plan, written.expected.name, written.rows
-        rows.publish(name)
+        if plan.finish and written.done is None and self.publisher.lands_at_once:
+            actual = self._at_once(written, rows)
+        else:
+            rows.publish(name)
+            actual = self._behind(written) if plan.finish else self._finish(written, ())
         self.published[plan.declared] = written.done or rows.published(name)
-        on = rows.base if written.done is None else written.done.before
-        last = replace(self.marker, before=_with_values(on), is_fixed=True)
-        actual = self.publisher.publish(
-            replace(plan, name=name, steps=plan.finish, rows=(), finish=()),
-            self.engine.table(name),
-            last,
-            self.account.hear,
-        )
         self.account.at = f"checking table `{name}`"
         self._verify(plan, written.before, written.expected, actual)
         return actual
+
+    def _behind(self, written: _Written) -> Table | None:
+        """What is left where the rows are out already; rows of others that came since get theirs before."""
+        rows, name = written.rows.late(written.expected.name), written.expected.name
+        rows.write(name)
+        if self.publisher.lands_at_once:
+            return self._at_once(written, rows)
+        rows.publish(name)
+        last = require(self.engine, name).snapshot
+        actual = self._finish(written, written.plan.finish)
+        now = None if actual is None else actual.snapshot
+        if now is not None and (last is None or now.id != last.id):
+            came = "rows" if last is None else _more(now.total_records, last.total_records)
+            self.account.note(
+                name,
+                f"others wrote {came} while columns were swapped one by one: what they gave for a column of "
+                "before is in its own field, which a rollback brings back",
+            )
+        return actual
+
+    def _at_once(self, written: _Written, rows: Rows) -> Table | None:
+        """The rows and what is left in one commit: who writes before it is written over again, and who writes
+        behind it writes under what is left."""
+        name = written.expected.name
+        while True:
+            with rows.no_branch_left(name):
+                there = require(self.engine, name)
+                published = as_steps([Found(rows.publication(there), there)], self.catalog)
+                with suppress(HeadMoved):
+                    return self._finish(written, (*published, *written.plan.finish))
+            rows.write(name)
+
+    def _finish(self, written: _Written, steps: tuple[Step, ...]) -> Table | None:
+        """What is left; the table that came out of it."""
+        name, rows = written.expected.name, written.rows
+        on = rows.base if written.done is None else written.done.before
+        last = replace(self.marker, before=_with_values(on), is_fixed=True)
+        plan = replace(written.plan, name=name, steps=steps, rows=(), finish=())
+        return self.publisher.publish(plan, self.engine.table(name), last, self.account.hear)
 
     def _settle(self, plan: TablePlan) -> None:
         """Do what is done on the table itself in the end."""
@@ -285,6 +324,11 @@ def foreseen(plan: TablePlan, before: Table | None) -> Table | None:
     if not plan.all_steps:
         return before
     return reduce(lambda table, step: fold(step, table), plan.all_steps, before or blank(plan))
+
+
+def _more(now: int | None, before: int | None) -> str:
+    """How many rows came, as far as it is known."""
+    return "rows" if now is None or before is None or now <= before else count(now - before, "row")
 
 
 def _with_values(snapshot: Snapshot | None) -> int | None:
