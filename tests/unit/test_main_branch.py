@@ -49,6 +49,15 @@ def test_its_limits_are_given_and_go_again_however_much_was_written_since(lake: 
     assert lake.table().refs["main"] == Ref("branch", 8)
 
 
+def test_limits_that_somebody_gave_it_already_are_found_done(lake: Lake) -> None:
+    lake.by_hand(lambda t: replace(t, refs={"main": KEPT}))
+    lake.apply("0002", LIMITED)
+    assert lake.table().refs["main"] == KEPT
+    # So it was not the migration's doing, and stays when that is taken back.
+    lake.rollback("0002")
+    assert lake.table().refs["main"] == KEPT
+
+
 def test_limits_of_a_table_that_was_never_written_to_go_again() -> None:
     lake = Lake()
     lake.apply("0001", "tables: [{name: db.t, columns: [{name: id, type: int}]}]")
