@@ -17,6 +17,8 @@ from icemigrate.cli.options import (
     global_options,
     lock_timeout_option,
     overwrite_option,
+    redo_option,
+    require_one_version,
     to_option,
 )
 from icemigrate.cli.progress import carry_out
@@ -43,7 +45,7 @@ _RECORD = Question("Record this?", "this shall be recorded", "records it")
 @click.argument("plan_file", metavar="[PLAN]", required=False, type=click.Path(path_type=Path))
 @to_option
 @overwrite_option
-@click.option("--redo", metavar="VERSION", help="This version alone, which was rolled back.")
+@redo_option
 @click.option(
     "--baseline",
     is_flag=True,
@@ -104,8 +106,7 @@ def _plan(
     baseline: bool,
     spark: SparkTold,
 ) -> PlanResult:
-    if redo is not None and (plan_file is not None or to is not None):
-        raise UsageError("`--redo` applies one version alone", "leave the plan's file and `--to` away")
+    require_one_version(redo, plan_file, to)
     if baseline and (plan_file is not None or redo is not None or overwrite):
         raise UsageError(
             "`--baseline` records what is there and changes nothing",

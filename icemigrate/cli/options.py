@@ -11,6 +11,7 @@ import click
 from icemigrate.cli.context import Settings
 from icemigrate.cli.outputs import Output, OutputType
 from icemigrate.cli.streams import write
+from icemigrate.errors import UsageError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -32,6 +33,19 @@ overwrite_option = click.option(
     help="Set this fact to what the file says, whatever the catalog has now. May be repeated; "
     "the conflict names it: market_data.trades:columns.price.type.",
 )
+
+
+redo_option = click.option("--redo", metavar="VERSION", help="This version alone, which was rolled back.")
+
+
+def require_one_version(redo: str | None, *others: object) -> None:
+    """Refuse what says something else of the versions to apply beside ``--redo``.
+
+    :param others: the plan's file, and the last version.
+    :raises UsageError: one of them is there.
+    """
+    if redo is not None and any(other is not None for other in others):
+        raise UsageError("`--redo` applies one version alone", "leave the plan's file and `--to` away")
 
 
 def format_option(*names: str) -> Callable[[_Command], _Command]:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from icemigrate.cli.context import Settings, SparkTold, pass_settings
-from icemigrate.cli.options import format_option, global_options, overwrite_option, to_option
+from icemigrate.cli.options import (
+    format_option,
+    global_options,
+    overwrite_option,
+    redo_option,
+    require_one_version,
+    to_option,
+)
 from icemigrate.cli.progress import progress
 from icemigrate.cli.reconciling import reconcile_options, reconcile_plan, require_alone
 from icemigrate.cli.streams import write
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
 )
 @to_option
 @overwrite_option
+@redo_option
 @click.option(
     "--rehearse",
     is_flag=True,
@@ -41,6 +49,7 @@ def command(
     out: Path | None,
     to: str | None,
     overwrite: tuple[str, ...],
+    redo: str | None,
     rehearse: bool,
     reconcile: bool,
     tables: tuple[str, ...],
@@ -56,11 +65,12 @@ def command(
     from icemigrate.app.saving import save_plan
 
     project = settings.open_project()
-    require_alone(reconcile, tables, allow, to, overwrite, rehearse)
+    require_alone(reconcile, tables, allow, to, overwrite, redo, rehearse)
+    require_one_version(redo, to)
     if reconcile:
         result = reconcile_plan(settings, project, tables, allow, SparkTold())
     else:
-        result = plan(project, settings.environment, to=to, overwrite=overwrite)
+        result = plan(project, settings.environment, to=to, overwrite=overwrite, redo=redo)
     settings.answer(result)
     if not result.ready:
         if out is not None:

@@ -87,6 +87,11 @@ def test_what_was_rolled_back_is_held_and_pending_nowhere(
     (row,) = (line.split() for line in out.splitlines() if line.startswith("db.t"))
     assert row == ["db.t", "0001", "there", "–"]
     assert "at 0001, nothing pending, 1 held." in out
+    assert run(project, "plan", "--redo", "2", "--out", str(project.folder / "redo.plan")) == 0
+    out, _ = capsys.readouterr()
+    assert "0002  Set k" in out
+    assert "SET TBLPROPERTIES" in out
+    assert json.loads((project.folder / "redo.plan").read_text(encoding="utf-8"))["redo"] == "0002"
 
 
 @pytest.mark.parametrize("to", ["2", "0002"])
@@ -106,6 +111,8 @@ def test_the_last_version_has_nothing_behind_it(
         (("rollback", "--only", "1"), 4, "0002 (db.t)"),
         (("apply", "--redo", "2"), 64, "is not held"),
         (("apply", "--redo", "2", "--to", "2"), 64, "one version alone"),
+        (("plan", "--redo", "2"), 64, "is not held"),
+        (("plan", "--redo", "2", "--to", "2"), 64, "one version alone"),
     ],
 )
 def test_what_cannot_be_asked_for(
