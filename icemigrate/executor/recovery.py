@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 
 from icemigrate.engine.port import Engine, Marker
@@ -15,6 +16,7 @@ from icemigrate.executor.work import Work
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.journal import Held
 from icemigrate.history.record import Outcome, Record
+from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, TablePlan
 from icemigrate.plan_file import structure
@@ -53,6 +55,8 @@ class Recovery(Frozen):
             return Interrupted(report, cause)
         try:
             undid, why = self._undo(migration, undo, report, cause)
+            if not why:
+                self._take_tags_off(migration.version, undo)
         except (IcemigrateError, KeyboardInterrupt) as error:
             told = error.message if isinstance(error, IcemigrateError) else "you asked to stop"
             undid, why = (), (f"undoing it failed: {told}",)
@@ -100,6 +104,19 @@ class Recovery(Frozen):
         self.on_event(UndoFinished(migration.version))
         return work.account.done, ()
 
+    def _take_tags_off(self, version: str, undo: UndoRecord) -> None:
+        """Take the migration's tags off tables that had none of it: no undo of it needs them any more."""
+        marker = Marker("", version, "", "")
+        for table in undo.tables:
+            before = table.actual_before
+            now = None if before is None else self.engine.table(before.name)
+            if before is None or now is None or now.uuid != before.uuid:
+                continue  # what it made is in the trash
+            left = {marker.tag, marker.before_tag} & (now.refs.keys() - before.refs.keys())
+            if left:
+                with suppress(EngineError):  # one that stays harms nobody
+                    self.engine.commit(now.name, partial(_without, left))
+
     def _is_as_before(self, plan: TablePlan, undo: TableUndo) -> bool:
         before = undo.actual_before
         name = plan.name if before is None else before.name
@@ -110,6 +127,10 @@ class Recovery(Frozen):
         if before is None or now is None:
             return before is now
         return structure(before) == structure(now)
+
+
+def _without(names: Collection[str], table: Table) -> Table:
+    return replace(table, refs={name: ref for name, ref in table.refs.items() if name not in names})
 
 
 _WIDEST = 160

@@ -353,6 +353,7 @@ def test_a_check_that_does_not_hold_undoes_all_though_others_wrote_meanwhile(
     assert "every table is as it was before the migration" in told
     assert desk.rows() == [(1, "xnys"), (2, None), (3, "xlon")]
     assert "note" not in desk.spark.table(desk.table).columns
+    assert desk.refs() == {"main", "icemigrate-0001"}, "nothing is left that says that it was applied"
     assert desk.project.plan().plan.migrations[0].version == "0002"
 
 
