@@ -17,7 +17,7 @@ from icemigrate.engine.explain import explained, is_commit_conflict
 from icemigrate.engine.landing import Base, land, open_base
 from icemigrate.engine.port import Marker
 from icemigrate.engine.publish import fold, run_step, statement_text
-from icemigrate.engine.rebase import facts, require_untouched
+from icemigrate.engine.rebase import facts, require_met, require_untouched
 from icemigrate.engine.refill import is_refill
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Listener, Telling, telling
@@ -122,6 +122,8 @@ class AtomicPublisher:
                 if made is None or facts(base.table) != facts(made.before):
                     tell.again(done)
                     made = self._make(plan, steps, base, foreseen, tell)
+                else:
+                    require_met(foreseen, steps, base.table)  # others wrote rows
                 try:
                     landed = land(
                         self._engine, base, _onto(base.table, made, steps), _dated(marker, plan, base)
@@ -150,6 +152,7 @@ class AtomicPublisher:
         if facts(base.table) != facts(foreseen):
             require_untouched(foreseen, steps, base.table)
             tell.note(foreseen.name, "changed by somebody else meanwhile, beside what the plan changes")
+        require_met(foreseen, steps, base.table)
         if not any(isinstance(statement, Sql) for step in steps for statement in step.statements):
             return _Made(base.table, _folded(steps, base.table, tell))
         if self._copies is None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
-from icemigrate.engine.publish import fold
+from icemigrate.changes.base import Change, Subject
 from icemigrate.errors import ConflictError, StalePlan
 from icemigrate.frozen import replace
 from icemigrate.merge import merge, rebind
@@ -46,14 +46,48 @@ def require_untouched(planned: Table, steps: Sequence[Step], now: Table) -> None
     if merged.done:
         raise StalePlan(f"somebody else has done a part of it: {', '.join(merged.done)}", PLAN_AGAIN)
     try:
-        after = _all(steps, now)
+        _all(steps, now)
     except (LookupError, AssertionError, StopIteration, ValueError) as error:
         # Steps were planned for what is not there any more, such as the column behind which one was to stand.
         raise ConflictError(f"the plan does not fit table `{now.name}` any more", PLAN_AGAIN) from error
-    breaches = [b.message for b in legality.problems(after, now) if not b.is_warning]
-    if breaches:
-        raise ConflictError(f"on table `{now.name}` as it is now: {'; '.join(breaches)}", PLAN_AGAIN)
+
+
+def require_met(planned: Table, steps: Sequence[Step], now: Table) -> None:
+    """Refuse steps for which something holds no more that held for the table that they were planned for.
+
+    Rows are no fact that anything is merged by, but a change may rest on there being none: a commit that is
+    tried again asks once more, of the very state that it is made on.
+
+    :param now: a table that the steps fit, see :func:`require_untouched`.
+    :raises ConflictError: a change, or what the steps lead to, is not allowed on the table as it is now.
+    :raises StalePlan: rows were written to a table whose files had been looked at.
+    """
+    if (planned, planned.heads) == (now, now.heads):
+        return
+    against = dict(_objections(steps, now))
+    if not against:
+        return
+    known = dict(_objections(steps, planned))
+    new = dict.fromkeys(message for key, message in against.items() if key not in known)
+    if new:
+        raise ConflictError(f"on table `{now.name}` as it is now: {'; '.join(new)}", PLAN_AGAIN)
+
+
+def _objections(steps: Sequence[Step], table: Table) -> Iterator[tuple[tuple[str, Subject], str]]:
+    """What the changes and the table that they lead to have against it, by rule and by what it is about."""
+    before = table
+    for change in _changes(steps):
+        for problem in change.problems(table):
+            yield (problem.rule, problem.subject), problem.message
+        table = change.apply(table)
+    for breach in legality.problems(table, before):
+        if not breach.is_warning:
+            yield (breach.rule, breach.subject), breach.message
 
 
 def _all(steps: Sequence[Step], table: Table) -> Table:
-    return reduce(lambda t, step: fold(step, t), steps, table)
+    return reduce(lambda t, change: change.apply(t), _changes(steps), table)
+
+
+def _changes(steps: Sequence[Step]) -> Iterator[Change]:
+    return (planned.change for step in steps for planned in step.changes)

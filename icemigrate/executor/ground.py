@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icemigrate.changes.create_table import CreateTable
-from icemigrate.engine.rebase import PLAN_AGAIN, facts, require_untouched
+from icemigrate.engine.rebase import PLAN_AGAIN, facts, require_met, require_untouched
 from icemigrate.errors import ConflictError
 from icemigrate.merge import merge
 from icemigrate.model.names import TableName
@@ -39,7 +39,10 @@ def changed_beside(
         return ()
     if now is None:
         raise ConflictError(f"somebody else dropped or renamed table `{plan.name}` meanwhile", PLAN_AGAIN)
-    if facts(before) == facts(now):
+    is_changed = facts(before) != facts(now)
+    if is_changed:
+        require_untouched(before, plan.all_steps, now)
+    require_met(before, plan.all_steps, now)
+    if not is_changed:
         return ()
-    require_untouched(before, plan.all_steps, now)
     return merge(before, now, before).open

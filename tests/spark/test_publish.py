@@ -483,6 +483,25 @@ def _adding(before: Table, name: str, text: str) -> TablePlan:
 
 
 @pytest.mark.parametrize("way", ["atomic", "direct"])
+def test_what_a_change_rests_on_is_asked_of_the_very_state_that_it_is_made_on(lake: Lake, way: str) -> None:
+    by = lake.atomic if way == "atomic" else DirectPublisher(lake.engine)
+    columns = "columns: [{{name: id, type: int}}, {{name: d, type: date}}]"
+    lake.publish(
+        lake.plan("0001", f"tables: [{{{{name: {{ns}}.trades, format_version: 3, {columns}}}}}]"), "0001"
+    )
+    text = "tables: [{{name: {ns}.trades, renames: {{id: key}}, columns: [{{name: d, type: timestamp}}]}}]"
+    plan = lake.plan("0002", text)
+
+    def append(event: Event) -> None:
+        if isinstance(event, StatementFinished) and "RENAME" in event.text:
+            lake.spark.sql(f"INSERT INTO {lake.text} VALUES (1, DATE '2026-01-02')")
+
+    with pytest.raises(ConflictError, match="as it is now: the table has rows"):
+        lake.publish(plan, "0002", by, append)
+    assert lake.rows(f"SELECT CAST(d AS string) FROM {lake.text}") == [("2026-01-02",)]
+
+
+@pytest.mark.parametrize("way", ["atomic", "direct"])
 def test_a_reference_gets_other_limits_and_is_not_moved_back(lake: Lake, way: str) -> None:
     by = lake.atomic if way == "atomic" else DirectPublisher(lake.engine)
     lake.make()
