@@ -18,8 +18,9 @@ from icemigrate.changes.base import (
 from icemigrate.changes.fields import is_reshaped
 from icemigrate.frozen import replace
 from icemigrate.model.names import format_path
-from icemigrate.model.partitioning import PartitionField, reads_as_same
+from icemigrate.model.partitioning import PartitionField, is_taken_along, reads_as_same
 from icemigrate.model.promotions import is_promotion, is_read_back, promoted_default, promotion_since
+from icemigrate.model.sorting import SortField
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Decimal, Field, Primitive, Struct, Type, is_nested
@@ -84,6 +85,7 @@ class WidenType(Alteration):
         yield from in_map_key
         if in_map_key:
             return
+        yield from self._kept_transforms(before)
         since = promotion_since(self.old, self.new)
         if since is None:
             yield self._no_promotion(before)
@@ -103,6 +105,23 @@ class WidenType(Alteration):
         for field in before.spec.live:
             if self.field_id in field.source_ids and not reads_as_same(field.transform, self.old, self.new):
                 yield self._partitioned_by(field)
+
+    def _kept_transforms(self, before: Table) -> Iterator[Problem]:
+        """Transforms in the way of a promotion or of its undo, though they give the same values."""
+        if promotion_since(self.old, self.new) is None and promotion_since(self.new, self.old) is None:
+            return
+        terms: list[tuple[str, str, PartitionField | SortField]] = [
+            *((f"partitioned by {f.transform} as `{f.name}`", "partition_by", f) for f in before.spec.live),
+            *((f"sorted by its {f.transform}", "sort_by", f) for f in before.sort_order.fields),
+        ]
+        for what, key, term in terms:
+            if self.field_id in term.source_ids and not is_taken_along(term.transform, self.old, self.new):
+                yield self._problem(
+                    "promotion-keeps-transform",
+                    f"the table is {what}, and Iceberg's library, though the format allows it, does not let"
+                    f" {self._from_to()} meanwhile",
+                    f"write `{key}` without it in this migration, and with it again in the next",
+                )
 
     def _no_promotion(self, before: Table) -> Problem:
         name = format_path(self.path)

@@ -134,3 +134,14 @@ def reads_as_same(transform: Transform, old: Type, new: Type) -> bool:
     if old == Primitive("date") and new != old:
         return transform.name in ("void", "year", "month", "day")
     return True
+
+
+def is_taken_along(transform: Transform, old: Type, new: Type) -> bool:
+    """Whether Iceberg's library lets a live transform stay while its source goes from one type to another.
+
+    The year, month and day of a date are the same as of its midnight, and the specification lets them stay.
+    But Java 1.12 keeps the transform that it made for the old type, and then refuses the commit ("Invalid
+    source type timestamp for transform: month", ``PartitionSpec`` and ``SortOrder.checkCompatibility``).
+    """
+    is_between = old != new and Primitive("date") in (old, new)
+    return not (is_between and transform.name in TIME_TRANSFORMS)

@@ -58,6 +58,9 @@ SAYING: Mapping[str, str] = {
     "promotion-changes-partitions": "The column is partitioned by a transform that gives other values for "
     "the wider type, so that rows would be looked for in the wrong place. Take the partition field out "
     "first.",
+    "promotion-keeps-transform": "The table is partitioned or sorted by the year, month or day of the "
+    "column. The format lets that stay, and Iceberg's library refuses it. Take the term out in the migration "
+    "that gives the column its type, and put it back in the next: until then there are no rows to lay out.",
     "promotion-needs-v3": "Format version 3 lets this type become that one, and the table is of an earlier "
     "one. `format_version: 3` upgrades it, for which there is no way back.",
     "promotion-not-read": "The format allows the promotion, and Iceberg's library reads the rows that are "

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.changes import KINDS
-from icemigrate.changes.base import Change, MetadataCommit, Problem, Subject
+from icemigrate.changes.base import Change, MetadataCommit, Phase, Problem, Subject
 from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
+from icemigrate.changes.widen_type import WidenType
 from icemigrate.diff import Difference, Found, difference, unproved
 from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import Conflict, done_notes, rebind_by_path
@@ -19,6 +20,7 @@ from icemigrate.model.marks import branch_name
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
+from icemigrate.model.types import Primitive
 from icemigrate.model.undo_record import TableUndo
 from icemigrate.plan import RECONCILED, PlannedChange, Step
 from icemigrate.steps import as_steps, planned_change
@@ -32,6 +34,7 @@ from icemigrate.undo.rows import Rows, rewind
 from icemigrate.undo.values import Key, Options, Refusal, Refused, both_sides, by_reason
 from icemigrate.undo.voids import needed_by_voids
 
+_DATE = Primitive("date")
 _EXPECTED = ("no-promotion",)
 """What the kinds of change refuse on the way there, and an undo has judged by the files: a narrower type."""
 
@@ -106,7 +109,7 @@ def undo_altered(
         name=there.name,
         after=final,
         sides=_declared(recorded, staying.left),
-        steps=(*renaming, *([_one_commit(version, found)] if found else ()), *refill.steps),
+        steps=(*renaming, *(_one_commit(version, part) for part in _commits(found)), *refill.steps),
         notes=tuple(notes),
         problems=tuple(problems),
         conflicts=() if options.partial else merged.conflicts,
@@ -225,6 +228,18 @@ def _identifier_kept(before: Table, after: Table, kept: Iterable[Key]) -> set[Ke
 def _declared(undo: TableUndo, kept: Iterable[Key]) -> Sides:
     before, after = both_sides(undo)
     return Sides(keep(before, after, tuple(kept)), after)
+
+
+def _commits(found: list[Found]) -> Iterator[list[Found]]:
+    """All of it in one commit, but where a date comes back together with its partitions or its order.
+
+    Iceberg's library knows them still, as made for the other type, and takes these when it is asked for them
+    (:func:`~icemigrate.model.partitioning.is_taken_along`); once the type is there, it has read them anew.
+    """
+    is_date = any(isinstance(f.change, WidenType) and _DATE in (f.change.old, f.change.new) for f in found)
+    behind = [f for f in found if is_date and f.change.phase in (Phase.PARTITION, Phase.ORDER)]
+    first = [f for f in found if f not in behind]
+    return (commit for commit in (first, behind) if commit)
 
 
 def _one_commit(version: str, found: list[Found]) -> Step:

@@ -12,9 +12,12 @@ from collections.abc import Collection, Iterator
 
 from icemigrate.model.evidence import Evidence
 from icemigrate.model.names import format_path
+from icemigrate.model.partitioning import PartitionField, Transform, accepts
 from icemigrate.model.schema import index
+from icemigrate.model.sorting import SortField
 from icemigrate.model.table import MAIN_BRANCH, Table
 from icemigrate.model.type_text import format_type
+from icemigrate.model.types import Type
 from icemigrate.model.undo_record import TableUndo
 from icemigrate.undo.keeping import dropped, is_required, made_optional, narrowed
 from icemigrate.undo.values import Key, Refusal, Unanswered, both_sides
@@ -51,18 +54,39 @@ def _types(before: Table, after: Table, there: Table, evidence: Evidence | None)
         narrow, name = old[field_id].field.type, format_path(now[field_id].path)
         found = _answered(evidence)
         files = found.wide.get(field_id, found.files)
-        if files > 0:
+        if (transform := _unknown_to(narrow, field_id, there)) is not None:
+            why = f"the table was laid out by its {transform} once, and nobody could load it then"
+        elif files > 0:
             added = "1 data file was" if files == 1 else f"{files} data files were"
-            yield Refusal(
-                ("type", str(field_id)),
-                "narrow-type",
-                ("columns", name, "type"),
-                f"`{name}`",
-                f"cannot be `{format_type(narrow)}` again",
+            why = (
                 f"{added} added since under the wider type, and cannot be read under the narrower one, "
-                "whatever the values",
-                f"the type of {name}",
+                "whatever the values"
             )
+        else:
+            continue
+        yield Refusal(
+            ("type", str(field_id)),
+            "narrow-type",
+            ("columns", name, "type"),
+            f"`{name}`",
+            f"cannot be `{format_type(narrow)}` again",
+            why,
+            f"the type of {name}",
+        )
+
+
+def _unknown_to(type_: Type, field_id: int, there: Table) -> Transform | None:
+    """What a partition spec or a sort order, earlier ones too, makes of a field, and cannot make of a type.
+
+    Iceberg's library reads all of them with the types of now, and refuses the whole table over one that it
+    cannot make ("Unsupported type: date" of ``hour``).
+    """
+    terms: list[PartitionField | SortField] = [
+        *(f for spec in (there.spec, *there.older_specs) for f in spec.fields),
+        *(f for order in (there.sort_order, *there.older_orders) for f in order.fields),
+    ]
+    unknown = (t.transform for t in terms if field_id in t.source_ids and not accepts(t.transform, type_))
+    return next(unknown, None)
 
 
 def _nullability(before: Table, after: Table, there: Table, evidence: Evidence | None) -> Iterator[Refusal]:

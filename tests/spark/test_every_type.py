@@ -25,6 +25,7 @@ from icemigrate.model.type_text import parse_type
 from icemigrate.model.types import Field, since_version
 from icemigrate.sql.names import table_sql
 from icemigrate.sql.types import spark_loads
+from icemigrate.undo.values import Options
 from tests.random_rows import differing
 from tests.spark.undo_world import UndoWorld, facts
 
@@ -254,6 +255,26 @@ def test_a_date_with_rows_becomes_no_timestamp(world: UndoWorld) -> None:
     times = world.spark.sql(f"SELECT CAST(d AS date) AS d, d AS t FROM {at} ORDER BY id").collect()
     assert [row["d"] for row in times] == [row["d"] for row in days] != []
     assert {row["t"].time() for row in times if row["t"] is not None} == {time(0)}
+
+
+def test_a_date_becomes_a_timestamp_and_is_one_again_beside_its_partitions(world: UndoWorld) -> None:
+    first = "    format_version: 3\n    columns:\n" + columns({"id": "int", "d": "date"})
+    migrate(world, "0001", f"{first}    partition_by: [month(d)]\n    sort_by: [day(d)]\n")
+    before = world.actual(T)
+    promoted = "    columns: [{name: d, type: timestamp}]\n"
+    migrate(world, "0002", f"{promoted}    partition_by: []\n    sort_by: []\n")
+    migrate(world, "0003", "    partition_by: [month(d)]\n    sort_by: [day(d)]\n")
+    assert world.actual(T).spec.live[0].definition == before.spec.live[0].definition
+    world.project.rollback(spark=world.spark, to="0001")
+    assert facts(world.actual(T)) == facts(before)
+    # Nobody could load a table with a date that an earlier spec takes the hour of.
+    migrate(world, "0004", f"{promoted}    partition_by: [hour(d)]\n    sort_by: []\n")
+    with pytest.raises(Mistakes) as refused:
+        world.project.rollback(spark=world.spark)
+    assert [d.code for d in refused.value.diagnostics] == ["narrow-type"]
+    world.project.rollback(spark=world.spark, options=Options(partial=True))
+    assert types_of(world.actual(T).schema)["d"] == "timestamp"
+    assert [str(f.transform) for f in world.actual(T).spec.live] == ["month"]
 
 
 def widened(table: Table, name: str, type_: str) -> Table:
