@@ -85,9 +85,9 @@ class WidenType(Alteration):
         yield from in_map_key
         if in_map_key:
             return
-        yield from self._kept_transforms(before)
         since = promotion_since(self.old, self.new)
         if since is None:
+            yield from self._kept_transforms(before)
             yield self._no_promotion(before)
             return
         is_unread = before.has_rows and not is_read_back(self.old, self.new)
@@ -102,6 +102,8 @@ class WidenType(Alteration):
             )
         elif is_unread:
             yield self._not_read_back(before)
+        if not is_unread:
+            yield from self._kept_transforms(before)
         for field in before.spec.live:
             if self.field_id in field.source_ids and not reads_as_same(field.transform, self.old, self.new):
                 yield self._partitioned_by(field)

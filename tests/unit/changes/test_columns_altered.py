@@ -10,6 +10,8 @@ from icemigrate.changes.make_optional import MakeOptional
 from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.set_default import SetDefault
 from icemigrate.changes.widen_type import WidenType
+from icemigrate.frozen import replace
+from icemigrate.model.partitioning import Transform
 from icemigrate.model.table import Table
 from icemigrate.model.types import JsonValue, Primitive
 from tests.build import table, with_columns
@@ -144,12 +146,31 @@ def test_the_defaults_of_a_date_are_midnights_of_a_timestamp() -> None:
 
 
 @pytest.mark.parametrize(
-    ("transform", "refused"),
-    [("year", False), ("month", False), ("day", False), ("bucket[4]", True), ("identity", True)],
+    ("transform", "rule"),
+    [
+        ("year", "promotion-keeps-transform"),
+        ("month", "promotion-keeps-transform"),
+        ("day", "promotion-keeps-transform"),
+        ("bucket[4]", "promotion-changes-partitions"),
+        ("identity", "promotion-changes-partitions"),
+    ],
 )
-def test_date_to_timestamp_under_a_partition(transform: str, refused: bool) -> None:
+def test_date_to_timestamp_under_a_partition(transform: str, rule: str) -> None:
     change, base = retyped("date", "timestamp", 3, f"{transform}(c)")
-    assert rules(change, base) == (["promotion-changes-partitions"] if refused else [])
+    assert rules(change, base) == [rule]
+    # With rows there is another way, which takes the partitions along.
+    assert "promotion-keeps-transform" not in rules(change, with_rows(base))
+    back, base = retyped("timestamp", "date", 3, f"{transform}(c)")
+    assert ("promotion-keeps-transform" in rules(back, base)) is (rule == "promotion-keeps-transform")
+
+
+def test_a_promotion_that_a_sort_order_keeps_from() -> None:
+    base = table("c: date", format_version=3, sort="c")
+    change = WidenType(base.name, 1, ("c",), Primitive("date"), Primitive("timestamp"))
+    assert rules(change, base) == []
+    (term,) = base.sort_order.fields
+    order = replace(base.sort_order, fields=(replace(term, transform=Transform("day")),))
+    assert rules(change, replace(base, sort_order=order)) == ["promotion-keeps-transform"]
 
 
 @pytest.mark.parametrize(
