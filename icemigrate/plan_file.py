@@ -20,7 +20,7 @@ from icemigrate.plan import PLAN_FORMAT, Plan, Step
 from icemigrate.plan_rows import RowsPart, running
 
 # Beside the plan itself; what `plan --format json` adds of these, `apply` passes over.
-_FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics"})
+_FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics", "lying_old"})
 # What every saved plan has, or else there would be nothing to do where a part of the file is gone.
 _ALWAYS = ("migrations", "base")
 _WIDEST = 100

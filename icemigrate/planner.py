@@ -139,7 +139,8 @@ def settle(wanted: Table, after: Table | None, base: Table | None = None) -> Tab
     """A declared table with the ids that its fields have in the table that came out.
 
     What is recorded as base: every field id is the catalog's, fields stand in its order, a tag has the
-    snapshot that it points at; what nobody declared is left out.
+    snapshot that it points at; what nobody declared is left out.  Of its earlier specs only the highest id is
+    kept, as that of its own: it tells whether there are any (``was_another_way`` of the layout).
 
     :param base: as declared before; a field of it that has a negative id is one that a baseline found gone.
     """
@@ -149,7 +150,8 @@ def settle(wanted: Table, after: Table | None, base: Table | None = None) -> Tab
     settled = ordered_like(rebind_by_path(wanted, after, kept=gone), after)
     ids = {f.definition: f.id for f in after.spec.fields}
     fields = tuple(replace(f, id=ids.get(f.definition, f.id)) for f in settled.spec.fields)
-    spec = replace(settled.spec, fields=fields)
+    highest = max(s.id for s in (after.spec, *after.older_specs))
+    spec = replace(settled.spec, fields=fields, id=highest)
     return replace(
         settled,
         spec=spec,

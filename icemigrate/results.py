@@ -11,6 +11,7 @@ from typing import Literal
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors
 from icemigrate.errors import ExitCode
 from icemigrate.frozen import Frozen
+from icemigrate.model.layout import OldShare
 from icemigrate.plan import Plan
 
 
@@ -39,14 +40,30 @@ class CheckResult(Frozen):
         return not has_errors(self.diagnostics)
 
 
+class LyingOld(Frozen):
+    """A table that a plan leaves alone, and of which files lie otherwise than it is partitioned.
+
+    :param table: its declared name.
+    :param name: its name in the catalog.
+    """
+
+    table: str
+    name: str
+    old_files: OldShare
+
+
 class PlanResult(Frozen):
     """A plan, and what is to be said of it with a place in a file.
 
     :param diagnostics: problems, missing consents and warnings; conflicts stand in the plan.
+    :param lying_old: of the tables that it leaves alone, those of which files lie the old way.
+    :param lying_unasked: of how many more of them nobody asked, since that takes a while for many.
     """
 
     plan: Plan
     diagnostics: tuple[Diagnostic, ...] = ()
+    lying_old: tuple[LyingOld, ...] = ()
+    lying_unasked: int = 0
 
     @property
     def is_empty(self) -> bool:

@@ -6,7 +6,7 @@ column that comes back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,10 @@ from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.data.rewrite import Rewrite
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import told_shares
-from icemigrate.model.layout import Layout, OldShare, is_one_way, old_share
+from icemigrate.model.layout import Layout, OldShare, is_one_way, old_share, was_another_way
 from icemigrate.model.names import format_path
 from icemigrate.plan import Direction, MigrationPlan, Plan, TablePlan
+from icemigrate.results import LyingOld, PlanResult
 from icemigrate.undo.asking import leaves
 
 if TYPE_CHECKING:
@@ -53,6 +54,29 @@ def old_files_of(table: Table, catalog: Catalog) -> OldShare | None:
     layout = catalog.layout(table.name)
     share = None if layout is None else old_share(layout, table, table.spec)
     return share if share is not None and share.files else None
+
+
+MOST_ASKED = 20
+"""Of how many tables that a plan leaves alone the files are asked for: each takes two or three requests."""
+
+
+def with_left_alone(
+    result: PlanResult, catalog: Catalog, physical: Callable[[TableName], TableName]
+) -> PlanResult:
+    """The result, and how the files lie of tables that the plan leaves alone and that were partitioned
+    otherwise before, as the history knows; the catalog is asked about these only.
+
+    :param physical: a declared table name → the name in the catalog.
+    """
+    plan = result.plan
+    spoken_of = {n for m in plan.migrations for t in m.tables for n in (t.declared, t.formerly)}
+    others = (n for n, table in plan.base.tables.items() if n not in spoken_of and was_another_way(table))
+    names = {physical(name): name for name in sorted(others)}
+    asked = [*names][:MOST_ASKED]
+    found = catalog.load(asked) if asked else {}
+    shares = ((n, old_files_of(table, catalog)) for n, table in found.items() if table is not None)
+    lying = (LyingOld(str(names[n]), str(n), share) for n, share in shares if share is not None)
+    return replace(result, lying_old=tuple(lying), lying_unasked=len(names) - len(asked))
 
 
 @dataclass(slots=True)

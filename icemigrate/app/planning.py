@@ -10,7 +10,7 @@ from icemigrate.app.branch_gaps import with_branch_gaps
 from icemigrate.app.folding import Folding
 from icemigrate.app.lacking import with_lacking_refused
 from icemigrate.app.lateness import Latecomers
-from icemigrate.app.layouts import with_old_files
+from icemigrate.app.layouts import with_left_alone, with_old_files
 from icemigrate.app.locking import notes
 from icemigrate.app.opening import as_mistakes, known_version, load_unapplied, mistakes_first
 from icemigrate.app.redoing import Redo, find_redo, with_held
@@ -65,8 +65,9 @@ def plan(
         result = plan_in(
             world, history, loaded.files, to=to, overwrite=overwrite, redo=redo, baseline=baseline
         )
+        result = with_left_alone(result, world.catalog, world.names.table)
     told = dict.fromkeys((*loaded.diagnostics, *result.diagnostics))
-    return PlanResult(result.plan, tuple(sorted(told, key=sort_key)))
+    return replace(result, diagnostics=tuple(sorted(told, key=sort_key)))
 
 
 def plan_in(

@@ -69,6 +69,15 @@ def is_one_way(table: Table) -> bool:
     return len(same_way(table, table.spec)) == len({s.id for s in (table.spec, *table.older_specs)})
 
 
+def was_another_way(recorded: Table) -> bool:
+    """Whether a table, as a history keeps it (without its older specs), was ever partitioned otherwise.
+
+    Specs are counted from 0, and kept is the highest id.  Histories of before kept none; there it shows where
+    more field ids were given, from 1000 on, than there are fields.
+    """
+    return recorded.spec.id != 0 or recorded.last_partition_id >= 1000 + len(recorded.spec.fields)
+
+
 def _parts(spec: PartitionSpec) -> frozenset[tuple[tuple[int, ...], str]]:
     return frozenset((f.source_ids, str(f.transform)) for f in spec.live)
 

@@ -27,12 +27,13 @@ _FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
 def plan_document(result: PlanResult) -> Document:
     """The plan as :mod:`icemigrate.plan_file` saves it, so that the output can be applied; and for readers
     its numbers and what is to be said of it."""
-    return {
+    document = {
         **dump(result.plan),
         "summary": _plain(summarise(result.plan)),
         "ready": result.ready,
         "diagnostics": [_diagnostic(d) for d in result.diagnostics],
     }
+    return {**document, "lying_old": _plain(result.lying_old)} if result.lying_old else document
 
 
 def result_document(result: object) -> Document:

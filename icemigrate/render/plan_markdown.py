@@ -37,6 +37,7 @@ def _plan(result: PlanResult, *, with_statements: bool) -> str:
     lines += _diagnostics(result.diagnostics)
     for migration in plan.migrations:
         lines += _migration(migration, plan.catalog_name, with_statements)
+    lines += [f"- {text(line)}" for line in words.lying_old_lines(result)]
     return "\n".join(lines).rstrip() + "\n"
 
 

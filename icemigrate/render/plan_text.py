@@ -27,6 +27,8 @@ def plan_text(result: PlanResult, style: Style) -> str:
     found = list(diagnostics_lines(result.diagnostics, style))
     if found:
         lines += [*found, ""]
+    if lying := [style.dim(line) for line in words.lying_old_lines(result)]:
+        lines += [*lying, ""]
     lines.append(style.bold(words.summary_line(plan)))
     if plan.is_empty and plan.direction is Direction.APPLY and plan.base.tables:
         lines.append(style.dim(words.DRIFT_LINE))

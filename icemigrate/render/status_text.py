@@ -61,9 +61,7 @@ def status_text(status: Status, style: Style) -> str:
     )
     lines += [f"{words.one_line(t.name)}: {words.note_line(t.note)}." for t in status.tables if t.note]
     lines += [
-        style.dim(f"{words.one_line(t.name)}: {t.old_files} lie as it was partitioned before.")
-        for t in status.tables
-        if t.old_files is not None
+        style.dim(words.lying_old_line(t.name, t.old_files)) for t in status.tables if t.old_files is not None
     ]
     differing = [words.one_line(t.name) for t in status.tables if t.differs]
     if differing:

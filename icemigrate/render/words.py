@@ -16,9 +16,10 @@ from icemigrate.diagnostics import once_quoted
 from icemigrate.frozen import Frozen
 from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.model.counting import count as count
+from icemigrate.model.layout import OldShare
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.plan_rows import RowsPart, When
-from icemigrate.results import ApplyResult
+from icemigrate.results import ApplyResult, PlanResult
 
 
 class Summary(Frozen):
@@ -253,6 +254,19 @@ def old_files_text(table: TablePlan) -> str | None:
     if any(isinstance(planned.work, Rewrite) for planned in table.rows):
         return f"{share} lie the old way and are rewritten" if share.files else "none lies the old way"
     return f"{share} lie the old way; they are read as before"
+
+
+def lying_old_lines(result: PlanResult) -> Iterator[str]:
+    """How files lie of tables that a plan leaves alone."""
+    yield from (lying_old_line(one.name, one.old_files) for one in result.lying_old)
+    if result.lying_unasked:
+        tables = count(result.lying_unasked, "more table")
+        yield f"{tables} had another partitioning before; how their files lie, `icemigrate status` tells."
+
+
+def lying_old_line(name: str, share: OldShare) -> str:
+    """How much of a table lies the old way."""
+    return f"{one_line(name)}: {share} lie as it was partitioned before."
 
 
 def change_text(change: PlannedChange) -> str:

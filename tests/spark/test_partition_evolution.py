@@ -158,6 +158,10 @@ class Lake:
         """What the plan foretold is what the files are by Spark afterwards, and what the status says."""
         status = {t.table: t.old_files for t in self.world.project.status().tables}
         assert len(set(self.shares.values())) > 1
+        later = self.world.project.plan()
+        assert later.is_empty, "and still it is said of every table of which files lie so"
+        lying = {one.table: one.old_files for one in later.lying_old}
+        assert lying == {name: share for name, share in status.items() if share is not None}
         for name, table in zip(self.names, self.tables(), strict=True):
             rows = self.world.spark.sql(
                 "SELECT spec_id, count(*), sum(file_size_in_bytes) FROM "

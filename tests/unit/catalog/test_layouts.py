@@ -15,17 +15,22 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
-from icemigrate.app.layouts import old_files_of, with_old_files
+from icemigrate.app.layouts import old_files_of, with_left_alone, with_old_files
 from icemigrate.catalog import CatalogSettings, layouts, open_catalog
 from icemigrate.catalog.avro import BadAvro, records
 from icemigrate.catalog.files import read_local
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import Catalog
 from icemigrate.frozen import replace
-from icemigrate.model.layout import Layout, OldShare, Portion, old_share, size_text
+from icemigrate.model.layout import Layout, OldShare, Portion, old_share, size_text, was_another_way
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import UNPARTITIONED
 from icemigrate.model.sides import State
+from icemigrate.model.table import Table
+from icemigrate.plan import MigrationPlan, Plan, TablePlan
+from icemigrate.planner import settle
+from icemigrate.render.words import lying_old_lines
+from icemigrate.results import PlanResult
 from tests.planning import make_plan
 
 NAME = TableName(("db",), "t")
@@ -108,6 +113,39 @@ def test_a_plan_about_a_table_that_was_partitioned_otherwise_says_so_once(lake: 
     ] == [
         (4, 6),
         None,
+    ]
+    catalog.close()
+
+
+def test_a_plan_asks_about_tables_that_it_leaves_alone(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = lake.catalog()
+    there = catalog.load([NAME])[NAME]
+    assert there is not None
+    kept = replace(there, older_specs=(), snapshot=None)
+    never = replace(kept, spec=UNPARTITIONED, last_partition_id=999)
+    declared = TableName(("market",), "t")
+
+    def planned(*tables: TableName, base: Table = kept) -> PlanResult:
+        plans = tuple(TablePlan(name, name, base, name) for name in tables)
+        migrations = (MigrationPlan("0002", "m", "", plans),) if plans else ()
+        plan = Plan("market", "local", "sqlite", "lake", migrations, base=State({declared: base}))
+        return with_left_alone(PlanResult(plan), catalog, lambda name: NAME)
+
+    (one,) = planned().lying_old
+    assert (one.table, one.name, one.old_files) == ("market.t", "db.t", old_files_of(there, catalog))
+    assert planned(TableName(("market",), "other")).lying_old == (one,)
+    assert planned(declared).lying_old == (), "its own plan says it"
+    assert planned(base=never).lying_old == ()
+    assert not was_another_way(never)
+    of_old = replace(kept, spec=replace(kept.spec, id=0, fields=kept.spec.fields[:1]))
+    assert was_another_way(of_old), "more field ids were given than there are fields"
+    settled = settle(replace(there, spec=UNPARTITIONED, older_specs=()), there)
+    assert was_another_way(settled)
+    monkeypatch.setattr("icemigrate.app.layouts.MOST_ASKED", 0)
+    unasked = planned()
+    assert (unasked.lying_old, unasked.lying_unasked) == ((), 1)
+    assert [*lying_old_lines(unasked)] == [
+        "1 more table had another partitioning before; how their files lie, `icemigrate status` tells."
     ]
     catalog.close()
 
