@@ -12,6 +12,7 @@ from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import Ground, fields_back, gone_before, old_fields
 from icemigrate.data.every_value import every_value
 from icemigrate.data.left_behind import rows_left
+from icemigrate.data.not_loaded import not_loaded
 from icemigrate.data.required import filled, left_in_files
 from icemigrate.diff import Found
 from icemigrate.frozen import replace
@@ -78,7 +79,10 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
     plan = with_works(
         outcome.plan, works, ground, outcome.after, case.surroundings.catalog_name, case.version, is_resumed
     )
-    problems = tuple(work_problems(works, ground, case.surroundings.has_branches))
+    problems = (
+        *work_problems(works, ground, case.surroundings.has_branches),
+        *not_loaded(works, ground, there, outcome.after),
+    )
     doubts = tuple(doubt for work in works for doubt in work.doubts(ground))
     if there is not None and (there.has_rows or not case.surroundings.is_catalog_known):
         doubts += tuple(left_in_files(works, ground, there, outcome.after))

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 _OF_SQL = "["
 """How all begins that Spark has against SQL and the values in it: ``[DIVIDE_BY_ZERO] …``."""
 
+_NO_SUCH_TYPE = "Spark cannot load a table with a column of that type: leave that table out"
+_NOT_OF_THE_EXPRESSION = {
+    "GEOSPATIAL_DISABLED": "write `spark.sql.geospatial.enabled: true` under `spark.conf` of the environment",
+    "Spark does not support ": _NO_SUCH_TYPE,
+    "ST_INVALID_CRS_VALUE": _NO_SUCH_TYPE,
+}
+"""What to do where it is not the expression that is wrong, by what Spark says."""
+
 
 @contextmanager
 def placed(world: Opened, plan: Plan) -> Iterator[None]:
@@ -49,7 +57,7 @@ def _mistakes(world: Opened, error: NotUnderstood) -> Mistakes:
             "sql-not-understood",
             f"{one.what}: {one.why}",
             _place(file, TableName.parse(one.table), one.subject),
-            error.hint,
+            next((hint for cause, hint in _NOT_OF_THE_EXPRESSION.items() if cause in one.why), error.hint),
         )
         for one in error.found
     )

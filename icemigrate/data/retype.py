@@ -16,6 +16,7 @@ from icemigrate.changes.fields import default_text
 from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage, strange_word, with_ends
 from icemigrate.frozen import replace
 from icemigrate.model.names import Path, parse_path
+from icemigrate.model.types import Primitive
 from icemigrate.model.writers import Whom
 from icemigrate.sql.names import path_sql
 
@@ -91,6 +92,18 @@ class Retype(RowWork):
     def fitted(self, ground: Ground) -> Retype:
         """It keeps values where its column is one that comes back."""
         return replace(self, keeps=ground.is_back(self.temporary))
+
+    def problems(self, ground: Ground) -> Iterator[Problem]:
+        """A type that no value is of."""
+        new = ground.table.schema.find(self.temporary)
+        if new is not None and new.type == Primitive("unknown"):
+            yield Problem(
+                "retype-unknown",
+                ground.declared,
+                self.subject,
+                f"a column of type `unknown` has nulls alone, so `{self.column}` would lose its values",
+                f"name `{self.column}` in `drop_columns` and in `columns` to have it anew, without values",
+            )
 
     def doubts(self, ground: Ground) -> Iterator[Problem]:
         """What is a word by itself."""

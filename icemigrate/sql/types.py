@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from icemigrate.model.names import Path
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import (
     Decimal,
@@ -77,6 +78,14 @@ def spark_loads(schema: Schema) -> bool:
     types = [column.type for column in schema.fields]
     nested = (below(t).leaves for t in types if is_nested(t))
     return all(map(_loads, frozenset(t for t in types if not is_nested(t)).union(*nested)))
+
+
+def not_loaded_by(schema: Schema) -> tuple[tuple[Path, Type], ...]:
+    """The fields that keep Spark from loading a table of this schema."""
+    if spark_loads(schema):
+        return ()
+    leaves = ((path, f.type) for path, f in schema.walk() if not is_nested(f.type))
+    return tuple((path, type_) for path, type_ in leaves if not _loads(type_))
 
 
 def _loads(type_: Type) -> bool:

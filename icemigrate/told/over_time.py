@@ -56,6 +56,10 @@ OVER_TIME: Mapping[str, str] = {
     "squashed; else it came late, and `icemigrate rebase` renumbers it.",
     "required-again": "A column cannot be required again: nulls were written since, or nobody can tell, "
     "and Spark would read them as 0.",
+    "retype-unknown": "A column of type `unknown` holds nothing but nulls. Drop the column and add it anew, "
+    "where its values may go.",
+    "rows-not-loaded": "Spark does what is done to rows, and it cannot load a table that has a column of "
+    "this type. Change the rows by a job of your own in another engine, between two migrations.",
     "snapshot-expired": "The snapshot that an undo or a reference needs has expired, and its rows with it.",
     "sql-not-understood": "Spark cannot run an expression or a query of a migration file, as it said "
     "before anything was done to rows. Mend it where it stands.",

@@ -91,6 +91,30 @@ def test_all_that_spark_would_not_run_is_told_where_it_stands_and_nothing_is_don
     assert "0002" not in capsys.readouterr().out
 
 
+PLACES = """\
+tables:
+  - {name: db.places, format_version: 3, columns: [{name: id, type: int}, {name: at, type: geometry}]}
+"""
+WRITTEN = """\
+allow: [destructive]
+tables:
+  - name: db.places
+    backfill: [{set: {at: "st_setsrid(st_geomfromwkb(X'0101000000000000000000F03F0000000000000040'), 4326)"}}]
+"""
+
+
+def test_what_is_no_fault_of_the_expression_has_a_hint_of_its_own(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.file("0002", PLACES)
+    desk.file("0003", WRITTEN)
+    assert main(["plan", "--rehearse"]) == ExitCode.FINDINGS
+    told = " ".join("".join(capsys.readouterr()).split())
+    assert "Geospatial feature is disabled. [sql-not-understood]" in told
+    assert "write `spark.sql.geospatial.enabled: true` under `spark.conf`" in told
+    assert "mend the expression" not in told
+
+
 BY_NAME = """
     tables:
       - name: db.venues
