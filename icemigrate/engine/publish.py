@@ -13,7 +13,7 @@ from typing import Protocol
 from icemigrate.changes.alteration import Alteration, one_by_one
 from icemigrate.changes.base import Change, Deferred, Sql, Statement
 from icemigrate.engine.port import Engine, Marker
-from icemigrate.engine.rebase import require_met
+from icemigrate.engine.rebase import require_asked, require_met
 from icemigrate.engine.refill import deferred_text, is_refill, refill
 from icemigrate.engine.telling import Listener, Telling
 from icemigrate.model.schema import Schema
@@ -109,4 +109,5 @@ def run_step(engine: Engine, plan: TablePlan, step: Step, current: Table | None,
 def _folded(step: Step, planned: Table, now: Table) -> Table:
     """The table as it is now after a step, which must still be allowed on it."""
     require_met(planned, [step], now)
+    require_asked(planned, [step], now)
     return fold(step, now)

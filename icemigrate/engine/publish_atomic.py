@@ -17,7 +17,7 @@ from icemigrate.engine.explain import explained, is_commit_conflict
 from icemigrate.engine.landing import Base, land, open_base
 from icemigrate.engine.port import Marker
 from icemigrate.engine.publish import fold, run_step, statement_text
-from icemigrate.engine.rebase import facts, require_met, require_untouched
+from icemigrate.engine.rebase import facts, require_asked, require_met, require_untouched
 from icemigrate.engine.refill import is_refill
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Listener, Telling, telling
@@ -76,7 +76,8 @@ class AtomicPublisher:
         for step in first:
             current = run_step(self._engine, plan, step, current, tell)
         if current is not None and any(step.statements for step in first):
-            current = self._there(current)
+            # What was asked of its rows was asked of those that were there when it was looked at.
+            current = replace(self._there(current), snapshot=None if before is None else before.snapshot)
         marked = marker if self._tags and plan.wanted is not None and current is not None else None
         if inner or marked:
             assert current is not None, "what is altered is there"
@@ -119,6 +120,7 @@ class AtomicPublisher:
                 # reading and landing is one in which another writer can be faster.
                 tell.on_event(TablePublishing(tell.version, foreseen.name, attempt))
                 base = open_base(self._engine, foreseen.name)
+                require_asked(foreseen, steps, base.table)
                 if made is None or facts(base.table) != facts(made.before):
                     tell.again(done)
                     made = self._make(plan, steps, base, foreseen, tell)

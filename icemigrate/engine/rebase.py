@@ -6,10 +6,14 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 
 from icemigrate.changes.base import Change, Subject
+from icemigrate.changes.expect_snapshot import ExpectSnapshot
+from icemigrate.changes.make_required import MakeRequired
+from icemigrate.changes.publish_rows import PublishRows
 from icemigrate.errors import ConflictError, StalePlan
 from icemigrate.frozen import replace
 from icemigrate.merge import merge, rebind
 from icemigrate.model import legality
+from icemigrate.model.names import format_path
 from icemigrate.model.table import MAIN_BRANCH, Table
 from icemigrate.plan import Step
 
@@ -71,6 +75,25 @@ def require_met(planned: Table, steps: Sequence[Step], now: Table) -> None:
     new = dict.fromkeys(message for key, message in against.items() if key not in known)
     if new:
         raise ConflictError(f"on table `{now.name}` as it is now: {'; '.join(new)}", PLAN_AGAIN)
+
+
+def require_asked(looked_at: Table, steps: Sequence[Step], now: Table) -> None:
+    """Refuse to make a column required over rows that came since all were asked for a value of it.
+
+    :param looked_at: the table as it was when its rows were asked.
+    :raises ConflictError: there are such rows.
+    """
+    changes = [*_changes(steps)]
+    required = [format_path(c.path) for c in changes if isinstance(c, MakeRequired)]
+    then = None if looked_at.snapshot is None else looked_at.snapshot.id
+    is_moved = now.snapshot is not None and now.snapshot.id != then
+    if required and is_moved and not any(isinstance(c, (ExpectSnapshot, PublishRows)) for c in changes):
+        names = ", ".join(f"`{name}`" for name in required)
+        raise ConflictError(
+            f"rows were written to `{now.name}` meanwhile, and nobody has asked them for a value of {names}, "
+            f"which {'becomes' if len(required) == 1 else 'become'} required",
+            "run it again: these rows are asked too",
+        )
 
 
 def _objections(steps: Sequence[Step], table: Table) -> Iterator[tuple[tuple[str, Subject], str]]:

@@ -83,6 +83,7 @@ class Work:
     renumbered: set[TableName] = field(default_factory=set)
     published: dict[TableName, Publication | None] = field(default_factory=dict)
     account: Account = field(init=False)
+    _asked: dict[TableName, Snapshot | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.account = Account(self.migration, self.catalog, self.on_event, self.before_each, self.is_redo)
@@ -176,6 +177,7 @@ class Work:
         # Once its rows are out, what held before them need not hold any more.
         if rows.published(before.name) is None:
             rows.ask_before()
+            self._asked[plan.declared] = before.snapshot
 
     def _rows(self, plan: TablePlan) -> Rows:
         first = self._first(plan)
@@ -207,7 +209,10 @@ class Work:
         done = None if before is None else rows.published(before.name)
         on = before.snapshot if done is None and before is not None else None if done is None else done.before
         kept = replace(self.marker, before=_with_values(on), is_begun=True, is_fixed=done is not None)
-        self.publisher.publish(plan, before, kept, self.account.hear)
+        # What was asked of its rows was asked of those that were there then.
+        asked = self._asked.get(plan.declared, None if before is None else before.snapshot)
+        looked_at = None if before is None else replace(before, snapshot=asked)
+        self.publisher.publish(plan, looked_at, kept, self.account.hear)
         if done is None:
             rows.write(expected.name)
         else:

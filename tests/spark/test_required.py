@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 
 from icemigrate.errors import Mistakes
+from icemigrate.events import Event, StatementFinished
 from icemigrate.executor import Undone
 from tests.spark.test_rollback import ROW_1, Shop, shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["shop"]
 
@@ -61,3 +69,46 @@ def test_where_manifests_do_not_tell_the_rows_are_asked_before_anything_is_done(
     assert "0003_m.yaml:6:33" in refused.value.message
     assert shop.standing()["0002"] == "applied"
     assert [f.required for f in shop.fields() if f.name in ("price", "note")] == [False, False]
+
+
+PROMOTED = """
+    tables:
+      - {name: db.days, renames: {id: key}, columns: [{name: day, type: timestamp}]}
+"""
+
+
+@pytest.mark.parametrize("settings", ["", ", publish: direct"])
+def test_rows_that_come_while_it_runs_must_allow_it_too(
+    tmp_path: Path, spark: SparkSession, settings: str
+) -> None:
+    shop = Shop(tmp_path, spark, settings=settings)
+    shop.apply(
+        "0002",
+        "tables: [{name: db.days, format_version: 3, columns: "
+        "[{name: id, type: int}, {name: day, type: date}]}]",
+    )
+    shop.insert(ROW_1)
+    came: list[str] = []
+
+    def write(row: str) -> Callable[[Event], None]:
+        def listen(event: Event) -> None:
+            if isinstance(event, StatementFinished) and "RENAME" in event.text and row not in came:
+                came.append(row)
+                shop.sql(row)
+
+        return listen
+
+    shop.file("0003", WANTED.split("          - {name: note")[0] + "        renames: {venue: place}")
+    null = "INSERT INTO @.trades VALUES (2, NULL, 2.5, 'Y', NULL)"
+    with pytest.raises(Undone, match="nobody has asked them for a value of `symbol`, which becomes required"):
+        shop.project.apply(spark=shop.spark, on_event=write(null))
+    assert shop.sql("SELECT id, symbol FROM @.trades ORDER BY id") == [(1, "AA"), (2, None)]
+    shop.sql("DELETE FROM @.trades WHERE id = 2")
+    shop.project.apply(spark=shop.spark)
+
+    shop.file("0004", PROMOTED)
+    with pytest.raises(Undone, match="cannot read them if it lets `day` go from `date` to `timestamp`"):
+        shop.project.apply(
+            spark=shop.spark, on_event=write("INSERT INTO @.days VALUES (1, DATE '2026-01-01')")
+        )
+    assert shop.sql("SELECT id, CAST(day AS STRING) FROM @.days") == [(1, "2026-01-01")]
