@@ -310,7 +310,8 @@ def test_a_reader_sees_the_table_before_or_after_and_nothing_between(lake: Lake)
 
 def test_rows_appended_meanwhile_cost_one_more_try_and_no_more_statements(lake: Lake) -> None:
     lake.make()
-    plan = lake.plan("0002", EVOLVE)
+    # A column that becomes required does not let rows come that nobody has asked for a value.
+    plan = lake.plan("0002", EVOLVE.replace("          - {{name: quantity, required: true}}\n", ""))
 
     def append(event: Event) -> None:
         if isinstance(event, StatementFinished) and "RENAME" in event.text and not appended:
