@@ -249,7 +249,7 @@ def _notes(change: RefillColumns, asking: Refilling, counted: _Counted) -> list[
     written = [
         f"{count(left, 'row')} {'reads' if left == 1 else 'read'} another value of "
         f"{format_path(change.fields[at].path)} than in {change.version}: "
-        "it was written while the column was there, and stays"
+        f"{_why_it_stays(asking, at)}, and stays"
         for at, left in counted.left(asking).items()
         if left
     ]
@@ -259,3 +259,11 @@ def _notes(change: RefillColumns, asking: Refilling, counted: _Counted) -> list[
         *written,
         *([f"gone since: {gone} of {counted.kept} rows with a value in {change.version}"] if gone else []),
     ]
+
+
+def _why_it_stays(asking: Refilling, at: int) -> str:
+    assert asking.absences is not None, "they were looked up before anything was counted"
+    why = "it was written while the column was there"
+    if asking.absences[at].is_exact:
+        return why
+    return f"{why}, or may have been, as snapshots that would tell have expired"

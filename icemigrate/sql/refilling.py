@@ -145,10 +145,8 @@ class Refilling(Frozen):
         # A row without a number of its own was there before rows had any: nothing tells when it was written.
         number = f"{rows}._last_updated_sequence_number"
         parts = [f"{number} IS NULL"]
-        if absence.last > absence.since:
-            parts.append(f"{number} > {absence.since} AND {number} <= {absence.last}")
-        if absence.back is not None:
-            parts.append(f"{number} >= {absence.back}")
+        for first, last in absence.there:
+            parts.append(f"{number} >= {first}" + ("" if last is None else f" AND {number} <= {last}"))
         return f"({' OR '.join(parts)})"
 
     @property
