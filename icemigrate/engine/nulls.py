@@ -25,23 +25,24 @@ def count_nulls(ask: Query, rows: str, look: Look, fields: Collection[int]) -> d
 
     :param rows: the table's name in Spark SQL.
 
-    What a head's own schema does not hold, or a table that Spark cannot load, is not counted: ``None``.
+    Not counted, ``None``, is what a head's own schema does not hold; and all where Spark cannot load the
+    table, as it is or as it was at a head, which is read under the schema of its snapshot.
 
     :raises EngineError: the rows cannot be read.
     """
-    counted: dict[int, int | None] = dict.fromkeys(fields, 0)
+    counted = dict.fromkeys(fields, 0)
     if not counted:
-        return counted
+        return {}
     if not spark_loads(look.schema(look.table.schema())):
         return dict.fromkeys(fields)
     for snapshot in {head.snapshotId(): head for head in look.heads()}.values():
         java = look.table.schemas().get(snapshot.schemaId())
         schema = Schema(()) if java is None else look.schema(java)
-        there = [i for i in counted if schema.by_id(i) is not None]
+        # A field that one branch says nothing of needs no answer of the others.
+        there = [i for i in counted if schema.by_id(i) is not None] if spark_loads(schema) else []
         found = _counted(ask, rows, snapshot.snapshotId(), [null_sql(schema, i) for i in there])
-        here = dict(zip(there, found, strict=True))
-        counted = {i: _most(so_far, here.get(i)) for i, so_far in counted.items()}
-    return counted
+        counted = {i: max(counted[i], here) for i, here in zip(there, found, strict=True)}
+    return {i: counted.get(i) for i in fields}
 
 
 def _counted(ask: Query, rows: str, snapshot_id: int, conditions: Sequence[str]) -> Sequence[int]:
@@ -53,7 +54,3 @@ def _counted(ask: Query, rows: str, snapshot_id: int, conditions: Sequence[str])
         f" WHERE {' OR '.join(f'({c})' for c in conditions)}"
     )
     return found
-
-
-def _most(so_far: int | None, here: int | None) -> int | None:
-    return None if so_far is None or here is None else max(so_far, here)
