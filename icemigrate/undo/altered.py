@@ -98,7 +98,8 @@ def undo_altered(
     problems += _objections(undo, found, outcome, current, warnings)
     notes = [*own_notes(recorded), *staying.notes(before)]
     notes += shares(before, after, evidence) if rows.change is None else ()
-    notes += [*rows.notes, *refill.notes, *left_on_branches(there, final), *done_notes(merged.done)]
+    notes += [*rows.notes, *refill.notes, *left_on_branches(there, final, undo.actual_before)]
+    notes += done_notes(merged.done)
     stays = list(staying.words(there))
     if options.metadata_only and undo.rows_changed:
         stays.append("the rows that it wrote")

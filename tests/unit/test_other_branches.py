@@ -91,18 +91,57 @@ def test_a_branch_with_rows_refuses_what_its_files_surely_lack() -> None:
         assert "branch-lacks-required" not in told(before, {"one": harmless}, REQUIRED)
 
 
+def without(of: Table, *names: str) -> Table:
+    """The table without some of its columns."""
+    fields = tuple(field for field in of.schema.fields if field.name not in names)
+    return replace(of, schema=replace(of.schema, fields=fields))
+
+
 def test_a_column_that_was_gone_when_a_branch_was_written_may_be_in_its_files() -> None:
-    back, gone = table("a: long, b: long, c: long"), table("a: long, b: long, c: long")
-    gone = replace(gone, schema=replace(gone.schema, fields=(gone.schema.fields[0], gone.schema.fields[2])))
-    assert "branch-lacks-required" not in told(back, {"one": head(gone.schema)}, REQUIRED)
-    notes = list(
-        left_on_branches(
-            on_branches(gone, {"one": head(gone.schema)}), on_branches(back, {"one": head(None)})
-        )
+    back = table("a: long, b: long, c: long")
+    gone = head(without(back, "b").schema)
+    assert "branch-lacks-required" not in told(back, {"one": gone}, REQUIRED)
+
+
+def on_branch_at(of: Table, snapshot_id: int, schema: Schema, made_ms: int = 1) -> Table:
+    """The table with one branch."""
+    return on_branches(of, {"one": Head(Snapshot(snapshot_id, made_ms, 2), schema)})
+
+
+@pytest.mark.parametrize("names", [("b",), ("c",), ("b", "c")])
+def test_an_undo_tells_of_columns_that_a_branch_was_written_without(names: tuple[str, ...]) -> None:
+    back = table("a: long, b: long, c: long")
+    gone = without(back, *names)
+    before, now = on_branch_at(back, 5, back.schema), on_branch_at(gone, 6, gone.schema)
+    told = (
+        f"branch `one` (2 rows) was written to without {', '.join(names)}: "
+        "rows that were written so read null there"
     )
-    assert notes == [
-        "branch `one` (2 rows) was written to without b: rows that were written so read null there"
-    ]
+    assert list(left_on_branches(now, before, before)) == [told]
+    # A branch that was made since the migration: by the time of its snapshot.
+    made = replace(before, refs={MAIN_BRANCH: before.refs[MAIN_BRANCH]}, heads={})
+    assert list(left_on_branches(now, before, made)) == [told]
+    # One that nobody wrote to, and that was there before the column, has lacked it all along.
+    older = without(back, "b", "c").schema
+    still = on_branch_at(gone, 5, older)
+    assert not list(left_on_branches(still, before, before))
+    assert not list(left_on_branches(on_branch_at(gone, 5, older, made_ms=0), before, made))
+    # Without a record, ids tell of a column that had others behind it.
+    assert list(left_on_branches(now, before, None)) == ([told] if names == ("b",) else [])
+
+
+def test_an_undo_tells_that_a_default_is_read_on_a_branch() -> None:
+    back = table("a: long, b: long, c: long", format_version=3)
+    a, b, c = back.schema.fields
+    back = replace(back, schema=replace(back.schema, fields=(a, b, replace(c, initial_default=7))))
+    for names, read in (
+        (("c",), "the default"),
+        (("b", "c"), "null, or the default of those that have one,"),
+    ):
+        gone = without(back, *names)
+        before, now = on_branch_at(back, 5, back.schema), on_branch_at(gone, 6, gone.schema)
+        (note,) = left_on_branches(now, before, before)
+        assert note.endswith(f"read {read} there")
 
 
 FILLED = """
