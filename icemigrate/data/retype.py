@@ -18,6 +18,7 @@ from icemigrate.frozen import replace
 from icemigrate.model.names import Path, parse_path
 from icemigrate.model.types import Primitive
 from icemigrate.model.writers import Whom
+from icemigrate.sql.defaults import default_sql
 from icemigrate.sql.names import path_sql
 
 TEMPORARY = "__icemigrate"
@@ -33,6 +34,8 @@ class Retype(RowWork):
     :param field_id: of the old column.
     :param keeps: whether the new column comes back with values that were written to it before a rollback:
         they stay where the old column has none.
+    :param reads: the initial default of the old column, as SQL; empty where it has none.  A row that was
+        written when the column was gone reads it, and never null.
     """
 
     kind: ClassVar[str] = "retype"
@@ -42,6 +45,7 @@ class Retype(RowWork):
     to: str
     field_id: int
     keeps: bool = False
+    reads: str = ""
 
     @property
     def path(self) -> Path:
@@ -81,7 +85,8 @@ class Retype(RowWork):
         # To set a field of a struct that is null would make a struct of it.
         which = [*conditions, *([f"{path_sql(above)} IS NOT NULL"] if above else [])]
         if self.keeps:
-            which.append(f"({old} IS NOT NULL OR {new} IS NULL)")
+            has_own = f"{old} IS NOT NULL" + (f" AND NOT ({old} <=> {self.reads})" if self.reads else "")
+            which.append(f"({has_own} OR {new} IS NULL)")
         where = f" WHERE {' AND '.join(which)}" if which else ""
         lost = f"SELECT count(*) FROM {rows} WHERE {old} IS NOT NULL AND {new} IS NULL"
         return (
@@ -91,7 +96,12 @@ class Retype(RowWork):
 
     def fitted(self, ground: Ground) -> Retype:
         """It keeps values where its column is one that comes back."""
-        return replace(self, keeps=ground.is_back(self.temporary))
+        if not ground.is_back(self.temporary):
+            return self
+        old = ground.table.schema.find(self.path)
+        default = None if old is None else old.initial_default
+        reads = "" if old is None or default is None else default_sql(default, old.type)
+        return replace(self, keeps=True, reads=reads)
 
     def problems(self, ground: Ground) -> Iterator[Problem]:
         """A type that no value is of."""
@@ -128,4 +138,5 @@ class Retype(RowWork):
         text = f"retype {self.column} to {self.to} using {' '.join(self.using.split())}"
         if not self.keeps:
             return text
-        return f"{text}; where it was null as it was, what was written to it as {self.to} stays"
+        none = "read its default or null" if self.reads else "was null"
+        return f"{text}; where it {none} as it was, what was written to it as {self.to} stays"

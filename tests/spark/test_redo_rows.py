@@ -100,3 +100,19 @@ def test_a_restored_column_that_was_filled_goes_back_to_its_values(
     desk.run("rollback", "--auto-approve")
     desk.run("rollback", "--auto-approve")
     assert desk.rows("id, region") == [(1, "eu"), (2, "us"), (3, None)]
+
+
+def test_a_row_that_reads_the_old_columns_default_keeps_what_was_written_to_the_new_one(desk: Desk) -> None:
+    lot = "format_version: 3, columns: [{name: lot, type: int, default: 5}]"
+    desk.file("0002", f"{{allow: [irreversible], tables: [{{name: db.trades, {lot}}}]}}")
+    retype = "retype: {lot: {to: string, using: \"concat('L', lot)\"}}, columns: [{name: lot, default: null}]"
+    desk.file("0003", f"{{allow: [destructive], tables: [{{name: db.trades, {retype}}}]}}")
+    desk.run("apply", "--auto-approve", "--to", "0002")
+    desk.insert("(3, 33, 'us', 7)")
+    desk.run("apply", "--auto-approve")
+    desk.insert("(4, 44, 'us', 'mine')")
+    desk.run("rollback", "--auto-approve")
+    assert desk.rows("id, lot") == [(1, 5), (2, 5), (3, 7), (4, 5)]
+    desk.insert("(5, 55, 'us', 5)")
+    desk.run("apply", "--redo", "0003", "--auto-approve")
+    assert desk.rows("id, lot") == [(1, "L5"), (2, "L5"), (3, "L7"), (4, "mine"), (5, "L5")]
