@@ -36,8 +36,9 @@ def publisher(world: Opened, engine: SparkEngine, *, marked: bool = True) -> Pub
 def ways(world: Opened, engine: SparkEngine) -> Ways:
     """Both publishers of an environment: with the migration's marker, and for undoing without it.
 
-    What is undone of a table is one metadata commit already, and may assert the table's snapshot, which a
-    copy does not have: so it is made on the table itself.
+    What is undone of a table is one metadata commit already (two where a date comes back beside its
+    partitions or its order, which Iceberg's library does not take at once), and may assert the table's
+    snapshot, which a copy does not have: so it is made on the table itself.
     """
     from icemigrate.engine.publish_direct import DirectPublisher
     from icemigrate.executor import Ways

@@ -35,6 +35,10 @@ from icemigrate.undo.values import Key, Options, Refusal, Refused, both_sides, b
 from icemigrate.undo.voids import needed_by_voids
 
 _DATE = Primitive("date")
+_BEHIND = (
+    "what it is partitioned or sorted by comes back in a second commit, behind the type, since Iceberg's "
+    "library does not take both at once: rows that are written between the two are laid out as they are now"
+)
 _EXPECTED = ("no-promotion",)
 """What the kinds of change refuse on the way there, and an undo has judged by the files: a narrower type."""
 
@@ -99,7 +103,8 @@ def undo_altered(
     notes = [*own_notes(recorded), *staying.notes(before)]
     notes += shares(before, after, evidence) if rows.change is None else ()
     notes += [*rows.notes, *refill.notes, *left_on_branches(there, final, undo.actual_before)]
-    notes += done_notes(merged.done)
+    commits = tuple(_commits(found))
+    notes += [*done_notes(merged.done), *(_BEHIND for _ in commits[1:])]
     stays = list(staying.words(there))
     if options.metadata_only and undo.rows_changed:
         stays.append("the rows that it wrote")
@@ -110,7 +115,7 @@ def undo_altered(
         name=there.name,
         after=final,
         sides=_declared(recorded, staying.left),
-        steps=(*renaming, *(_one_commit(version, part) for part in _commits(found)), *refill.steps),
+        steps=(*renaming, *(_one_commit(version, part) for part in commits), *refill.steps),
         notes=tuple(notes),
         problems=tuple(problems),
         conflicts=() if options.partial else merged.conflicts,

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from icemigrate.engine.recording import RecordingEngine
+from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence, Share
 from icemigrate.model.names import TableName
@@ -80,6 +84,50 @@ def test_all_of_a_migration_goes_back_in_one_commit(lake: Lake) -> None:
     assert [len(step.statements) for step in table.steps] == [1]
     assert planned.migrations[0].direction is Direction.ROLLBACK
     assert lake.engine.log.count("commit db.t") == 1
+
+
+def test_a_date_comes_back_before_what_is_made_of_it_and_the_plan_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lake = Lake()
+    table = "format_version: 3, columns: [{name: d, type: date}], partition_by: [month(d)], sort_by: [day(d)]"
+    lake.apply("0001", f"tables: [{{name: db.t, {table}}}]")
+    before = lake.table()
+    promoted = "columns: [{name: d, type: timestamp}]"
+    lake.apply("0002", f"tables: [{{name: db.t, {promoted}, partition_by: [], sort_by: []}}]")
+    commit, begun = RecordingEngine.commit, len(lake.engine.log)
+
+    def first_only(engine: RecordingEngine, name: TableName, fold: Callable[[Table], Table]) -> Table:
+        if f"commit {name}" in engine.log[begun:]:
+            raise EngineError("the process died")
+        return commit(engine, name, fold)
+
+    monkeypatch.setattr(RecordingEngine, "commit", first_only)
+    with pytest.raises(IcemigrateError, match="the process died"):
+        lake.rollback("0002", evidence=Evidence())
+    monkeypatch.undo()
+    assert (lake.table().schema.fields[0].type, lake.table().spec.live) == (Primitive("date"), ())
+    lake.rollback("0002", evidence=Evidence())
+    assert lake.table().spec.live == before.spec.live
+    lake.apply("0003", f"tables: [{{name: db.t, {promoted}, partition_by: [], sort_by: []}}]")
+    planned = lake.rollback("0003", evidence=Evidence())
+    (undone,) = planned.migrations[0].tables
+    kinds = [[c.change.kind for c in step.changes] for step in undone.steps]
+    assert [("widen_type" in of_one, "add_partition_field" in of_one) for of_one in kinds] == [
+        (True, False),
+        (False, True),
+    ]
+    assert [note.split(":")[0] for note in undone.notes if "second commit" in note] == [
+        "what it is partitioned or sorted by comes back in a second commit, behind the type, "
+        "since Iceberg's library does not take both at once"
+    ]
+    assert lake.table().spec.live == before.spec.live
+    # Without partitions and an order, one commit is enough.
+    lake = Lake()
+    lake.apply("0001", "tables: [{name: db.t, format_version: 3, columns: [{name: d, type: date}]}]")
+    lake.apply("0002", f"tables: [{{name: db.t, {promoted}}}]")
+    (undone,) = lake.rollback("0002", evidence=Evidence()).migrations[0].tables
+    assert (len(undone.steps), undone.notes) == (1, ())
 
 
 def test_a_version_that_was_taken_back_is_held_and_keeps_what_it_made(lake: Lake) -> None:
