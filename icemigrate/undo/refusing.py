@@ -131,9 +131,9 @@ def _names(before: Table, after: Table, there: Table) -> Iterator[Refusal]:
                     ("column", str(field_id)),
                     "name-taken",
                     ("columns", name),
-                    f"`{name}` (now field id {other.field.id})",
+                    f"`{name}`",
                     "cannot come back",
-                    "another column has the name now",
+                    f"another column has the name now (field id {other.field.id})",
                     f"{name} being dropped",
                 )
 
