@@ -15,6 +15,8 @@ from icemigrate.errors import EngineError, MetadataError
 from icemigrate.frozen import Frozen
 from icemigrate.model.json_form import BadMetadata
 
+_ROWS_CAME = re.compile(r"first-row-id.* is behind table next-row-id")
+"""What servers say of a snapshot on format 3 that was made before rows of somebody else were committed."""
 _COMMIT_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
 _STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
 _PUFFIN, _FORBIDDEN = "org.apache.iceberg.puffin.PuffinWriter", "Status Code: 403"
@@ -49,7 +51,7 @@ def causes(error: BaseException) -> tuple[Cause, ...]:
 
 def is_commit_conflict(error: BaseException) -> bool:
     """Whether another writer committed first, so that nothing was written and trying again is safe."""
-    return any(cause.kind == _COMMIT_CONFLICT for cause in causes(error))
+    return any(c.kind == _COMMIT_CONFLICT or _ROWS_CAME.search(c.message) for c in causes(error))
 
 
 def is_state_unknown(error: BaseException) -> bool:

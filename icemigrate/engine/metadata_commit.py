@@ -14,7 +14,7 @@ from icemigrate.model.json_form import order_to_json, schema_to_json, spec_to_js
 from icemigrate.model.partitioning import PartitionSpec
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import SortOrder
-from icemigrate.model.table import Ref, Table
+from icemigrate.model.table import MAIN_BRANCH, Ref, Table
 
 
 def build(iceberg: Any, base: Any, before: Table, after: Table) -> Any:
@@ -39,6 +39,23 @@ def build(iceberg: Any, base: Any, before: Table, after: Table) -> Any:
     if after.location is not None and after.location != before.location:
         builder.setLocation(after.location)
     return builder.build()
+
+
+def holding_main(iceberg: Any, built: Any) -> Any:
+    """The same metadata, by updates of which a REST catalog asserts that main has not moved.
+
+    Only one that sets a reference has it asserted (``UpdateRequirements``): so main gets another limit, and
+    the one that it had.  The table's snapshot log names its snapshot again; of a table without one nothing
+    can be asserted.
+
+    :param built: Java's ``TableMetadata`` that is about to be committed.
+    """
+    main = built.ref(MAIN_BRANCH)
+    if main is None:
+        return built
+    other = iceberg.SnapshotRef.builderFrom(main).minSnapshotsToKeep((main.minSnapshotsToKeep() or 0) + 1)
+    builder = iceberg.TableMetadata.buildFrom(built)
+    return builder.setRef(MAIN_BRANCH, other.build()).setRef(MAIN_BRANCH, main).build()
 
 
 def _schema_differs(before: Table, after: Table) -> bool:

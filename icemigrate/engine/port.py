@@ -129,12 +129,14 @@ class Engine(Protocol):
         """The table's metadata as it is now; ``None`` where there is no such table."""
         ...
 
-    def commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
+    def commit(self, name: TableName, fold: Callable[[Table], Table], holds_rows: bool = False) -> Table:
         """Fold a change over the table as it is, in one commit that asserts what was read.
 
         Where another writer was faster, the fold is done again on what is there then.
 
         :param fold: the table as it shall be; called again on every try, so it must be pure.
+        :param holds_rows: whether rows that others write meanwhile are asserted against as well: a REST
+            catalog is content with a schema that nobody changed.
         :returns: the table after the commit; as it was, where the fold changes nothing.
         """
         ...

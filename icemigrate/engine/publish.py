@@ -12,6 +12,7 @@ from typing import Protocol
 
 from icemigrate.changes.alteration import Alteration, one_by_one
 from icemigrate.changes.base import Change, Deferred, Sql, Statement
+from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.rebase import require_asked, require_met
 from icemigrate.engine.refill import deferred_text, is_refill, refill
@@ -102,7 +103,8 @@ def run_step(engine: Engine, plan: TablePlan, step: Step, current: Table | None,
             elif foreseen.name != current.name:
                 engine.rename(current.name, foreseen.name)
             else:
-                engine.commit(name, lambda table: _folded(step, current, table))
+                holds_rows = any(isinstance(c.change, ExpectSnapshot) for c in step.changes)
+                engine.commit(name, lambda table: _folded(step, current, table), holds_rows)
     return foreseen
 
 

@@ -125,7 +125,7 @@ class RecordingEngine(Engine):
         """Nothing: there are no metadata files here."""
         return None
 
-    def commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
+    def commit(self, name: TableName, fold: Callable[[Table], Table], holds_rows: bool = False) -> Table:
         """Fold a change over the table."""
         if self._takes(f"commit {name}"):
             self.tables[name] = fold(self.tables[name])

@@ -26,6 +26,7 @@ _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property"
 _LONGEST_PAUSE_S = 0.1
 
 _EXISTS = "AlreadyExistsException"
+_OF_REST = "RESTTableOperations"
 
 
 class SparkEngine:
@@ -127,12 +128,12 @@ class SparkEngine:
             table = self.java.find(name)
             return None if table is None else self.java.read(table.operations().current())
 
-    def commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
+    def commit(self, name: TableName, fold: Callable[[Table], Table], holds_rows: bool = False) -> Table:
         """Fold a change over the table as it is, in one commit."""
         with explained():
-            return until_first(lambda: self._commit(name, fold), _LONGEST_PAUSE_S)
+            return until_first(lambda: self._commit(name, fold, holds_rows), _LONGEST_PAUSE_S)
 
-    def _commit(self, name: TableName, fold: Callable[[Table], Table]) -> Table:
+    def _commit(self, name: TableName, fold: Callable[[Table], Table], holds_rows: bool) -> Table:
         operations = self.java.table(name).operations()
         base = operations.current()
         before = table_from_json(self.java.read(base), name)
@@ -140,6 +141,8 @@ class SparkEngine:
         built = metadata_commit.build(self.java.iceberg, base, before, after)
         if built.changes().isEmpty():
             return before
+        if holds_rows and operations.getClass().getSimpleName() == _OF_REST:
+            built = metadata_commit.holding_main(self.java.iceberg, built)
         try:
             operations.commit(base, built)
         except Exception as error:  # known by its Java cause alone

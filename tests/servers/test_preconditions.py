@@ -1,0 +1,58 @@
+"""What a commit rests on, where rows come between the last look and the commit: REST asserts least of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from icemigrate.engine import metadata_commit
+from icemigrate.errors import IcemigrateError
+from tests.servers.lake import Lake
+
+Patch = pytest.MonkeyPatch
+pytestmark = pytest.mark.parametrize("kind", ["rest"], indirect=True)
+
+MAKE = """
+    tables:
+      - name: market_data.trades
+        format_version: {version}
+        columns: [{{name: n, type: int}}, {{name: d, type: date}}]
+"""
+LATE = "INSERT INTO {t} (n, d) VALUES (1, DATE '2026-01-02')"
+
+
+def written_late(lake: Lake, monkeypatch: Patch) -> None:
+    """A row comes when a commit has been made ready, and before it is sent."""
+    build, done = metadata_commit.build, list[int]()
+
+    def late(*args: object) -> object:
+        built = build(*args)
+        if not done:
+            done.append(1)
+            lake.sql(LATE)
+        return built
+
+    monkeypatch.setattr(metadata_commit, "build", late)
+
+
+def test_a_date_stays_one_where_rows_come_before_the_commit(lake: Lake, monkeypatch: Patch) -> None:
+    lake.write("0001_make", MAKE.format(version=3))
+    lake.apply()
+    lake.write("0002_promote", "tables: [{name: market_data.trades, columns: [{name: d, type: timestamp}]}]")
+    written_late(lake, monkeypatch)
+    with pytest.raises(IcemigrateError, match="the table has rows"):
+        lake.apply()
+    assert lake.sql("SELECT CAST(d AS string) FROM {t}") == [("2026-01-02",)]
+
+
+def test_a_type_stays_wide_where_rows_come_before_its_undo(lake: Lake, monkeypatch: Patch) -> None:
+    lake.write("0001_make", MAKE.format(version=2))
+    lake.apply()
+    lake.write("0002_widen", "tables: [{name: market_data.trades, columns: [{name: n, type: long}]}]")
+    lake.sql(LATE)
+    lake.apply()
+    with monkeypatch.context() as patch:
+        written_late(lake, patch)
+        with pytest.raises(IcemigrateError, match="rows were written"):
+            lake.api.rollback(spark=lake.session)
+    assert lake.type_of("n") == "long"
+    assert lake.sql("SELECT n FROM {t}") == [(1,), (1,)]
