@@ -142,9 +142,8 @@ def test_a_run_that_was_cut_short_goes_on_where_it_was(
     rows = mill.rows()
     mill.world.file("0002", BOTH)
     with monkeypatch.context() as patch:
-        patch.setattr(
-            type(mill.world.engine), "rewrite_old_files", _dying_after(1, rewriting.rewrite_old_files)
-        )
+        engine = type(mill.world.engine)
+        patch.setattr(engine, "rewrite_old_files", _dying_after(1, engine.rewrite_old_files))
         with pytest.raises(IcemigrateError):
             mill.again()
     done = set(mill.files()) - mill.of_spec(0)
