@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from icemigrate.app.drifting import Met, meet
+from icemigrate.app.drifting import Met, declared_already, meet, wanted_by
 from icemigrate.app.lateness import Latecomers
 from icemigrate.app.opening import as_mistakes, sound_files
 from icemigrate.app.planning import names_in
@@ -56,7 +56,9 @@ def accept_drift(
         # A file that came late waits for `rebase`, and stands behind the new one then.
         as_mistakes(tuple(d for d in stands.mistakes if d.code != "late-file"))
         behind = _recorded(files, history, stands)
-        entries, notes = _entries(world, meet(world, history, tables))
+        met, notes = _undeclared(world, history, files, meet(world, history, tables))
+        entries, kept_out = _entries(world, met)
+        notes += kept_out
         where = world.environment.name
         written = Written(
             (),
@@ -83,6 +85,21 @@ def _recorded(
     applied = {a.version for a in history.applied if a.standing == "applied"}
     squashed = {found.file.version for found in stands.squashes}
     return tuple(f for f in files if f.version in applied | squashed)
+
+
+def _undeclared(
+    world: Opened, history: History, files: Sequence[MigrationFile], met: Iterable[Met]
+) -> tuple[list[Met], list[str]]:
+    """The tables that no pending file declares as they are already, and what is said of the others."""
+    wanted, left, notes = wanted_by(world, history, files), [], []
+    for one in met:
+        version = declared_already(world, history, one, wanted)
+        if version is None:
+            left.append(one)
+        else:
+            declared = world.names.declared(one.base.name)
+            notes.append(f"{declared}: {version} declares what was done already, and is pending")
+    return left, notes
 
 
 def _entries(world: Opened, met: Iterable[Met]) -> tuple[list[_Entry], list[str]]:

@@ -12,7 +12,7 @@ from icemigrate.app.planning import names_in, surroundings
 from icemigrate.app.standing import standing
 from icemigrate.app.world import Opened, opened
 from icemigrate.catalog.capabilities import is_set_by_machines
-from icemigrate.declare.files import Loaded
+from icemigrate.declare.migration import AnyFile
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.drift.facts import Fact, compare, is_expired
 from icemigrate.drift.reading import Trace, trace
@@ -51,7 +51,7 @@ class Met(Frozen):
         return self.there is not None and self.there.name != self.base.name
 
 
-class _Wanted(Frozen):
+class Wanted(Frozen):
     """What the pending migrations lead to."""
 
     migrations: tuple[MigrationPlan, ...]
@@ -89,7 +89,7 @@ def drift(project: Project, environment: str | None = None, tables: Iterable[str
         history = world.history()
         loaded = load_unapplied(project, history.applied)
         met = meet(world, history, tables)
-        wanted = _wanted(world, history, loaded) if any(_is_told(m) for m in met) else None
+        wanted = wanted_by(world, history, loaded.files) if any(_is_told(m) for m in met) else None
         found = [_table(world, history, m, wanted) for m in met]
         return DriftResult(
             project=project.name,
@@ -150,24 +150,32 @@ def _chosen(history: History, tables: Iterable[str]) -> list[TableName]:
     return sorted(chosen)
 
 
-def _wanted(world: Opened, history: History, loaded: Loaded) -> _Wanted:
+def declared_already(world: Opened, history: History, met: Met, wanted: Wanted) -> str | None:
+    """The pending migration that wants a table just as others left it; ``None`` where none wants all."""
+    told = _table(world, history, met, wanted)
+    by = [told.pending] if told.state != "there" else []
+    by += [fact.pending for fact in told.facts]
+    return by[-1] if by and None not in by else None
+
+
+def wanted_by(world: Opened, history: History, files: Sequence[AnyFile]) -> Wanted:
     """What the pending files declare; what does not fit them is for ``plan`` to tell."""
     late = Latecomers(world.project, history)
-    pending = standing(loaded.files, history.applied, history.intents, lateness=late).pending
+    pending = standing(files, history.applied, history.intents, lateness=late).pending
     if not pending:
-        return _Wanted((), history.state)
+        return Wanted((), history.state)
     names = {world.names.table(name) for name in names_in(pending, history.state)}
     actual = dict(world.catalog.load(sorted(names)))
     around = surroundings(world, history, frozenset(world.catalog.namespaces()))
     planned: Planned = plan_migrations(Folding().pending(pending), history.state, actual, around)
-    return _Wanted(planned.migrations, planned.state)
+    return Wanted(planned.migrations, planned.state)
 
 
 def _is_told(met: Met) -> bool:
     return bool(met.facts) or met.there is None or met.is_renamed
 
 
-def _table(world: Opened, history: History, met: Met, wanted: _Wanted | None) -> TableDrift:
+def _table(world: Opened, history: History, met: Met, wanted: Wanted | None) -> TableDrift:
     declared = world.names.declared(met.base.name)
     base = replace(met.base, name=declared)
     then = wanted.of(base) if wanted is not None else base

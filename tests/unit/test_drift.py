@@ -279,6 +279,11 @@ def test_everything_that_was_accepted_is_done_already_and_then_silent(shop: Embe
     text = accept(shop)
     assert "allow: [destructive db.t.note" in text
     assert "because: it was done by hand in local, and is there already" in text
+    again = accept_drift(open_project(shop.folder))
+    assert again.path is None
+    assert [note for note in again.notes if "is pending" in note] == [
+        "db.t: 0003 declares what was done already, and is pending"
+    ]
     before: Table = shop.engine.tables[T]
     shop.apply()
     assert shop.engine.tables[T] == before
