@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.changes.base import Change, Harm
 from icemigrate.changes.drop_column import DropColumn
-from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.positions import FieldInsertion
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.changes.rename_column import RenameColumn
-from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data.base import PAUSE, TRIES, RowWork, Stage
 from icemigrate.data.retype import Retype
+from icemigrate.following import Followed
 from icemigrate.frozen import replace
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -21,7 +20,6 @@ from icemigrate.plan import LiveWriter, MigrationPlan, TablePlan
 
 BUSY_A_DAY = 24
 """From how many commits of others a day on one has to be expected while rows are written: one an hour."""
-Writers = dict[TableName, tuple[Writer, ...]]
 
 
 def with_writers(
@@ -31,18 +29,19 @@ def with_writers(
 
     :param actual: the catalog's tables before the first migration, by their name there.
     """
-    writers = {name: table.writers for name, table in actual.items() if table is not None}
-    return tuple(replace(m, tables=tuple(_of_table(t, writers) for t in m.tables)) for m in migrations)
+    followed = Followed()
+
+    def of_table(plan: TablePlan) -> TablePlan:
+        now = followed.now(plan)
+        there = None if now is None else actual.get(now)
+        return plan if there is None else _of_table(plan, there.writers)
+
+    return tuple(replace(m, tables=tuple(map(of_table, m.tables))) for m in migrations)
 
 
-def _of_table(plan: TablePlan, writers: Writers) -> TablePlan:
+def _of_table(plan: TablePlan, here: Sequence[Writer]) -> TablePlan:
     changes = [planned.change for planned in plan.changes()]
     works = [planned.work for planned in plan.rows]
-    here = writers.get(plan.name, ())
-    for change in changes:
-        if isinstance(change, (RenameTable, DropTable)) and change.table in writers:
-            moved = writers.pop(change.table)
-            writers[change.new if isinstance(change, RenameTable) else change.trash] = moved
     if not (changes or works) or not here:
         return plan
     busy = tuple(_busy(changes, works, here))

@@ -18,7 +18,8 @@ from icemigrate.diff import Found
 from icemigrate.frozen import replace
 from icemigrate.merge import Conflict, merge
 from icemigrate.model.makers import trash_name
-from icemigrate.model.names import TableName
+from icemigrate.model.names import Path, TableName
+from icemigrate.model.schema import index
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
 from icemigrate.plan import PlannedChange
@@ -123,9 +124,15 @@ def _known(case: Case, goal: Table, base: Table, actual: Mapping[TableName, Tabl
     if not _same_table(base, there):
         return _stranger(case, base, there, old_name, f"table {base.uuid}")
     base = replace(base, name=case.name)
-    begun = filled(case.works) if case.version in case.surroundings.begun else ()
+    begun = _begun(case, goal, base) if case.version in case.surroundings.begun else frozenset[Path]()
     merged = merge(base, goal, there, case.wanted.positions, case.surroundings.overwrite, begun)
     return alter(case, there, merged, old_name, found, notes)
+
+
+def _begun(case: Case, goal: Table, base: Table) -> frozenset[Path]:
+    """What an earlier run may have left optional, since it is filled first."""
+    fills, known = filled(case.works), index(base.schema)
+    return frozenset(entry.path for entry in index(goal.schema).values() if fills.has(entry, known))
 
 
 def _is_renamed(base: Table, there: Table | None, target: Table) -> bool:

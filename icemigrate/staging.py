@@ -22,7 +22,7 @@ from icemigrate.model.partitioning import PartitionSpec
 from icemigrate.model.schema import index
 from icemigrate.model.table import CURRENT_SNAPSHOT, Table
 from icemigrate.model.type_text import format_type
-from icemigrate.model.types import Field, Struct, children, is_nested, with_children
+from icemigrate.model.types import Field, Struct, children, is_nested, map_fields, with_children
 from icemigrate.plan import PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.sql.branches import branch_sql
 from icemigrate.sql.names import table_sql
@@ -89,26 +89,24 @@ def carried_over(steps: Sequence[Step], works: Sequence[RowWork]) -> tuple[Step,
 def _to_be_filled(there: Table, target: Table, works: Sequence[RowWork]) -> Table:
     """The target with what is filled optional still: nobody can read a file that lacks a required field, and
     a null in one is read as 0, so that `where: … is null` would find none."""
-    paths = filled(works)
-    was_required = {i for i, entry in index(there.schema).items() if entry.field.required} if paths else set()
-    waiting = set[int]()
-
-    def optional(above: Path, fields: tuple[Field, ...]) -> Iterator[Field]:
-        for field in fields:
-            is_filled = (*above, field.name) in paths and field.initial_default is None
-            if is_filled and field.required and field.id not in was_required:
-                waiting.add(field.id)
-                yield replace(field, required=False)
-            else:
-                yield field
-
-    fields = _in_structs(target.schema.fields, optional)
+    known, fills = index(there.schema), filled(works)
+    waiting = {
+        field_id
+        for field_id, entry in (index(target.schema).items() if fills.whole else ())
+        if entry.field.required
+        and entry.field.initial_default is None
+        and not (field_id in known and known[field_id].field.required)
+        and fills.has(entry, known)
+    }
     if not waiting:
         return target
     identifier = target.schema.identifier_ids
     # Iceberg takes no identifier of which a field is optional; the whole of it waits.
-    known = there.schema.identifier_ids if waiting & identifier else identifier
-    return replace(target, schema=replace(target.schema, fields=fields, identifier_ids=known))
+    kept = there.schema.identifier_ids if waiting & identifier else identifier
+    root = map_fields(
+        target.schema.root, lambda f: replace(f, required=False) if f.id in waiting else f, waiting
+    )
+    return replace(target, schema=replace(target.schema, fields=children(root), identifier_ids=kept))
 
 
 def _without_new_branches(there: Table, target: Table) -> Table:

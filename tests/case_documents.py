@@ -248,13 +248,18 @@ def _written(case: Case, world: World) -> World:
 
 
 def _with_heads(table: Table, case: Case) -> Table:
-    """The table with heads of its branches: each was made right now, unless it is known."""
-    made = {
-        name: Head(Snapshot(FIRST_SNAPSHOT, 0, case.branch_rows.get(name, 0)), table.schema, is_behind=True)
+    """The table with heads of its branches, and the rows that the document gives them.
+
+    Each was made right now, unless it is known.
+    """
+    now = Head(Snapshot(FIRST_SNAPSHOT, 0), table.schema, is_behind=True)
+    heads = {
+        name: table.heads.get(name, now)
         for name, ref in table.refs.items()
         if ref.kind == "branch" and name != MAIN_BRANCH
     }
-    return replace(table, heads={**made, **table.heads})
+    rows = {n: replace(h.snapshot, total_records=case.branch_rows.get(n, 0)) for n, h in heads.items()}
+    return replace(table, heads={n: replace(h, snapshot=rows[n]) for n, h in heads.items()})
 
 
 def declared(after_entries: Iterable[Entry]) -> dict[TableName, Table]:

@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from icemigrate.app.following import Followed
 from icemigrate.changes.add_partition_field import AddPartitionField
 from icemigrate.changes.drop_partition_field import DropPartitionField
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.data.rewrite import Rewrite
+from icemigrate.following import Followed
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import told_shares
 from icemigrate.model.layout import Layout, OldShare, is_one_way, old_share, was_another_way
 from icemigrate.model.names import format_path
 from icemigrate.plan import Direction, MigrationPlan, Plan, TablePlan
 from icemigrate.results import LyingOld, PlanResult
-from icemigrate.undo.asking import leaves
 
 if TYPE_CHECKING:
     from icemigrate.catalog.port import Catalog
@@ -93,9 +92,9 @@ class _Walk:
 
     def _table(self, table: TablePlan) -> TablePlan:
         now = self.followed.now(table)
-        there = self.plan.based_on.get(now)
+        there = None if now is None else self.plan.based_on.get(now)
         wanted = table.wanted
-        if there is None or there.snapshot is None or wanted is None:
+        if now is None or there is None or there.snapshot is None or wanted is None:
             return table
         if self.plan.direction is Direction.APPLY:
             # An undo has looked for values by itself, in the versions that keep them too.
@@ -123,7 +122,7 @@ class _Walk:
         }
         if not back:
             return
-        found = self.catalog.held(there.name, {i: leaves(wanted, i) for i in back})
+        found = self.catalog.held(there.name, {i: wanted.schema.leaves(i) for i in back})
         refilled = {f.path for change in changes if isinstance(change, RefillColumns) for f in change.fields}
         if found is None:
             names = ", ".join(map(format_path, back.values()))

@@ -79,7 +79,8 @@ def _of_failed(world: Opened, plan: Plan, error: Failed) -> Place | None:
         for table in migration.tables:
             for planned in table.rows:
                 if error.failed in (statement.text for statement in planned.statements):
-                    return _place(_file(world, migration.version), table.declared, planned.work.subject)
+                    subject = planned.work.place_of(error.cause.message)
+                    return _place(_file(world, migration.version), table.declared, subject)
     return None
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from icemigrate import versions
-from icemigrate.app.branch_gaps import with_branch_gaps
 from icemigrate.app.folding import Folding
-from icemigrate.app.lacking import with_lacking_refused
+from icemigrate.app.gaps import with_gaps
 from icemigrate.app.lateness import Latecomers
 from icemigrate.app.layouts import with_left_alone, with_old_files
 from icemigrate.app.locking import notes
@@ -178,8 +177,7 @@ class _Given(Frozen):
             pending = tuple(self.redo.pending(one, world, self.actual) for one in pending)
         around = surroundings(world, self.history, self.namespaces, overwrite)
         planned = self.planner(pending, self.history.state, self.actual, around)
-        migrations = with_lacking_refused(planned.migrations, self.actual, world.catalog)
-        migrations = with_branch_gaps(migrations, self.actual, world.catalog)
+        migrations = with_gaps(planned.migrations, self.actual, world.catalog)
         diagnostics = folding.diagnostics(migrations)
         if has_errors(folding.said):
             as_mistakes(diagnostics)

@@ -20,7 +20,7 @@ from icemigrate.model.table import Table
 from icemigrate.model.undo_record import UndoRecord, declared_record
 from icemigrate.plan import Plan
 from icemigrate.planner import FoldedMigration, Pending
-from icemigrate.undo import Blocker, barred, blockers, leaves, with_recorded_ids
+from icemigrate.undo import Blocker, barred, blockers, with_recorded_ids
 
 
 class Redo(Frozen):
@@ -76,7 +76,7 @@ def _require_old_values(file: MigrationFile, world: Opened, there: Table, work: 
 
     :raises ConflictError: with how many rows there are, as far as manifests tell.
     """
-    shares = world.catalog.held(there.name, {work.field_id: leaves(there, work.field_id)})
+    shares = world.catalog.held(there.name, {work.field_id: there.schema.leaves(work.field_id)})
     share = None if shares is None else shares[work.field_id]
     if share is not None and share.held == share.total:
         return

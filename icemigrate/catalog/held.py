@@ -14,9 +14,9 @@ from icemigrate.catalog.avro import Record, records
 from icemigrate.catalog.files import ReadBytes
 from icemigrate.catalog.layouts import DATA_FILE, STATUS, STATUS_DELETED, Listed, is_cheap, listed
 from icemigrate.frozen import Frozen
-from icemigrate.model.evidence import Gaps, Share
+from icemigrate.model.evidence import Gaps, Share, Sought
 
-_ROWS, _SIZES, _VALUES, _NULLS = 103, 108, 109, 110
+_PATH, _ROWS, _SIZES, _VALUES, _NULLS = 100, 103, 108, 109, 110
 _KEYS = {_SIZES: 117, _VALUES: 119}
 """The id of the key in each of these maps, which Avro knows as a list of records."""
 _NULLS_KEY, _NULLS_VALUE = 121, 122
@@ -43,17 +43,21 @@ def held_of(
 
 
 def gaps_of(
-    metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int, fields: Mapping[int, frozenset[int]]
+    metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int, fields: Mapping[int, Sought]
 ) -> Mapping[int, Gaps] | None:
     """By field, how many rows of a snapshot have no value of it; as :func:`held_of`.
 
+    ``None`` of a snapshot that is gone, too.
+
     :param snapshot_id: of which it is asked.
     """
+    if not any(s["snapshot-id"] == snapshot_id for s in metadata.get("snapshots") or ()):
+        return None
     found = _read(metadata, read, snapshot_id)
     if found is None:
         return None
     is_measured, has_deletes = _is_measured(metadata), found.listed.has_deletes
-    return {i: _gaps(found.files, i, leaves, is_measured, has_deletes) for i, leaves in fields.items()}
+    return {i: _gaps(found.files, i, sought, is_measured, has_deletes) for i, sought in fields.items()}
 
 
 class _Found(Frozen):
@@ -78,7 +82,7 @@ def _files(content: bytes) -> Iterator[Record]:
     return (e[DATA_FILE] for e in records(content, _WANTED) if e[STATUS] != STATUS_DELETED)
 
 
-_WANTED = (STATUS, DATA_FILE, _ROWS, *_KEYS, *_KEYS.values(), _NULLS, _NULLS_KEY, _NULLS_VALUE)
+_WANTED = (STATUS, DATA_FILE, _PATH, _ROWS, *_KEYS, *_KEYS.values(), _NULLS, _NULLS_KEY, _NULLS_VALUE)
 
 
 def _there(file: Record) -> set[int]:
@@ -86,27 +90,27 @@ def _there(file: Record) -> set[int]:
     return {pair[key] for of, key in _KEYS.items() for pair in file.get(of) or ()}
 
 
-def _gaps(
-    files: list[Record], field_id: int, leaves: frozenset[int], is_measured: bool, has_deletes: bool
-) -> Gaps:
+def _gaps(files: list[Record], field_id: int, sought: Sought, is_measured: bool, has_deletes: bool) -> Gaps:
     """
     :param has_deletes: whether rows are marked as deleted, and maybe all those that hold a null.
     """
-    lacking = nulls = unknown = 0
+    nulls = unknown = 0
+    lacking = list[Record]()
     for file in files:
         there, rows = _there(file), file[_ROWS]
         counts = {pair[_NULLS_KEY]: pair[_NULLS_VALUE] for pair in file.get(_NULLS) or ()}
         here = counts.get(field_id)
-        if not leaves & there:
-            if there and is_measured:
-                lacking += rows
-            else:
+        if sought.leaves & there:
+            if here is None or (here and (has_deletes or sought.around)):
                 unknown += rows
-        elif here is None or (here and has_deletes):
+            else:
+                nulls += here
+        elif not (there and is_measured):
             unknown += rows
-        else:
-            nulls += here
-    return Gaps(lacking, nulls, unknown)
+        elif not sought.around or sought.around & there:
+            lacking.append(file)
+    example = lacking[0][_PATH] if lacking else None
+    return Gaps(sum(file[_ROWS] for file in lacking), nulls, unknown, len(lacking), example)
 
 
 def _share(files: list[Record], leaves: frozenset[int], is_measured: bool) -> Share:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from icemigrate.catalog.capabilities import Capabilities
-from icemigrate.model.evidence import Gaps, Share
+from icemigrate.model.evidence import Gaps, Share, Sought
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -128,11 +128,11 @@ class Catalog(Protocol):
         ...
 
     def gaps(
-        self, name: TableName, snapshot_id: int, fields: Mapping[int, frozenset[int]]
+        self, name: TableName, snapshot_id: int, fields: Mapping[int, Sought]
     ) -> Mapping[int, Gaps] | None:
         """By field, how many rows of a snapshot have no value of it.
 
-        ``None`` and ``fields`` as in :meth:`held`.
+        ``None`` as in :meth:`held`, and where the snapshot has expired.
         """
         ...
 

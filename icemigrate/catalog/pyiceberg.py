@@ -18,7 +18,7 @@ from icemigrate.catalog.pyiceberg_kinds import KINDS
 from icemigrate.catalog.reading import to_table
 from icemigrate.errors import CatalogError, IcemigrateError
 from icemigrate.model.collecting import collector_at_rest
-from icemigrate.model.evidence import Gaps, Share
+from icemigrate.model.evidence import Gaps, Share, Sought
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
@@ -97,7 +97,7 @@ class PyIcebergCatalog:
         return None if metadata is None else held_of(metadata, file_io(self.settings), fields)
 
     def gaps(
-        self, name: TableName, snapshot_id: int, fields: Mapping[int, frozenset[int]]
+        self, name: TableName, snapshot_id: int, fields: Mapping[int, Sought]
     ) -> Mapping[int, Gaps] | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         metadata = self.metadata_json(name)

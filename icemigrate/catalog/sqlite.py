@@ -18,7 +18,7 @@ from icemigrate.catalog.reading import joined_location, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
 from icemigrate.errors import CatalogError
 from icemigrate.model.collecting import collector_at_rest
-from icemigrate.model.evidence import Gaps, Share
+from icemigrate.model.evidence import Gaps, Share, Sought
 from icemigrate.model.layout import Layout
 from icemigrate.model.metadata import FORM
 from icemigrate.model.names import TableName
@@ -90,7 +90,7 @@ class SqliteCatalog:
         return None if metadata is None else held_of(metadata, self._read_bytes, fields)
 
     def gaps(
-        self, name: TableName, snapshot_id: int, fields: Mapping[int, frozenset[int]]
+        self, name: TableName, snapshot_id: int, fields: Mapping[int, Sought]
     ) -> Mapping[int, Gaps] | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         metadata = self.metadata_json(name)

@@ -15,7 +15,7 @@ from icemigrate.changes.reference_sql import (
 )
 from icemigrate.changes.statements import reversible
 from icemigrate.frozen import replace
-from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
+from icemigrate.model.table import CURRENT_SNAPSHOT, Head, Ref, Snapshot, Table
 
 
 class CreateReference(ReferenceChange):
@@ -46,10 +46,12 @@ class CreateReference(ReferenceChange):
 
     def apply(self, table: Table) -> Table:
         """The table with the reference; a branch of a table without snapshots starts with one of its own."""
-        ref = self.ref
+        ref, heads = self.ref, dict(table.heads)
         if ref.snapshot_id == CURRENT_SNAPSHOT and table.snapshot is not None:
             ref = replace(ref, snapshot_id=table.snapshot.id)
-        return replace(table, refs={**table.refs, self.name: ref})
+        if ref.kind == "branch" and self.name != MAIN and ref.snapshot_id != CURRENT_SNAPSHOT:
+            heads[self.name] = _head(ref.snapshot_id, table)
+        return replace(table, refs={**table.refs, self.name: ref}, heads=heads)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``CREATE BRANCH`` or ``CREATE TAG``."""
@@ -70,3 +72,11 @@ class CreateReference(ReferenceChange):
     def describe(self) -> str:
         """What is made."""
         return f"create {self.ref.kind} {self.name}{limits_text(self.ref)}"
+
+
+def _head(snapshot_id: int, table: Table) -> Head:
+    """What is known of a branch that is made on a snapshot: as long as nobody writes to it, no field of later
+    is in its files."""
+    if table.snapshot is not None and table.snapshot.id == snapshot_id:
+        return Head(table.snapshot, table.schema, is_behind=True)
+    return Head(Snapshot(snapshot_id, 0))

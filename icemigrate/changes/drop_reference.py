@@ -47,7 +47,11 @@ class DropReference(ReferenceChange):
 
     def apply(self, table: Table) -> Table:
         """The table without the reference."""
-        return replace(table, refs={k: v for k, v in table.refs.items() if k != self.name})
+        return replace(
+            table,
+            refs={k: v for k, v in table.refs.items() if k != self.name},
+            heads={k: v for k, v in table.heads.items() if k != self.name},
+        )
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``DROP BRANCH`` or ``DROP TAG``."""

@@ -57,15 +57,17 @@ class Ask(Frozen):
     :param gives: as JSON: one value for one row of one column, or a list of rows, whose order says nothing.
     :param name: what is checked, in words.
     :param hint: what helps where it does not hold.
+    :param is_told: whether the answer is what is wrong, told behind the name.
     """
 
     text: str
     gives: str
     name: str
     hint: str = "mend the rows, or the check"
+    is_told: bool = False
 
     def failure(self, rows: Sequence[Sequence[Any]]) -> str | None:
-        """What is wrong with an answer; ``None`` where it is as it must be."""
+        """What is wrong by an answer; ``None`` where it is as it must be."""
         wanted = json.loads(self.gives, parse_float=Decimal)
         if not isinstance(wanted, list):
             wanted = [[wanted]]
@@ -74,7 +76,9 @@ class Ask(Frozen):
         expected = sorted(_row(_with_moments(row, moments)) for row in lists)
         if sorted(map(_row, rows)) == expected:
             return None
-        return f"it must give {_shown(wanted)} and gives {_shown(rows)}"
+        if self.is_told:
+            return f"{self.name} {_shown(rows)}"
+        return f"{self.name}: it must give {_shown(wanted)} and gives {_shown(rows)}"
 
 
 class Rewriting(Frozen):
@@ -239,6 +243,10 @@ class RowWork(DataStep):
     @abstractmethod
     def subject(self) -> Subject:
         """The part of a table entry that it comes from."""
+
+    def place_of(self, failure: str) -> Subject:
+        """The part of a table entry that a failure of its statements is about."""
+        return self.subject
 
     def parts(self) -> Iterator[tuple[Subject, RowWork]]:
         """The step in the parts in which a file says it, with where they stand; each can run alone."""

@@ -11,9 +11,10 @@ from typing import ClassVar
 
 from icemigrate.changes.base import Reversal, Reversible, Subject
 from icemigrate.data.base import Ask, DataStatement, Ground, RowWork, Stage
-from icemigrate.data.required import filled
+from icemigrate.data.required import Filled, filled
 from icemigrate.data.retype import Retype
-from icemigrate.model.names import Path, format_path
+from icemigrate.frozen import replace
+from icemigrate.model.names import format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.sql.literals import string_sql
@@ -21,6 +22,7 @@ from icemigrate.sql.nulls import null_sql
 from icemigrate.sql.types import spark_loads
 
 _HINT = "fill it in every row by an earlier migration (`backfill`), or leave it optional"
+_MISSING = "there are rows without a value of"
 
 
 class EveryValue(RowWork):
@@ -42,7 +44,7 @@ class EveryValue(RowWork):
 
     @property
     def subject(self) -> Subject:
-        """Where the first one becomes required."""
+        """Where the first one becomes required, as long as nobody knows which of them rows lack."""
         return ("columns", self.columns[0], "required")
 
     def statements(self, rows: str) -> tuple[DataStatement, ...]:
@@ -56,7 +58,12 @@ class EveryValue(RowWork):
         )
         anywhere = " OR ".join(f"({condition})" for condition in self.conditions)
         query = f"SELECT coalesce(nullif(concat_ws(', ', {found}), ''), 'none') FROM {rows} WHERE {anywhere}"
-        return (Ask(query, '"none"', "columns of which rows have no value", _HINT),)
+        return (Ask(query, '"none"', _MISSING, _HINT, is_told=True),)
+
+    def place_of(self, failure: str) -> Subject:
+        """Where the first one becomes required that the answer names."""
+        told = f", {failure.removeprefix(_MISSING).strip()}, "
+        return ("columns", next((c for c in self.columns if f", {c}, " in told), self.columns[0]), "required")
 
     def reversal(self, ground: Ground) -> Reversal:
         """It changes nothing."""
@@ -82,16 +89,15 @@ def every_value(works: Sequence[RowWork], there: Table, after: Table) -> Iterato
         format_path(entry.path): null_sql(there.schema, field_id)
         for field_id, entry in index(after.schema).items()
         if entry.field.required
-        and entry.field.initial_default is None
         and field_id in before
         and not before[field_id].field.required
-        and entry.path not in own
+        and not own.has(entry, before)
     }
     if made:
         yield EveryValue(tuple(made), tuple(made.values()))
 
 
-def filled_by(works: Sequence[RowWork]) -> frozenset[Path]:
+def filled_by(works: Sequence[RowWork]) -> Filled:
     """What a migration fills by itself, see :mod:`icemigrate.data.required`."""
-    retyped = (work.path for work in works if isinstance(work, Retype))
-    return filled(works).union(retyped)
+    found, retyped = filled(works), (work.path for work in works if isinstance(work, Retype))
+    return replace(found, whole=found.whole.union(retyped))

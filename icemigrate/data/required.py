@@ -7,23 +7,47 @@ is optional until its rows are published, and before that they are asked whether
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from icemigrate.changes.base import Problem, Subject
 from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import Ask, Ground, RowWork
 from icemigrate.data.retype import Retype
+from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, format_path
-from icemigrate.model.row_modes import MERGE_ON_READ, UPDATE_MODE
-from icemigrate.model.schema import index
+from icemigrate.model.row_modes import MERGE_ON_READ, UPDATE_MODE, leaves_files
+from icemigrate.model.schema import Entry, index
 from icemigrate.model.table import Table
 from icemigrate.sql.names import path_sql
+from icemigrate.sql.nulls import null_sql
 
 
-def filled(works: Sequence[RowWork]) -> frozenset[Path]:
-    """What is filled where it stands, with the structs around it."""
-    paths = (path for work in works if isinstance(work, Backfill) for path in work.paths)
-    return frozenset(path[:depth] for path in paths for depth in range(1, len(path) + 1))
+class Filled(Frozen):
+    """What data steps fill.
+
+    :param whole: what they set.
+    :param made: the structs around that, which are made where they are null.
+    """
+
+    whole: frozenset[Path]
+    made: frozenset[Path] = frozenset()
+
+    def has(self, entry: Entry, there: Container[int]) -> bool:
+        """Whether a field gets a value in every row that is written: what is set whole brings along what is
+        in it, which counts where a file may have the one without the other.
+
+        :param there: the ids of the fields that were there before.
+        """
+        path = entry.path
+        if path in self.whole or path in self.made:
+            return True
+        return entry.parent in there and any(path[:depth] in self.whole for depth in range(1, len(path)))
+
+
+def filled(works: Sequence[RowWork]) -> Filled:
+    """What is filled where it stands."""
+    paths = frozenset(path for work in works if isinstance(work, Backfill) for path in work.paths)
+    return Filled(paths, frozenset(path[:depth] for path in paths for depth in range(1, len(path))))
 
 
 def asked_of(
@@ -37,11 +61,13 @@ def asked_of(
     :param rows: the branch, as SQL names it.
     """
     last: dict[Path, tuple[int, Path]] = {}
+    inside: dict[int, int] = {}
     for at, work in enumerate(works):
         if isinstance(work, Retype) and not _is_required(ground.table, work.path):
             last[work.path] = at, work.temporary
         if isinstance(work, Backfill):
             last |= {path: (at, path) for path in work.paths}
+            inside |= {i: at for path in work.paths for i in _made_required(ground.table, after, path)}
     found: dict[int, tuple[Ask, ...]] = {}
     for path, (at, here) in last.items():
         if _is_required(after, path) and not _is_required(ground.table, here):
@@ -50,11 +76,33 @@ def asked_of(
                 *(f"{path_sql(struct)} IS NOT NULL" for struct in above),
                 f"{path_sql(here)} IS NULL",
             ]
-            name = f"rows without a value of {format_path(path)}, which becomes required"
-            query = f"SELECT count(*) FROM {rows} WHERE {' AND '.join(conditions)}"
-            question = Ask(query, "0", name, "give these rows a value, or leave it optional")
-            found[at] = (*found.get(at, ()), question)
+            found[at] = (*found.get(at, ()), _question(rows, path, " AND ".join(conditions)))
+    for field_id, at in inside.items():
+        path = index(after.schema)[field_id].path
+        if path not in last:
+            condition = null_sql(ground.table.schema, field_id)
+            found[at] = (*found.get(at, ()), _question(rows, path, condition))
     return found
+
+
+def _made_required(before: Table, after: Table, struct: Path) -> Iterator[int]:
+    """What becomes required in a struct that is set whole."""
+    between = index(before.schema)
+    for field_id, entry in index(after.schema).items():
+        is_inside = len(entry.path) > len(struct) and entry.path[: len(struct)] == struct
+        if (
+            is_inside
+            and entry.field.required
+            and field_id in between
+            and not between[field_id].field.required
+        ):
+            yield field_id
+
+
+def _question(rows: str, path: Path, condition: str) -> Ask:
+    name = f"rows without a value of {format_path(path)}, which becomes required"
+    query = f"SELECT count(*) FROM {rows} WHERE {condition}"
+    return Ask(query, "0", name, "give these rows a value, or leave it optional")
 
 
 def left_in_files(works: Sequence[RowWork], ground: Ground, there: Table, after: Table) -> Iterator[Problem]:
@@ -73,6 +121,8 @@ def left_in_files(works: Sequence[RowWork], ground: Ground, there: Table, after:
             continue
         fills = list(_fills(works, entry.path, between[field_id].path))
         may_be_null = [p for n in range(1, len(entry.path)) if not _is_required(after, p := entry.path[:n])]
+        if any(path == between[field_id].path[: len(path)] for path in filled(works).whole):
+            may_be_null = []  # what is around is written in every row
         reason = _why(there, fills, may_be_null)
         if (
             not fills
@@ -108,8 +158,8 @@ def _fills(works: Sequence[RowWork], path: Path, meanwhile: Path) -> Iterator[tu
         if isinstance(work, Retype) and work.path == path:
             yield work.subject, False
         if isinstance(work, Backfill):
-            # What sets a field of a struct makes the struct.
-            inside = [p for p in work.paths if p[: len(meanwhile)] == meanwhile]
+            # What sets a field of a struct makes the struct, and what sets the struct what is in it.
+            inside = [p for p in work.paths if p[: len(meanwhile)] == meanwhile or p == meanwhile[: len(p)]]
             if inside:
                 yield work.subject, work.where is not None and not any(map(work.leaves_values_alone, inside))
 
@@ -118,7 +168,7 @@ def _why(table: Table, fills: Sequence[tuple[Subject, bool]], may_be_null: Seque
     """Why a file may stay as it is; ``None`` where all are written again, or nothing is filled."""
     if not fills:
         return None
-    if table.properties.get(UPDATE_MODE, "").lower() == MERGE_ON_READ:
+    if leaves_files(table.properties):
         return f"`{UPDATE_MODE}` is {MERGE_ON_READ}, which leaves the files that are there"
     if may_be_null:
         return f"files in which `{format_path(may_be_null[-1])}` is always null are not written again"

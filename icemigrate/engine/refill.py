@@ -26,7 +26,6 @@ from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.plan import Step
 from icemigrate.refills import elsewhere, fitting, refills_of
 from icemigrate.sql.refilling import Refilling
-from icemigrate.undo import leaves
 
 NOTE = f"{SUMMARY_PREFIX}refill"
 """In the summary of every snapshot that a refill makes: the version of the migration.
@@ -118,7 +117,7 @@ def _look(engine: Engine, change: RefillColumns) -> tuple[Sequence[RefillColumns
     table = require(engine, change.table)
     paths = {field.path for field in change.fields}
     wanted = {field.id: path for path, field in table.schema.walk() if path in paths}
-    asked = Questions(since=None, held={i: leaves(table, i) for i in wanted})
+    asked = Questions(since=None, held={i: table.schema.leaves(i) for i in wanted})
     evidence = engine.evidence(table.name, asked)
     fit = fitting(table, evidence.kept)
     notes = [elsewhere(table, i, k, engine.catalog_name) for i, k in evidence.kept.items() if i not in fit]

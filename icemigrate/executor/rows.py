@@ -261,7 +261,7 @@ class Rows:
     def _ask(self, text: str, ask: Ask) -> None:
         wrong = ask.failure(self.engine.ask(text))
         if wrong is not None:
-            raise CheckFailed(f"{ask.name}: {wrong}", ask.hint)
+            raise CheckFailed(wrong, ask.hint)
 
     def _told(self, name: TableName, text: str, act: Callable[[], _T]) -> _T:
         self.on_event(StatementStarted(self.version, name, text, 1, 1))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from icemigrate.frozen import Frozen, field
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Snapshot
-from icemigrate.model.types import Field, Type, is_nested, walk
+from icemigrate.model.types import Type
 
 
 class Questions(Frozen):
@@ -71,24 +71,33 @@ def told_shares(shares: Mapping[Path, Share]) -> Iterator[tuple[str, Share, tupl
         yield f"values of {names} that are still in the files: {share}", share, tuple(paths)
 
 
+class Sought(Frozen):
+    """A field whose gaps are looked for, by the fields that have metrics of their own.
+
+    :param leaves: itself, or those below it.
+    :param around: those of the nearest field around it that may be null; none where each has to be there.
+        Where a file lacks them all, what is around is read as null, and the field is not missed.
+    """
+
+    leaves: frozenset[int]
+    around: frozenset[int] = frozenset()
+
+
 class Gaps(Frozen):
     """How many rows of a snapshot have no value of a field.
 
-    :param lacking: rows of files that do not have it.
+    :param lacking: rows of files that cannot be read where it is required: they do not have it.
     :param nulls: nulls in files that do.
-    :param unknown: rows of files that do not say.
+    :param unknown: rows of files that do not say; so it is with nulls that may be those of a field around it.
+    :param files: how many files make up ``lacking``.
+    :param example: where one of these lies.
     """
 
     lacking: int
     nulls: int
     unknown: int
-
-
-def leaf_ids(field: Field) -> frozenset[int]:
-    """The fields that have metrics of their own: the field, or the ones below it that are not nested."""
-    if not is_nested(field.type):
-        return frozenset({field.id})
-    return frozenset(f.id for _, f in walk(field.type) if not is_nested(f.type))
+    files: int = 0
+    example: str | None = None
 
 
 class Kept(Frozen):

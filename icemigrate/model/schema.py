@@ -7,7 +7,7 @@ from functools import cached_property
 
 from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path
-from icemigrate.model.types import Field, Struct, Type, below, children, holds, is_nested, walk
+from icemigrate.model.types import Field, Struct, Type, below, children, holds, is_nested, leaf_ids, walk
 
 
 class Schema(Frozen, dict=True):
@@ -63,6 +63,12 @@ class Schema(Frozen, dict=True):
         """The field with this id, or ``None``."""
         line = self.line_to(field_id)
         return line[-1] if line else None
+
+    def leaves(self, field_id: int) -> frozenset[int]:
+        """What stands in files of the field with this id, which must be there."""
+        field = self.by_id(field_id)
+        assert field is not None
+        return leaf_ids(field)
 
 
 def _line_to(fields: tuple[Field, ...], field_id: int) -> tuple[Field, ...]:

@@ -59,8 +59,8 @@ class Snapshot(Frozen):
 class Head(Frozen):
     """Where a branch stands that is neither main nor icemigrate's own.
 
-    :param schema: that of its newest snapshot, under which nothing that it does not have was written there;
-        ``None`` where the metadata do not say.
+    :param schema: that of its newest snapshot: a field that was added later is in no file of it, and one that
+        was dropped before may be; ``None`` where the metadata do not say.
     :param is_behind: whether main has come by that snapshot, so that the branch can be moved on to main.
     """
 

@@ -275,6 +275,13 @@ def walk(type_: Type, prefix: Path = ()) -> Iterator[tuple[Path, Field]]:
             yield from walk(field.type, path)
 
 
+def leaf_ids(field: Field) -> frozenset[int]:
+    """The fields that have metrics of their own: the field, or the ones below it that are not nested."""
+    if not is_nested(field.type):
+        return frozenset({field.id})
+    return frozenset(f.id for _, f in walk(field.type) if not is_nested(f.type))
+
+
 def map_fields(type_: Type, change: Callable[[Field], Field], ids: Collection[int] | None = None) -> Type:
     """The type with ``change`` applied to every field, children before their parent.
 

@@ -39,11 +39,15 @@ OVER_TIME: Mapping[str, str] = {
     "name-taken": "A dropped column cannot come back: another one has its name by now.",
     "narrow-type": "A type cannot become narrow again: files were written under the wider one, and reading "
     "them would fail, whatever the values.",
+    "may-lack-required": "A required column comes back, and nobody could tell quickly whether every row has "
+    "a value of it. Bring it back optional: a later migration that makes it required asks the rows.",
     "newer-rows": "Rows were written since a migration that changed rows, and going back to the snapshot "
     "before it would lose them. `--discard-new-data` gives them up; `--metadata-only` leaves all rows as "
     "they are.",
     "no-branches": "Rows are written on a branch and published when the checks hold, and this catalog has "
     "no branches, or is harmed by them. Change the rows by a job of your own, between two migrations.",
+    "required-holds-nulls": "A column becomes required, and there are rows in which it is null: Spark would "
+    "read 0 there, and `IS NULL` find nothing. Fill it in an earlier migration.",
     "required-not-in-every-file": "A column becomes required, and files lack it, or would stay without it "
     "where the migration fills it: nobody could read the table. Make it required in a later migration, when "
     "all files were written again.",

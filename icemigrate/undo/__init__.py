@@ -7,7 +7,7 @@ migration changed goes back, field by field, by id.
 
 from __future__ import annotations
 
-from icemigrate.undo.asking import Asked, leaves, questions
+from icemigrate.undo.asking import Asked, questions
 from icemigrate.undo.dependence import Blocker, blockers
 from icemigrate.undo.finding import find, names_of, uuid_of
 from icemigrate.undo.inverse import Sides, declared_again, inverse
@@ -33,7 +33,6 @@ __all__ = [
     "find",
     "inverse",
     "keep",
-    "leaves",
     "names_of",
     "narrowed",
     "plan_undo",

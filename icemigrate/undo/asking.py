@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from icemigrate.changes.end_refill import is_refilling
 from icemigrate.frozen import Frozen
-from icemigrate.model.evidence import Questions, leaf_ids
+from icemigrate.model.evidence import Questions
 from icemigrate.model.makers import made_by
 from icemigrate.model.marks import before_tag_name
 from icemigrate.model.names import TableName
@@ -68,7 +68,7 @@ def questions_about(
     # A refill that was cut short has its columns back already.
     gone = [i for i in dropped(before, after) if there.schema.by_id(i) is None or is_refilling(there)]
     nulls = frozenset((*made_optional(before, after), *(i for i in gone if is_required(before, i))))
-    held = {i: leaves(before, i) for i in gone}
+    held = {i: before.schema.leaves(i) for i in gone}
     snapshots = {
         undo.actual_before.refs[name].snapshot_id
         for name in before.refs.keys() - after.refs.keys()
@@ -92,10 +92,3 @@ def _keeping(undo: TableUndo, version: str) -> Iterator[str]:
     yield before_tag_name(version)
     if undo.actual_before is not None and undo.actual_before.snapshot is not None:
         yield str(undo.actual_before.snapshot.id)
-
-
-def leaves(table: Table, field_id: int) -> frozenset[int]:
-    """The fields that have metrics of their own: the field, or the ones below it that are not nested."""
-    field = table.schema.by_id(field_id)
-    assert field is not None
-    return leaf_ids(field)

@@ -12,10 +12,13 @@ from icemigrate.model.metadata import table_from_json
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import MAIN_BRANCH, Head, Ref, Snapshot, Table
 from icemigrate.plan import MigrationPlan
+from icemigrate.plan_case import Surroundings
+from icemigrate.planner import plan_migrations
 from icemigrate.undo.branches import left_on_branches
 from tests.build import NAME, table
 from tests.metadata_samples import sample
-from tests.unit.test_reports import plan
+from tests.planning import pending
+from tests.unit.test_reports import plan, state
 
 
 def on_branches(of: Table, heads: Mapping[str, Head]) -> Table:
@@ -171,3 +174,26 @@ def test_a_default_of_older_rows_is_read_on_a_branch() -> None:
     """
     ((message, _),) = told(before, {"one": head(before.schema)}, text)["rows-left-on-branch"]
     assert message.endswith("branch `one` (2 rows) reads the default in `x`")
+
+
+def test_a_branch_that_a_pending_migration_makes_is_known_to_those_behind_it() -> None:
+    before = table("id: long, v: int")
+    there = on_branches(before, {})
+    make = "{tables: [{name: db.t, branches: {audit: {}}}]}"
+    require = """
+        allow: [incompatible]
+        tables:
+          - name: db.t
+            columns: [{name: key, type: long, required: true}]
+            backfill: [{set: {key: id * 10}}]
+    """
+    drop = "{allow: [destructive], tables: [{name: db.t, branches: {audit: null}}]}"
+
+    def rules(*texts: str) -> list[str]:
+        files = [pending(f"{n:04}", text) for n, text in enumerate(texts, start=2)]
+        around = Surroundings("market", "lake", namespaces=frozenset({NAME.namespace}))
+        found = plan_migrations(files, state(before), {NAME: there}, around)
+        return [p.rule for m in found.migrations for p in m.problems]
+
+    assert rules(make, require) == ["branch-lacks-required"]
+    assert rules(make, drop, require) == rules(require, make) == []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from icemigrate.model.legality.breach import Breach, View, column
 from icemigrate.model.marks import is_own_tag
 from icemigrate.model.names import format_path
-from icemigrate.model.row_modes import MERGE_ON_READ, UPDATE_MODE
+from icemigrate.model.row_modes import leaves_files
 from icemigrate.model.schema import Entry, Schema, index
 from icemigrate.model.table import Head, Table
 
@@ -104,7 +104,7 @@ def _fill_first(table: Table, name: str, heads: Mapping[str, Head]) -> str:
     branch, head = next(iter(sorted(heads.items())))
     rows = f"{table.name}.{branch_of(branch)}"
     fill = f"`UPDATE {rows} SET {name} = …`"
-    if table.properties.get(UPDATE_MODE, "").lower() == MERGE_ON_READ:
+    if leaves_files(table.properties):
         # An UPDATE would leave the files that are there.
         fill = f"`INSERT OVERWRITE {rows} BY NAME SELECT * EXCEPT ({name}), … AS {name} FROM {rows}`"
     forward = f"`CALL system.fast_forward('{table.name}', '{branch}', 'main')`"

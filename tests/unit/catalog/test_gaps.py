@@ -10,10 +10,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StructType
 
-from icemigrate.app.branch_gaps import with_branch_gaps
+from icemigrate.app.gaps import with_gaps
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.catalog.port import Catalog
-from icemigrate.model.evidence import Gaps
+from icemigrate.frozen import replace
+from icemigrate.model.evidence import Gaps, Sought
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE
 from icemigrate.plan_case import Surroundings
@@ -21,7 +22,7 @@ from icemigrate.planner import plan_migrations
 from tests.planning import make_plan, pending
 
 NAME = TableName(("db",), "t")
-FIELDS = {2: frozenset({2}), 5: frozenset({5}), 9: frozenset({9})}
+FIELDS = {i: Sought(frozenset({i})) for i in (2, 5, 9)}
 
 
 def lake(folder: Path, properties: dict[str, str], kind: str = "sqlite") -> Catalog:
@@ -66,8 +67,35 @@ def snapshot_of(catalog: Catalog, branch: str = "one") -> int:
 def test_rows_are_counted_that_have_no_value(tmp_path: Path, kind: str) -> None:
     catalog = lake(tmp_path, {}, kind)
     at = snapshot_of(catalog)
-    assert catalog.gaps(NAME, at, FIELDS) == {2: Gaps(0, 1, 0), 5: Gaps(2, 0, 0), 9: Gaps(5, 0, 0)}
+    found = catalog.gaps(NAME, at, FIELDS)
+    assert found is not None
+    examples = [gaps.example for gaps in found.values()]
+    assert [replace(gaps, example=None) for gaps in found.values()] == [
+        Gaps(0, 1, 0),
+        Gaps(2, 0, 0, files=1),
+        Gaps(5, 0, 0, files=2),
+    ]
+    # It is a file that is there.
+    assert [e if e is None else Path(e.removeprefix("file://")).is_file() for e in examples] == [
+        None,
+        True,
+        True,
+    ]
     assert catalog.gaps(TableName(("db",), "nowhere"), at, FIELDS) is None
+    assert catalog.gaps(NAME, at + 1, FIELDS) is None
+
+
+def test_what_lacks_a_struct_as_a_whole_lacks_nothing_in_it(plain: Catalog) -> None:
+    struct, nowhere = frozenset({4}), frozenset({8, 9})
+    sought = {
+        2: Sought(frozenset({2}), struct),
+        9: Sought(frozenset({9}), nowhere),
+        10: Sought(frozenset({10}), struct),
+    }
+    found = plain.gaps(NAME, snapshot_of(plain), sought)
+    assert found is not None
+    # A null may be that of the struct.
+    assert [(g.lacking, g.nulls, g.unknown) for g in found.values()] == [(0, 0, 3), (0, 0, 0), (5, 0, 0)]
 
 
 def test_where_metrics_are_limited_a_file_without_them_says_nothing(tmp_path: Path) -> None:
@@ -96,7 +124,7 @@ def told(catalog: Catalog, entry: str) -> dict[str, list[tuple[str, str]]]:
     base = plan_migrations(files, EMPTY_STATE, {}, around).state
     text = f"{{allow: [destructive, incompatible], tables: [{{name: db.t, {entry}}}]}}"
     plan = make_plan({"0003": text}, {NAME: there}, base=base, namespaces=[("db",)])
-    (migration,) = with_branch_gaps(plan.migrations, {NAME: there}, catalog)
+    (migration,) = with_gaps(plan.migrations, {NAME: there}, catalog)
     return {
         "error": [(p.rule, p.message) for p in migration.problems],
         "warning": [(p.rule, p.message) for p in migration.warnings if p.rule != "branch-follows-schema"],
