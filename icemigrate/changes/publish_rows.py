@@ -43,9 +43,8 @@ class PublishRows(Change):
         :raises HeadMoved: its current snapshot is another one.
         """
         if (None if table.snapshot is None else table.snapshot.id) != self.base:
-            raise HeadMoved(
-                f"others wrote to table `{table.name}` while its rows were written", "apply again"
-            )
+            when = "while its rows were written" if self.rows is not None else "since its rows were looked at"
+            raise HeadMoved(f"others wrote to table `{table.name}` {when}", "apply again")
         if self.rows is None:
             return table
         refs = {name: ref for name, ref in table.refs.items() if name != self.branch}

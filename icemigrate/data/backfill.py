@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import ClassVar
 
 from icemigrate.changes.base import Hazard, HazardKind, Problem, Reversal, Reversible, Sql, Subject
@@ -59,6 +59,20 @@ class Backfill(RowWork):
         sets = ", ".join(f"{path_sql(parse_path(column))} = {value}" for column, value in self.sets)
         where = "" if self.where is None else f" WHERE {self.where}"
         return (Sql(f"UPDATE {rows} SET {sets}{where}"),)
+
+    def late(self, rows: str, required: Collection[Path]) -> tuple[DataStatement, ...]:
+        """What becomes required, where it has no value."""
+        pairs = zip(self.paths, self.sets, strict=True)
+        values = {path_sql(path): value for path, (_, value) in pairs if path in required}
+        if not values:
+            return ()
+        empty = " OR ".join(f"{name} IS NULL" for name in values)
+        only = replace(
+            self,
+            sets=tuple((column, f"coalesce({column}, {value})") for column, value in values.items()),
+            where=f"({empty})" if self.where is None else f"({self.where}) AND ({empty})",
+        )
+        return only.statements(rows)
 
     def problems(self, ground: Ground) -> Iterator[Problem]:
         """A column that somebody else has taken away meanwhile."""

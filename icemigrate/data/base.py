@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from icemigrate.changes.base import Hazard, Problem, Reversal, Sql, Subject
 from icemigrate.data.plain_names import bare_word
 from icemigrate.diagnostics import did_you_mean
+from icemigrate.errors import CheckFailed
 from icemigrate.frozen import Frozen
 from icemigrate.model.data_step import DataStep
 from icemigrate.model.moments import as_read
@@ -79,6 +80,15 @@ class Ask(Frozen):
         if self.is_told:
             return f"{self.name} {_shown(rows)}"
         return f"{self.name}: it must give {_shown(wanted)} and gives {_shown(rows)}"
+
+    def require(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Take an answer that is as it must be.
+
+        :raises CheckFailed: it is another.
+        """
+        wrong = self.failure(rows)
+        if wrong is not None:
+            raise CheckFailed(wrong, self.hint)
 
 
 class Rewriting(Frozen):
@@ -258,6 +268,15 @@ class RowWork(DataStep):
 
         :param rows: the table, or its branch, as SQL names it.
         """
+
+    def late(self, rows: str, required: Collection[Path]) -> tuple[DataStatement, ...]:
+        """The same for rows that others wrote behind those of the migration, before columns are swapped and
+        become required; nothing where these may stay as they are.
+
+        :param rows: the branch on which it runs, as SQL names it.
+        :param required: columns that become required, and are filled by this step alone.
+        """
+        return ()
 
     def fitted(self, ground: Ground) -> RowWork:
         """The step as it has to be done on this ground."""

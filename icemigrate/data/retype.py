@@ -8,7 +8,7 @@ under its own field id when the migration is undone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import ClassVar
 
 from icemigrate.changes.base import Harm, Problem, Reversal, Reversible, Sql, Subject
@@ -76,8 +76,8 @@ class Retype(RowWork):
         """The ``UPDATE`` and the question."""
         return self._statements(rows)
 
-    def late(self, rows: str) -> tuple[DataStatement, ...]:
-        """The same for rows that came when all others had their values."""
+    def late(self, rows: str, required: Collection[Path]) -> tuple[DataStatement, ...]:
+        """The same for rows that have no value of the new column."""
         return self._statements(rows, f"{path_sql(self.temporary)} IS NULL")
 
     def _statements(self, rows: str, *conditions: str) -> tuple[DataStatement, ...]:

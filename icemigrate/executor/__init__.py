@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from icemigrate.executor.faults import Failed, Interrupted, Undone
+from icemigrate.executor.means import Operator, Ways, directly, operator
 from icemigrate.executor.recovery import Inverse
-from icemigrate.executor.run import Operator, Ways, apply, directly, operator
+from icemigrate.executor.run import apply
 
 __all__ = [
     "Failed",

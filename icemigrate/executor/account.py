@@ -110,12 +110,15 @@ class Account:
         self.on_event(Noted(self.migration.version, table, text))
 
     @contextmanager
-    def statement(self, text: str) -> Iterator[None]:
-        """Tell of what is done within as of a statement."""
-        self.hear(StatementStarted(self.migration.version, None, text, 1, 1))
+    def statement(self, text: str, table: TableName | None = None) -> Iterator[None]:
+        """Tell of what is done within as of a statement.
+
+        :param table: the one that it is about.
+        """
+        self.hear(StatementStarted(self.migration.version, table, text, 1, 1))
         clock = time.monotonic()
         yield
-        self.hear(StatementFinished(self.migration.version, None, text, time.monotonic() - clock))
+        self.hear(StatementFinished(self.migration.version, table, text, time.monotonic() - clock))
 
     def forget_copies(self) -> None:
         """What ran on a copy came to nothing: there was nothing to commit."""

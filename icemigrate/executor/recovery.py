@@ -55,11 +55,11 @@ class Recovery(Frozen):
             return Interrupted(report, cause)
         try:
             undid, why = self._undo(migration, undo, report, cause)
-            if not why:
-                self._take_tags_off(migration.version, undo)
         except (IcemigrateError, KeyboardInterrupt) as error:
             told = error.message if isinstance(error, IcemigrateError) else "you asked to stop"
             undid, why = (), (f"undoing it failed: {told}",)
+        if not why:
+            self._take_tags_off(migration.version, undo)
         failure = Interrupted(report, cause, why) if why else Undone(report, cause, undid)
         outcome: Outcome = "interrupted" if why else "failed"
         try:
@@ -105,17 +105,24 @@ class Recovery(Frozen):
         return work.account.done, ()
 
     def _take_tags_off(self, version: str, undo: UndoRecord) -> None:
-        """Take the migration's tags off tables that had none of it: no undo of it needs them any more."""
-        marker = Marker("", version, "", "")
-        for table in undo.tables:
-            before = table.actual_before
-            now = None if before is None else self.engine.table(before.name)
-            if before is None or now is None or now.uuid != before.uuid:
-                continue  # what it made is in the trash
-            left = {marker.tag, marker.before_tag} & (now.refs.keys() - before.refs.keys())
-            if left:
-                with suppress(EngineError):  # one that stays harms nobody
-                    self.engine.commit(now.name, partial(_without, left))
+        """Take the migration's tags off tables that had none of it: no undo of it needs them any more.
+
+        One that stays harms nobody, so what is undone stays undone whatever comes of this.
+        """
+        with suppress(LockHeld, KeyboardInterrupt):  # what comes next says so, or somebody asked to stop
+            for table in undo.tables:
+                with suppress(IcemigrateError):
+                    self._untag(Marker("", version, "", ""), table)
+
+    def _untag(self, marker: Marker, table: TableUndo) -> None:
+        before = table.actual_before
+        now = None if before is None else self.engine.table(before.name)
+        if before is None or now is None or now.uuid != before.uuid:
+            return  # what it made is in the trash
+        left = {marker.tag, marker.before_tag} & (now.refs.keys() - before.refs.keys())
+        if left:
+            self.held.step(f"{marker.version}, taking its tags off {now.name}"[:_WIDEST])
+            self.engine.commit(now.name, partial(_without, left))
 
     def _is_as_before(self, plan: TablePlan, undo: TableUndo) -> bool:
         before = undo.actual_before

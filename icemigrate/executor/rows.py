@@ -8,21 +8,21 @@ a data step makes names the migration.
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from icemigrate.changes.base import Sql
 from icemigrate.changes.publish_rows import PublishRows
-from icemigrate.data.base import BEFORE_MARK, PAUSE, TRIES, Ask, Rewriting, Stage
-from icemigrate.data.publication import LATE_NOTE, NOTE, lacks_a_variant, publication
-from icemigrate.data.retype import Retype
+from icemigrate.data.base import BEFORE_MARK, PAUSE, TRIES, Ask, DataStatement, Rewriting, Stage
+from icemigrate.data.publication import NOTE, lacks_a_variant, publication
 from icemigrate.engine.branching import all_the_while, publish, require
 from icemigrate.engine.port import Engine
-from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, LockHeld
+from icemigrate.errors import EngineError, HeadMoved
 from icemigrate.events import Event, FilesRewritten, Noted, StatementFinished, StatementStarted
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import Publication
@@ -31,8 +31,7 @@ from icemigrate.model.makers import made_by
 from icemigrate.model.marks import branch_name
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Snapshot, Table
-from icemigrate.plan import PlannedWork, TablePlan
-from icemigrate.plan_rows import later_name
+from icemigrate.plan import TablePlan
 from icemigrate.sql.branches import (
     append_nothing_sql,
     branch_sql,
@@ -52,8 +51,8 @@ class Rows:
     :param catalog: the catalog's name in Spark SQL.
     :param since: the snapshot that was current when the migration first began.
     :param on_event: told of every statement.
-    :param is_late: whether these are rows that came behind the migration's own: they are none of these.
     :param base: the snapshot that the rows are written on, or would be.
+    :param is_on_branch: whether rows wait on the branch; else there are none to be published.
     """
 
     engine: Engine
@@ -63,8 +62,9 @@ class Rows:
     catalog: str
     since: int | None
     on_event: Callable[[Event], None]
-    is_late: bool = False
+    note: ClassVar[str] = NOTE
     base: Snapshot | None = field(default=None, init=False)
+    is_on_branch: bool = field(default=False, init=False)
     _tries: int = field(default=0, init=False)
 
     @property
@@ -75,7 +75,7 @@ class Rows:
     @property
     def _summary(self) -> dict[str, str]:
         """What the snapshots say that it makes."""
-        return {LATE_NOTE if self.is_late else NOTE: self.key}
+        return {self.note: self.key}
 
     def published(self, name: TableName) -> Publication | None:
         """What an earlier run of the migration, or this one, has published."""
@@ -90,107 +90,101 @@ class Rows:
         rows = table_sql(self.catalog, self.plan.name)
         self._run(self._of(Stage.BEFORE), self.plan.name, {BEFORE_MARK: rows})
 
-    def write(self, name: TableName) -> None:
+    def write(self, name: TableName, out: AbstractSet[TableName] = frozenset()) -> None:
         """Write the rows on a branch and ask there; where there is nothing to write, ask the table itself.
 
+        The branch stays where something fails; nobody sees its rows.
+
         :param name: the table in the catalog by now.
-        :raises CheckFailed: a check does not hold; the branch is gone, and nobody saw the rows.
+        :param out: tables that the migration has changed already: SQL that asks one of them would find other
+            rows than it is meant for.
+        :raises CheckFailed: a check does not hold.
         :raises EngineError: a statement failed, or others wrote to the table all the while.
         """
-        table = require(self.engine, name)
-        writes, checks = [*self._of(Stage.WRITE)], [*self._of(Stage.AFTER)]
-        if not writes or table.snapshot is None:
-            if writes:
-                self._note(name, "there are no rows yet, so none are written")
-            self._ask_in_place(checks, name, table)
-            self.base = table.snapshot
-            return
         self._tries += 1
         if self._tries > TRIES:
             raise all_the_while(name)
+        table = require(self.engine, name)
+        writes, checks = self._statements(name, table)
+        self._require_apart((*writes, *checks), name, out)
+        if not writes or table.snapshot is None:
+            if self.is_on_branch:
+                self.drop_branch(name)
+            if writes:
+                self._note(name, "there are no rows yet, so none are written")
+            self._ask_in_place(checks, name, table)
+            self.base, self.is_on_branch = table.snapshot, False
+            return
         if self._tries > 1:
             again = f"try {self._tries} of {TRIES}"
             self._note(name, f"others wrote to it meanwhile, so its rows are written again: {again}")
-        self.base = self._branch_off(name)
+        self.base, self.is_on_branch = self._branch_off(name), True
         before = f"{table_sql(self.catalog, name)} VERSION AS OF {self.base.id}"
-        with self.no_branch_left(name):
-            self._run((*writes, *checks), name, {BEFORE_MARK: before})
+        self._run((*writes, *checks), name, {BEFORE_MARK: before})
+
+    def _statements(
+        self, name: TableName, table: Table
+    ) -> tuple[Sequence[DataStatement], Sequence[DataStatement]]:
+        """What is written, and what is asked behind it.
+
+        :param table: what it is written on.
+        """
+        return [*self._of(Stage.WRITE)], [*self._of(Stage.AFTER)]
+
+    def _require_apart(
+        self, statements: Iterable[DataStatement], name: TableName, out: AbstractSet[TableName]
+    ) -> None:
+        """Refuse SQL that would find a table as the migration leaves it, and no more as it was."""
+        for other in sorted(out - {name, self.plan.name}):
+            if any(mentions(statement.text, other) for statement in statements):
+                raise EngineError(
+                    f"the rows of table `{name}` cannot be written now: their SQL asks table `{other}`, of "
+                    "which the migration's own rows are out already",
+                    f"{PAUSE}, or write a migration of its own for `{name}`",
+                )
 
     def is_current(self, name: TableName) -> bool:
         """Whether what is written stands on what main is now."""
         if not any(self._of(Stage.WRITE)):
             return True
-        now = require(self.engine, name).snapshot
-        return _id(now) == _id(self.base)
-
-    def late(self, name: TableName) -> Rows:
-        """What the rows need that others wrote behind the publication, before columns are swapped.
-
-        :raises EngineError: which rows these are cannot be told.
-        """
-        table, done = require(self.engine, name), self.published(name)
-        is_moved = _id(table.snapshot) != (None if done is None else done.last.id)
-        branch = branch_sql(self.catalog, name, branch_name(self.version))
-        works = list[PlannedWork]()
-        for planned in self.plan.rows if is_moved else ():
-            if isinstance(planned.work, Retype):
-                new = table.schema.find(planned.work.temporary)
-                if new is not None and new.initial_default is not None:
-                    raise EngineError(
-                        f"others wrote to table `{name}` behind its rows, and which lack a value of "
-                        f"{planned.work.column} cannot be told, since they read its default",
-                        f"{PAUSE}, and begin anew: `icemigrate rollback` undoes what was done",
-                    )
-                works.append(replace(planned, statements=planned.work.late(branch)))
-        if works:
-            self._note(name, "others wrote behind its rows: what they wrote gets its values too")
-        rows = replace(self.plan, rows=tuple(works))
-        return Rows(
-            self.engine, rows, self.project, self.version, self.catalog, self.since, self.on_event, True
-        )
+        return snapshot_id(require(self.engine, name)) == _id(self.base)
 
     def publication(self, table: Table) -> PublishRows:
         """What makes main what is written, in the commit that relies on it."""
-        branch = branch_name(self.version)
-        if not self._tries:
-            return PublishRows(table.name, branch, _id(self.base), None)
+        branch, base = branch_name(self.version), self.base
+        if not self.is_on_branch:
+            return PublishRows(table.name, branch, _id(base), None)
+        assert base is not None, "rows are written on some"
         written = table.refs.get(branch)
-        if self.base is None or written is None:
-            raise EngineError(f"the branch `{branch}` of table `{table.name}` is gone", "apply again")
+        if written is None:
+            if snapshot_id(table) != base.id:  # what replaces a whole table takes its branches too
+                raise overtaken(table.name)
+            raise EngineError(
+                f"somebody took away the branch `{branch}` of table `{table.name}`, on which its rows waited",
+                "apply again",
+            )
         # Nobody has counted the rows.
-        rows = replace(self.base, id=written.snapshot_id, total_records=None)
-        return PublishRows(table.name, branch, self.base.id, rows)
+        rows = replace(base, id=written.snapshot_id, total_records=None)
+        return PublishRows(table.name, branch, base.id, rows)
 
-    def publish(self, name: TableName) -> None:
-        """Make main what is written; all again where others were faster.
+    def publish(self, name: TableName) -> int | None:
+        """Make main what is written.
 
-        :raises CheckFailed: a check does not hold of what they wrote; the branch is gone.
-        :raises EngineError: a statement failed, or others wrote to the table all the while.
+        :returns: the snapshot that main is by that.
+        :raises HeadMoved: others were faster.
+        :raises EngineError: the statement failed.
         """
-        if not self._tries:
-            return
-        while not self._is_out(name):
-            self.write(name)
-        self.drop_branch(name)
-
-    def _is_out(self, name: TableName) -> bool:
-        assert self.base is not None
-        branch, base = branch_name(self.version), self.base.id
+        if not self.is_on_branch:
+            return _id(self.base)
+        branch = branch_name(self.version)
         text = publish_branch_sql(self.catalog, name, branch)
-        with self.no_branch_left(name):
-            return self._told(name, text, lambda: publish(self.engine, name, text, branch, base))
-
-    @contextmanager
-    def no_branch_left(self, name: TableName) -> Iterator[None]:
-        """Take the branch away where what is done within fails."""
-        try:
-            yield
-        except LockHeld:
-            raise  # somebody else may be at work by now
-        except IcemigrateError:
-            with suppress(IcemigrateError):  # the next run replaces it
-                self.drop_branch(name)
-            raise
+        if not self._told(name, text, lambda: publish(self.engine, name, text, branch, _id(self.base))):
+            raise overtaken(name)
+        there = require(self.engine, name)
+        written = there.refs.get(branch)  # somebody may write to main already
+        self.drop_branch(name)
+        self.is_on_branch = False
+        return snapshot_id(there) if written is None else written.snapshot_id
 
     def settle(self, name: TableName) -> None:
         """Do what is done on the table itself in the end."""
@@ -218,39 +212,39 @@ class Rows:
         """Have Spark read on the branch what it cannot read before a snapshot knows it."""
         metadata = self.engine.metadata_json(name)
         if metadata is not None and lacks_a_variant(metadata, base.id):
-            text = append_nothing_sql(branch_sql(self.catalog, name, branch_name(self.version)))
+            text = append_nothing_sql(self._branch(name))
             self._told(name, text, lambda: self.engine.write(text, self._summary))
 
-    def _ask_in_place(self, checks: Iterable[PlannedWork], name: TableName, table: Table) -> None:
+    def _branch(self, name: TableName) -> str:
+        """The branch as SQL names it."""
+        return branch_sql(self.catalog, name, branch_name(self.version))
+
+    def _ask_in_place(self, checks: Iterable[DataStatement], name: TableName, table: Table) -> None:
         """Ask the table itself, where nothing was written."""
         own = table_sql(self.catalog, name)
         before = own if table.snapshot is None else f"{own} VERSION AS OF {table.snapshot.id}"
-        branch = branch_sql(self.catalog, name, branch_name(self.version))
-        self._run(checks, name, {BEFORE_MARK: before, branch: own})
+        self._run(checks, name, {BEFORE_MARK: before, self._branch(name): own})
 
-    def _run(self, works: Iterable[PlannedWork], name: TableName, instead: Mapping[str, str]) -> None:
-        """Run the statements of data steps; they are told as the plan has them, by which they are known and
+    def _run(self, statements: Iterable[DataStatement], name: TableName, instead: Mapping[str, str]) -> None:
+        """Run statements of data steps; they are told as the plan has them, by which they are known and
         numbered.
 
         :param name: the table in the catalog by now.
         :param instead: what stands in queries, and what they ask instead.
         """
-        for work in works:
-            for statement in work.statements:
-                text = statement.text
-                if isinstance(statement, Rewriting):
-                    self._told(name, text, partial(self._rewrite, statement))
-                elif isinstance(statement, Sql):
-                    self._told(name, text, partial(self.engine.write, text, self._summary))
-                else:
-                    asked = text
-                    for old, new in instead.items():
-                        asked = asked.replace(old, new)
-                    self._told(name, text, partial(self._ask, asked, statement))
+        for statement in statements:
+            text = statement.text
+            if isinstance(statement, Rewriting):
+                self._told(name, text, partial(self._rewrite, name, statement))
+            elif isinstance(statement, Sql):
+                self._told(name, text, partial(self.engine.write, text, self._summary))
+            else:
+                asked = text
+                for old, new in instead.items():
+                    asked = asked.replace(old, new)
+                self._told(name, text, partial(self._ask, asked, statement))
 
-    def _rewrite(self, rewriting: Rewriting) -> None:
-        name = later_name(self.plan)
-
+    def _rewrite(self, name: TableName, rewriting: Rewriting) -> None:
         def tell(share: OldShare) -> None:
             self.on_event(FilesRewritten(self.version, name, share.files, share.all_files))
 
@@ -259,9 +253,7 @@ class Rows:
             self._note(name, f"others wrote the old way all the while: {left} files lie so still")
 
     def _ask(self, text: str, ask: Ask) -> None:
-        wrong = ask.failure(self.engine.ask(text))
-        if wrong is not None:
-            raise CheckFailed(wrong, ask.hint)
+        ask.require(self.engine.ask(text))
 
     def _told(self, name: TableName, text: str, act: Callable[[], _T]) -> _T:
         self.on_event(StatementStarted(self.version, name, text, 1, 1))
@@ -270,11 +262,28 @@ class Rows:
         self.on_event(StatementFinished(self.version, name, text, time.monotonic() - clock))
         return came_out
 
-    def _of(self, stage: Stage) -> Iterable[PlannedWork]:
-        return (work for work in self.plan.rows if work.work.stage is stage)
+    def _of(self, stage: Stage) -> Iterator[DataStatement]:
+        return (s for planned in self.plan.rows if planned.work.stage is stage for s in planned.statements)
 
     def _note(self, name: TableName, text: str) -> None:
         self.on_event(Noted(self.version, name, text))
+
+
+def mentions(text: str, name: TableName) -> bool:
+    """Whether SQL plainly speaks of a table, by its name behind the last part of its namespace."""
+    parts = (f"`?{re.escape(part)}`?" for part in (*name.namespace[-1:], name.name))
+    words = r"\s*[.]\s*".join(parts)
+    return re.search(rf"(?<!\w){words}(?!\w)", text, re.I) is not None
+
+
+def overtaken(name: TableName) -> HeadMoved:
+    """Others wrote to a table before its rows were out."""
+    return HeadMoved(f"others wrote to table `{name}` while its rows were written", "apply again")
+
+
+def snapshot_id(table: Table) -> int | None:
+    """The snapshot that main is."""
+    return _id(table.snapshot)
 
 
 def _id(snapshot: Snapshot | None) -> int | None:

@@ -6,8 +6,6 @@ that is read back is held against that.
 
 from __future__ import annotations
 
-import getpass
-import socket
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -19,16 +17,15 @@ from typing import TypeAlias
 from icemigrate import versions
 from icemigrate.declare.version import Version
 from icemigrate.engine.port import Engine, Marker
-from icemigrate.engine.publish import Publisher
-from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.errors import ConflictError, IcemigrateError, StalePlan, Stopped
 from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecorded, MigrationStarted
 from icemigrate.executor.faults import Interrupted, Report
+from icemigrate.executor.means import Operator, Ways, directly, operator
 from icemigrate.executor.recovery import Inverse, Recovery
 from icemigrate.executor.signals import Stop, heard
 from icemigrate.executor.undo_records import finished, intended, taken
 from icemigrate.executor.work import Work
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import replace
 from icemigrate.history.intent import Intent, waits_for
 from icemigrate.history.journal import Held, Journal
 from icemigrate.history.record import Outcome, Record
@@ -42,38 +39,6 @@ from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 Listener: TypeAlias = Callable[[Event], None]
 Trial: TypeAlias = Callable[[Sequence[MigrationPlan], Collection[str]], None]
 """Given the migrations in order, and those versions that an earlier run has begun with."""
-
-
-class Operator(Frozen):
-    """Who applies, and from where."""
-
-    user: str
-    host: str
-
-
-def operator() -> Operator:
-    """Who runs this process, by the operating system."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a container's user may have no name
-        user = "unknown"
-    return Operator(user, socket.gethostname())
-
-
-class Ways(Frozen):
-    """How changes come to tables.
-
-    :param marked: publishes with the migration's marker.
-    :param unmarked: publishes without it, for undoing.
-    """
-
-    marked: Publisher
-    unmarked: Publisher
-
-
-def directly(engine: Engine) -> Ways:
-    """Statements on the tables themselves."""
-    return Ways(DirectPublisher(engine), DirectPublisher(engine, tags=False))
 
 
 def apply(
@@ -199,7 +164,7 @@ class _Run:
             metadata=metadata,
         )
         undo = self.held.begin(intent, self._record(migration, "started", started_at), undo)
-        work = self._work(migration, undo)
+        work = self._work(migration, undo, resumed)
         try:
             work.run()
             state = work.settled(self.state)
@@ -310,7 +275,7 @@ class _Run:
                 ways if first.direction is Direction.APPLY else "`icemigrate rollback` finishes undoing it",
             )
 
-    def _work(self, migration: MigrationPlan, undo: UndoRecord) -> Work:
+    def _work(self, migration: MigrationPlan, undo: UndoRecord, is_resumed: bool = False) -> Work:
         def before_each(text: str) -> None:
             self.stop.check()
             self.held.step(f"{migration.version}: {' '.join(text.split())[:_WIDEST_STEP]}")
@@ -333,6 +298,7 @@ class _Run:
             undo=undo,
             known=self.known,
             is_redo=self.plan.redo is not None,
+            is_resumed=is_resumed,
         )
 
     def _record(

@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import reduce
 
 from icemigrate.data.base import Stage
-from icemigrate.diff import Found
-from icemigrate.engine.branching import require
+from icemigrate.data.every_value import EveryValue
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher, blank, fold
-from icemigrate.errors import EngineError, HeadMoved, IcemigrateError, LockHeld
-from icemigrate.events import (
-    Event,
-    TableVerified,
-)
+from icemigrate.errors import EngineError, IcemigrateError, LockHeld
+from icemigrate.events import Event, TableVerified
 from icemigrate.executor.account import Account, dropping_text, making_text
 from icemigrate.executor.ground import changed_beside
+from icemigrate.executor.publishing import Publishing, Written, with_values
 from icemigrate.executor.rows import Rows
 from icemigrate.executor.verify import verify
-from icemigrate.frozen import Frozen, replace
-from icemigrate.model.counting import count
+from icemigrate.frozen import replace
 from icemigrate.model.evidence import Publication
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import State
-from icemigrate.model.table import Snapshot, Table
+from icemigrate.model.table import Table
 from icemigrate.model.undo_record import UndoRecord
-from icemigrate.plan import Direction, MigrationPlan, Step, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, TablePlan
 from icemigrate.plan_file import structure
 from icemigrate.planner import settle
-from icemigrate.steps import as_steps
-
-
-class _Written(Frozen):
-    """A table whose rows wait to be published.
-
-    :param before: the table before anything was done to it.
-    :param expected: the table as it shall come out.
-    :param done: what an earlier run has published already.
-    """
-
-    plan: TablePlan
-    before: Table | None
-    expected: Table
-    rows: Rows
-    done: Publication | None
 
 
 @dataclass(slots=True)
@@ -61,6 +41,7 @@ class Work:
         changes no rows.
     :param known: the tables as the plan found them, by name in the catalog; ``None`` where there was none.
     :param is_redo: whether it is applied once more, after it was rolled back.
+    :param is_resumed: whether an earlier run has begun with it.
     :param begun: declared names of tables on which anything may have been done.
     :param after: the tables as they were read back, by the declared name in their plan; ``None`` where gone.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
@@ -78,15 +59,17 @@ class Work:
     undo: UndoRecord | None = None
     known: Mapping[TableName, Table | None] = field(default_factory=dict)
     is_redo: bool = False
+    is_resumed: bool = False
     begun: set[TableName] = field(default_factory=set)
     after: dict[TableName, Table | None] = field(default_factory=dict)
     renumbered: set[TableName] = field(default_factory=set)
     published: dict[TableName, Publication | None] = field(default_factory=dict)
     account: Account = field(init=False)
-    _asked: dict[TableName, Snapshot | None] = field(default_factory=dict)
+    publishing: Publishing = field(init=False)
 
     def __post_init__(self) -> None:
         self.account = Account(self.migration, self.catalog, self.on_event, self.before_each, self.is_redo)
+        self.publishing = Publishing(self.engine, self.publisher, self.marker, self.account, self.catalog)
 
     def run(self) -> None:
         """Do all of it.
@@ -99,13 +82,14 @@ class Work:
             self._namespace(namespace)
         with self._no_branches_left() as waiting:
             for table in self.migration.tables:
-                if table.rows:
-                    waiting.append(self._write(table))
+                if any(planned.work.stage is not Stage.BEFORE for planned in table.rows):
+                    waiting.append(self._prepared(table))
+                    self.publishing.write(waiting[-1])
                 else:
                     self.after[table.declared] = self._table(table)
-            self._catch_up(waiting)
-        for written in waiting:
-            self.after[written.plan.declared] = self._publish(written)
+            self.publishing.catch_up(waiting)
+            for written in waiting:
+                self.after[written.plan.declared] = self._publish(written)
         # Files are written again only when nothing else can fail: an undo needs what they hold.
         for table in self.migration.tables:
             if any(planned.work.stage is Stage.SETTLED for planned in table.rows):
@@ -141,7 +125,7 @@ class Work:
             self.account.note(None, f"namespace {format_path(namespace)} stays: {why}")
 
     def _table(self, plan: TablePlan) -> Table | None:
-        """Do what is to be done to one table that has no data steps; the table that came out of it."""
+        """Do what is to be done to one table whose rows are asked at most; the table that came out of it."""
         before = self._found(plan)
         expected = foreseen(plan, before)
         rows = before.snapshot if plan.steps and before is not None and before.has_rows else None
@@ -149,7 +133,7 @@ class Work:
             self.account.next(f"marking table `{plan.name}`")
         marker = replace(self.marker, before=rows.id if rows else None)
         self.begun.add(plan.declared)
-        actual = self.publisher.publish(plan, before, marker, self.account.hear)
+        actual = self.publishing.land(plan, before, marker)
         self.account.forget_copies()
         if expected is None:
             return None  # gone already, and nothing was planned for it
@@ -171,13 +155,18 @@ class Work:
             return
         self.account.next(f"reading table `{plan.name}`")
         before, first = self.engine.table(plan.name), self._first(plan)
-        if before is None or first is None or structure(before) != structure(first):
+        if before is None or first is None:
             return
+        if self.is_resumed and structure(before) != structure(first):
+            return
+        # What others changed would be told as a query that cannot run.
+        changed_beside(plan, self.known, before)
         rows = self._rows(plan)
         # Once its rows are out, what held before them need not hold any more.
         if rows.published(before.name) is None:
             rows.ask_before()
-            self._asked[plan.declared] = before.snapshot
+            if before.snapshot is not None and any(isinstance(p.work, EveryValue) for p in plan.rows):
+                self.publishing.asked[plan.declared] = before.snapshot.id
 
     def _rows(self, plan: TablePlan) -> Rows:
         first = self._first(plan)
@@ -186,9 +175,9 @@ class Work:
         return Rows(self.engine, plan, by.project, by.version, self.catalog, since, hear)
 
     @contextmanager
-    def _no_branches_left(self) -> Iterator[list[_Written]]:
+    def _no_branches_left(self) -> Iterator[list[Written]]:
         """Tables whose rows wait to be published; their branches go where something fails within."""
-        waiting: list[_Written] = []
+        waiting: list[Written] = []
         try:
             yield waiting
         except LockHeld:
@@ -196,91 +185,30 @@ class Work:
         except IcemigrateError:
             for written in waiting:
                 with suppress(IcemigrateError):  # the next run replaces it
-                    written.rows.drop_branch(written.expected.name)
+                    written.rows.drop_branch(written.name)
             raise
 
-    def _write(self, plan: TablePlan) -> _Written:
-        """What the rows of one table need, and the rows, on a branch."""
+    def _prepared(self, plan: TablePlan) -> Written:
+        """One table with what its rows need."""
         before = self._found(plan)
         expected = foreseen(plan, before)
         assert expected is not None, "rows are of a table that is there"
         self.begun.add(plan.declared)
         rows = self._rows(plan)
         done = None if before is None else rows.published(before.name)
-        on = before.snapshot if done is None and before is not None else None if done is None else done.before
-        kept = replace(self.marker, before=_with_values(on), is_begun=True, is_fixed=done is not None)
-        # What was asked of its rows was asked of those that were there then.
-        asked = self._asked.get(plan.declared, None if before is None else before.snapshot)
-        looked_at = None if before is None else replace(before, snapshot=asked)
-        self.publisher.publish(plan, looked_at, kept, self.account.hear)
-        if done is None:
-            rows.write(expected.name)
-        else:
-            self.account.note(expected.name, "its rows were published by an earlier run")
-            rows.drop_branch(expected.name)
-        return _Written(plan, before, expected, rows, done)
+        on = done.before if done is not None else None if before is None else before.snapshot
+        kept = replace(self.marker, before=with_values(on), is_begun=True, is_fixed=done is not None)
+        self.publishing.land(plan, before, kept)
+        return Written(plan, before, expected, rows, done)
 
-    def _catch_up(self, waiting: Sequence[_Written]) -> None:
-        """Write rows again that others overtook, until all stand on what their tables are now.
-
-        What they wrote may be what a check does not hold of: none shall be out by then.  Between this look
-        and the last publication that can still be, since no catalog publishes two tables at once.
-        """
-        while behind := [w for w in waiting if w.done is None and not w.rows.is_current(w.expected.name)]:
-            for written in behind:
-                written.rows.write(written.expected.name)
-
-    def _publish(self, written: _Written) -> Table | None:
+    def _publish(self, written: Written) -> Table | None:
         """The rows of one table for all to see, and what is left; the table that came out of it."""
-        plan, name, rows = written.plan, written.expected.name, written.rows
-        if plan.finish and written.done is None and self.publisher.lands_at_once:
-            actual = self._at_once(written, rows)
-        else:
-            rows.publish(name)
-            actual = self._behind(written) if plan.finish else self._finish(written, ())
-        self.published[plan.declared] = written.done or rows.published(name)
+        plan, name = written.plan, written.name
+        actual = self.publishing.publish(written)
+        self.published[plan.declared] = written.done or written.rows.published(name)
         self.account.at = f"checking table `{name}`"
         self._verify(plan, written.before, written.expected, actual)
         return actual
-
-    def _behind(self, written: _Written) -> Table | None:
-        """What is left where the rows are out already; rows of others that came since get theirs before."""
-        rows, name = written.rows.late(written.expected.name), written.expected.name
-        rows.write(name)
-        if self.publisher.lands_at_once:
-            return self._at_once(written, rows)
-        rows.publish(name)
-        last = require(self.engine, name).snapshot
-        actual = self._finish(written, written.plan.finish)
-        now = None if actual is None else actual.snapshot
-        if now is not None and (last is None or now.id != last.id):
-            came = "rows" if last is None else _more(now.total_records, last.total_records)
-            self.account.note(
-                name,
-                f"others wrote {came} while columns were swapped one by one: what they gave for a column of "
-                "before is in its own field, which a rollback brings back",
-            )
-        return actual
-
-    def _at_once(self, written: _Written, rows: Rows) -> Table | None:
-        """The rows and what is left in one commit: who writes before it is written over again, and who writes
-        behind it writes under what is left."""
-        name = written.expected.name
-        while True:
-            with rows.no_branch_left(name):
-                there = require(self.engine, name)
-                published = as_steps([Found(rows.publication(there), there)], self.catalog)
-                with suppress(HeadMoved):
-                    return self._finish(written, (*published, *written.plan.finish))
-            rows.write(name)
-
-    def _finish(self, written: _Written, steps: tuple[Step, ...]) -> Table | None:
-        """What is left; the table that came out of it."""
-        name, rows = written.expected.name, written.rows
-        on = rows.base if written.done is None else written.done.before
-        last = replace(self.marker, before=_with_values(on), is_fixed=True)
-        plan = replace(written.plan, name=name, steps=steps, rows=(), finish=())
-        return self.publisher.publish(plan, self.engine.table(name), last, self.account.hear)
 
     def _settle(self, plan: TablePlan) -> None:
         """Do what is done on the table itself in the end."""
@@ -329,13 +257,3 @@ def foreseen(plan: TablePlan, before: Table | None) -> Table | None:
     if not plan.all_steps:
         return before
     return reduce(lambda table, step: fold(step, table), plan.all_steps, before or blank(plan))
-
-
-def _more(now: int | None, before: int | None) -> str:
-    """How many rows came, as far as it is known."""
-    return "rows" if now is None or before is None or now <= before else count(now - before, "row")
-
-
-def _with_values(snapshot: Snapshot | None) -> int | None:
-    """The id of a snapshot that may have rows."""
-    return None if snapshot is None or snapshot.total_records == 0 else snapshot.id

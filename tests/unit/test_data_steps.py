@@ -380,30 +380,6 @@ def test_rows_whose_publication_got_no_answer_are_not_written_twice() -> None:
     assert len([text for text in engine.log if text.startswith("UPDATE")]) == 1
 
 
-class Busy(RecordingEngine):
-    """Somebody writes before every publication."""
-
-    def sql(self, text: str) -> None:
-        super().sql(text)
-        if "fast_forward" in text:
-            there = self.tables[NAME].snapshot
-            assert there is not None
-            self.tables[NAME] = replace(self.tables[NAME], snapshot=Snapshot(there.id + 1, 1, 3))
-            raise EngineError("main is no ancestor")
-
-
-def test_where_others_write_all_the_while_it_says_what_helps() -> None:
-    table, migration = fill()
-    engine = Busy({NAME: table})
-    (plan,) = migration.tables
-    rows = Rows(engine, plan, "shop", "0002", "lake", 1, lambda event: None)
-    rows.write(NAME)
-    with pytest.raises(EngineError, match="its rows were written 5 times and could not be") as failed:
-        rows.publish(NAME)
-    assert failed.value.hint == "let those who write the table pause while it runs, and run it again"
-    assert len([text for text in engine.log if text.startswith("UPDATE")]) == 5
-
-
 @pytest.mark.parametrize("is_out", [False, True])
 def test_what_held_before_the_rows_is_asked_only_until_they_are_out(is_out: bool) -> None:
     table, migration = fill()

@@ -31,7 +31,7 @@ from icemigrate.history.record import Record
 from icemigrate.history.write import HistoryWriter
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Field, Schema
-from icemigrate.model.table import Table
+from icemigrate.model.table import Ref, Table
 from icemigrate.model.types import Primitive
 from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, Plan
@@ -175,6 +175,34 @@ def test_a_statement_that_fails_in_the_third_of_five_tables_is_undone_in_all(mad
     (record,) = made.run(made.plan(v0002=CHANGE))
     assert len(record.statements) == 10
     assert made.standings["0002"] == "applied"
+
+
+@pytest.mark.parametrize("fault", [EngineError("the storage does not answer"), KeyboardInterrupt()])
+def test_tags_that_cannot_be_taken_off_leave_what_is_undone_undone(
+    made: World, fault: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.engine.fails.add("db.t2 SET TBLPROPERTIES")
+    plan = made.plan(v0002=CHANGE)
+
+    def marked(event: Event) -> None:
+        if isinstance(event, UndoFinished):
+            for name in NAMES:
+                there = made.engine.tables[name]
+                refs = {**there.refs, "icemigrate-0002": Ref("tag", 1)}
+                made.engine.tables[name] = replace(there, refs=refs)
+            monkeypatch.setattr(RecordingEngine, "commit", refuse)
+
+    def refuse(engine: RecordingEngine, name: TableName, *_: object) -> Table:
+        tried.append(name)
+        raise fault
+
+    tried: list[TableName] = []
+    with pytest.raises(Undone):
+        made.run(plan, marked)
+    assert len(tried) == (1 if isinstance(fault, KeyboardInterrupt) else 3)
+    assert made.standings == {"0001": "applied"}
+    assert made.outcomes[-1] == ("0002", "failed")
+    assert "undo 0002" in str(made.kept.rows[HISTORY][-1]["statements"])  # what undid it is kept too
 
 
 def test_a_table_that_somebody_made_under_a_planned_name_is_left_alone() -> None:

@@ -97,7 +97,9 @@ def test_a_date_comes_back_before_what_is_made_of_it_and_the_plan_says_so(
     lake.apply("0002", f"tables: [{{name: db.t, {promoted}, partition_by: [], sort_by: []}}]")
     commit, begun = RecordingEngine.commit, len(lake.engine.log)
 
-    def first_only(engine: RecordingEngine, name: TableName, fold: Callable[[Table], Table]) -> Table:
+    def first_only(
+        engine: RecordingEngine, name: TableName, fold: Callable[[Table], Table], holds_rows: bool = False
+    ) -> Table:
         if f"commit {name}" in engine.log[begun:]:
             raise EngineError("the process died")
         return commit(engine, name, fold)
