@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from icemigrate.changes.base import Problem
 from icemigrate.data.base import RowWork, Stage
+from icemigrate.data.on_branches import hint_of
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Found
 from icemigrate.frozen import Frozen, replace
@@ -119,7 +120,7 @@ def alter(
     if taken := legality.duplicate_names(merged.target, there):
         # Somebody else uses a name that the migration gives, so no path means one field any more.
         plan = replace(case.plan(name, (), notes), conflicts=merged.conflicts)
-        return Outcome(plan, there, tuple(_problem(case, breach) for breach in taken))
+        return Outcome(plan, there, tuple(_problem(case, breach, there) for breach in taken))
     works = tuple(
         w for w in case.works if not isinstance(w, Retype) or left_to_retype(there, merged.target, w)
     )
@@ -147,7 +148,7 @@ def _unproved(case: Case, there: Table, target: Table, left: Sequence[str]) -> t
     """
     # What keeps Iceberg from following may be that the declared table itself must not be.
     wrong = (b for b in legality.problems(target, there) if not b.is_warning)
-    if breaches := tuple(_problem(case, breach) for breach in wrong):
+    if breaches := tuple(_problem(case, breach, there) for breach in wrong):
         return breaches
     problem = Problem(
         "unproved",
@@ -176,10 +177,11 @@ def judge(
     warnings: list[Problem] = []
     if after is not None and (found or before is None):
         for breach in legality.problems(after, before, written):
-            (warnings if breach.is_warning else problems).append(_problem(case, breach))
+            (warnings if breach.is_warning else problems).append(_problem(case, breach, before))
     return Outcome(plan, after, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(warnings)))
 
 
-def _problem(case: Case, breach: legality.Breach) -> Problem:
+def _problem(case: Case, breach: legality.Breach, before: Table | None) -> Problem:
     """A rule of Iceberg that is broken, told of the declared table."""
-    return Problem(breach.rule, case.wanted.name, breach.subject, breach.message, breach.hint)
+    hint = hint_of(breach, before, case.surroundings.catalog_name)
+    return Problem(breach.rule, case.wanted.name, breach.subject, breach.message, hint)

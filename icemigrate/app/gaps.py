@@ -19,11 +19,12 @@ from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.data.every_value import EveryValue, filled_by
+from icemigrate.data.on_branches import way_out
 from icemigrate.following import Followed
 from icemigrate.frozen import Frozen, replace
 from icemigrate.model.counting import count
 from icemigrate.model.evidence import Gaps, Sought
-from icemigrate.model.legality.referring import lacks, way_out, with_rows
+from icemigrate.model.legality.referring import lacks, with_rows
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.row_modes import leaves_files
 from icemigrate.model.schema import Entry, index
@@ -38,13 +39,17 @@ Heads = dict[str, Head]
 
 
 def with_gaps(
-    migrations: Iterable[MigrationPlan], actual: Mapping[TableName, Table | None], catalog: Catalog
+    migrations: Iterable[MigrationPlan],
+    actual: Mapping[TableName, Table | None],
+    catalog: Catalog,
+    catalog_name: str,
 ) -> tuple[MigrationPlan, ...]:
     """The plans, with what files and rows have against columns that become required.
 
     :param actual: the catalog's tables by their name there.
+    :param catalog_name: the catalog's in Spark SQL.
     """
-    walk = _Walk(actual, catalog)
+    walk = _Walk(actual, catalog, catalog_name)
     return tuple(map(walk.migration, migrations))
 
 
@@ -58,6 +63,7 @@ class _Walk:
 
     actual: Mapping[TableName, Table | None]
     catalog: Catalog
+    catalog_name: str
     followed: Followed = field(default_factory=Followed)
     heads: dict[TableName, Heads] = field(default_factory=dict)
 
@@ -80,7 +86,7 @@ class _Walk:
         for planned in plan.changes():
             if isinstance(planned.change, DropReference):
                 heads.pop(planned.change.name, None)
-        yield from _told(plan, there, heads, self.catalog)
+        yield from _told(plan, there, heads, self.catalog, self.catalog_name)
         if any(planned.work.writes for planned in plan.rows):
             # What its files hold from then on is known when they are written.
             heads.pop(MAIN_BRANCH, None)
@@ -105,7 +111,9 @@ def _made(change: CreateReference, heads: Heads) -> Iterator[tuple[str, Head]]:
         yield change.name, replace(heads[MAIN_BRANCH], is_behind=True)
 
 
-def _told(plan: TablePlan, there: Table, heads: Heads, catalog: Catalog) -> Iterator[tuple[Problem, bool]]:
+def _told(
+    plan: TablePlan, there: Table, heads: Heads, catalog: Catalog, catalog_name: str
+) -> Iterator[tuple[Problem, bool]]:
     """What the branches of a table have against its plan, and whether it is sure."""
     required = list(_required(plan, there))
     filled = filled_by([planned.work for planned in plan.rows])
@@ -125,7 +133,7 @@ def _told(plan: TablePlan, there: Table, heads: Heads, catalog: Catalog) -> Iter
             if entry.field.initial_default is not None:
                 gaps = replace(gaps, lacking=0)  # it is read there
             judge = _Main if name == MAIN_BRANCH else _Branch
-            yield from judge(plan, there, entry, gaps, name, head).told()
+            yield from judge(plan, there, catalog_name, entry, gaps, name, head).told()
 
 
 def _required(plan: TablePlan, there: Table) -> Iterator[Entry]:
@@ -157,6 +165,7 @@ class _Judged(Frozen):
 
     plan: TablePlan
     there: Table
+    catalog_name: str
     entry: Entry
     gaps: Gaps
     branch: str
@@ -198,7 +207,8 @@ class _Branch(_Judged):
             )
         else:
             return
-        yield self._problem(rule, text, way_out(self.there, self.entry, heads)), is_sure
+        hint = way_out(self.there, self.entry.field.id, heads, self.catalog_name)
+        yield self._problem(rule, text, hint), is_sure
 
 
 class _Main(_Judged):

@@ -177,7 +177,8 @@ class _Given(Frozen):
             pending = tuple(self.redo.pending(one, world, self.actual) for one in pending)
         around = surroundings(world, self.history, self.namespaces, overwrite)
         planned = self.planner(pending, self.history.state, self.actual, around)
-        migrations = with_gaps(planned.migrations, self.actual, world.catalog)
+        name = world.environment.catalog.name
+        migrations = with_gaps(planned.migrations, self.actual, world.catalog, name)
         diagnostics = folding.diagnostics(migrations)
         if has_errors(folding.said):
             as_mistakes(diagnostics)

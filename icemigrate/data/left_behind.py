@@ -13,6 +13,7 @@ from icemigrate.data.backfill import Backfill
 from icemigrate.data.base import Ground, RowWork
 from icemigrate.data.retype import Retype
 from icemigrate.frozen import Frozen
+from icemigrate.model.legality.referring import named
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Head, Table
 from icemigrate.model.types import Field
@@ -75,13 +76,12 @@ def rows_left(
             f"to bring the values over when it is done: {_way(one, ground, there, after, catalog)}",
         )
     if len(left) > _SHOWN:
-        names = ", ".join(f"`{one.name}`" for one in left[_SHOWN : 2 * _SHOWN])
-        more = f" and {len(left) - 2 * _SHOWN} more" if len(left) > 2 * _SHOWN else ""
+        names = named("branch", [one.name for one in left[_SHOWN:]])
         yield Problem(
             "rows-left-on-branch",
             ground.declared,
             left[_SHOWN].works[0].subject,
-            f"rows are changed on main alone, and so it is with branch {names}{more}",
+            f"rows are changed on main alone, and so it is with {names}",
             "drop the branches that nobody needs",
         )
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from icemigrate.model.names import TableName, format_path
+from icemigrate.model.row_modes import leaves_files
+from icemigrate.model.table import Table
+from icemigrate.model.types import List, Map
 from icemigrate.sql.literals import string_sql
-from icemigrate.sql.names import path_sql, table_sql
+from icemigrate.sql.names import path_sql, quote, table_sql
 
 
 def branch_sql(catalog: str, table: TableName, branch: str) -> str:
@@ -38,6 +41,20 @@ def publish_branch_sql(catalog: str, table: TableName, branch: str) -> str:
 def move_branch_sql(catalog: str, table: TableName, branch: str) -> str:
     """Make the branch what main is; refused where it is not among main's ancestors."""
     return _forward_sql(catalog, table, branch, "main")
+
+
+def fill_branch_sql(catalog: str, table: Table, branch: str, field_id: int) -> str:
+    """Give the rows of a branch a value, which stands as ``…``, of a field that the table has.
+
+    What lies in a list or a map cannot be assigned, and where an ``UPDATE`` would leave the files as they
+    are, nothing below a column can be selected: then what holds it is given as a whole.
+    """
+    rows, line = branch_sql(catalog, table.name, branch), table.schema.line_to(field_id)
+    if leaves_files(table.properties):
+        column = quote(line[0].name)
+        return f"INSERT OVERWRITE {rows} BY NAME SELECT * EXCEPT ({column}), … AS {column} FROM {rows}"
+    depth = next((n for n, f in enumerate(line) if isinstance(f.type, (List, Map))), len(line) - 1)
+    return f"UPDATE {rows} SET {path_sql(tuple(f.name for f in line[: depth + 1]))} = …"
 
 
 def _forward_sql(catalog: str, table: TableName, branch: str, to: str) -> str:

@@ -11,6 +11,7 @@ from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.changes.widen_type import WidenType
+from icemigrate.data.on_branches import hint_of
 from icemigrate.diff import Difference, Found, difference, unproved
 from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import Conflict, done_notes, rebind_by_path
@@ -85,7 +86,8 @@ def undo_altered(
     current, renaming = _renamed(there, new_name, catalog)
     merged = inverse(Sides(keep(before, after, [*staying.kept, *staying.voids]), after), current)
     taken = tuple(
-        _problem_of(breach, undo.declared) for breach in legality.duplicate_names(merged.target, current)
+        _problem_of(breach, undo.declared, current, catalog)
+        for breach in legality.duplicate_names(merged.target, current)
     )
     # Where two fields would have one name, no path means one field any more: nothing can be planned.
     outcome = difference(current, current if taken else merged.target, KINDS)
@@ -99,7 +101,7 @@ def undo_altered(
     if not options.partial:
         problems += [_problem(r, undo.declared) for r in by_reason(staying.refused)]
     warnings: list[Problem] = []
-    problems += _objections(undo, found, outcome, current, warnings)
+    problems += _objections(undo, found, outcome, current, catalog, warnings)
     notes = [*own_notes(recorded), *staying.notes(before)]
     notes += shares(before, after, evidence) if rows.change is None else ()
     notes += [*rows.notes, *refill.notes, *left_on_branches(there, final, undo.actual_before)]
@@ -268,8 +270,8 @@ def _summary(changes: tuple[PlannedChange, ...]) -> str:
     return "; ".join(f"{c.change.symbol} {c.text}" for c in told)
 
 
-def _problem_of(breach: legality.Breach, table: TableName) -> Problem:
-    return Problem(breach.rule, table, breach.subject, breach.message, breach.hint)
+def _problem_of(breach: legality.Breach, table: TableName, before: Table, catalog: str) -> Problem:
+    return Problem(breach.rule, table, breach.subject, breach.message, hint_of(breach, before, catalog))
 
 
 def _problem(refusal: Refused, table: TableName) -> Problem:
@@ -298,7 +300,12 @@ def _names_back(before: Table, optional: tuple[int, ...]) -> Iterator[str]:
 
 
 def _objections(
-    undo: TableUndo, found: list[Found], outcome: Difference, before: Table, warnings: list[Problem]
+    undo: TableUndo,
+    found: list[Found],
+    outcome: Difference,
+    before: Table,
+    catalog: str,
+    warnings: list[Problem],
 ) -> Iterator[Problem]:
     """What the changes themselves and the resulting table have against it.
 
@@ -312,7 +319,7 @@ def _objections(
     for breach in legality.problems(outcome.after, before) if outcome.found else ():
         if (breach.rule, breach.subject) in known:
             continue
-        (warnings if breach.is_warning else problems).append(_problem_of(breach, table))
+        (warnings if breach.is_warning else problems).append(_problem_of(breach, table, before, catalog))
     yield from dict.fromkeys(problems)
     left = () if problems else unproved(outcome, KINDS)
     if left:

@@ -65,7 +65,7 @@ def planned(there: Table, *entries: str, base: Table | None = None) -> Plan:
 
 def told(plan: Plan, there: Table, manifests: Manifests) -> list[tuple[str, str, str]]:
     """Version, rule and message."""
-    done = with_gaps(plan.migrations, {NAME: there}, cast(Catalog, manifests))
+    done = with_gaps(plan.migrations, {NAME: there}, cast(Catalog, manifests), "lake")
     rules = [(m.version, p.rule, p.message) for m in done for p in (*m.problems, *m.warnings)]
     return [one for one in rules if one[1] not in ("branch-follows-schema", "rows-left-on-branch")]
 
@@ -107,7 +107,7 @@ def test_what_updates_by_merge_on_read_is_told_another_way() -> None:
     for mode in ("copy-on-write", "merge-on-read"):
         there = with_rows(table("id: long, v: int", properties={"write.update.mode": mode}))
         (done,) = with_gaps(
-            planned(there, REQUIRED).migrations, {NAME: there}, cast(Catalog, Manifests({1: LACKING}))
+            planned(there, REQUIRED).migrations, {NAME: there}, cast(Catalog, Manifests({1: LACKING})), "lake"
         )
         hints.append(done.problems[0].hint or "")
     assert ["INSERT OVERWRITE" in hint for hint in hints] == [False, True]

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 
 import pytest
 
+from icemigrate.data.on_branches import way_out
 from icemigrate.frozen import replace
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.metadata import table_from_json
+from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import MAIN_BRANCH, Head, Ref, Snapshot, Table
 from icemigrate.plan import MigrationPlan
 from icemigrate.plan_case import Surroundings
 from icemigrate.planner import plan_migrations
 from icemigrate.undo.branches import left_on_branches
-from tests.build import NAME, table
+from tests.build import NAME, field_at, table
 from tests.metadata_samples import sample
 from tests.planning import pending
 from tests.unit.test_reports import plan, state
@@ -86,12 +88,40 @@ def test_a_branch_with_rows_refuses_what_its_files_surely_lack() -> None:
     older, same = table("a: long").schema, before.schema
     found = told(before, {"one": head(older, 1, is_behind=True), "two": head(older)}, REQUIRED)
     ((message, hint),) = found["branch-lacks-required"]
-    assert "branch `one` (1 row), `two` (2 rows)" in message
+    assert "branches `one` (1 row), `two` (2 rows)" in message
     assert "fast_forward('db.t', 'one', 'main')" in hint
     ((_, hint),) = told(before, {"two": head(older, None)}, REQUIRED)["branch-lacks-required"]
     assert "fast_forward" not in hint
     for harmless in (head(older, 0), head(same)):
         assert "branch-lacks-required" not in told(before, {"one": harmless}, REQUIRED)
+
+
+@pytest.mark.parametrize(
+    ("columns", "path", "mode", "way"),
+    [
+        ("`zip.code`: long", "`zip.code`", "", "UPDATE {} SET `zip.code` = …"),
+        ("leg: struct<size: int>", "leg.size", "", "UPDATE {} SET leg.size = …"),
+        ("legs: list<struct<size: int>>", "legs.element.size", "", "UPDATE {} SET legs = …"),
+        ("m: map<int, int>", "m.value", "", "UPDATE {} SET m = …"),
+        (
+            "`a leg`: struct<size: int>",
+            "`a leg`.size",
+            "merge-on-read",
+            "INSERT OVERWRITE {0} BY NAME SELECT * EXCEPT (`a leg`), … AS `a leg` FROM {0}",
+        ),
+    ],
+)
+def test_what_fills_a_branch_is_sql_whatever_the_names(columns: str, path: str, mode: str, way: str) -> None:
+    name = TableName(("market data",), "trades")
+    of = table(columns, name=name, properties={"write.update.mode": mode})
+    branch = "lake.`market data`.trades.`branch_o'b`"
+    heads = {"o'b": head(None, is_behind=True)}
+    field_id = field_at(of.schema, path).id
+    assert way_out(of, field_id, heads, "lake").split("; or ") == [
+        f"fill it there first: {way.format(branch)}",
+        "make it what main is: CALL lake.system.fast_forward('`market data`.trades', 'o\\'b', 'main')",
+        "drop a branch that nobody needs",
+    ]
 
 
 def without(of: Table, *names: str) -> Table:
@@ -161,7 +191,7 @@ def test_of_many_branches_three_are_told_with_their_way_and_the_others_by_name()
         "rows are changed on main alone: branch `b1` (1 row) reads null in `x`",
         "rows are changed on main alone: branch `b2` (2 rows) reads null in `x`",
         "rows are changed on main alone: branch `b3` (3 rows) reads null in `x`",
-        "rows are changed on main alone, and so it is with branch `b4`, `b5`, `b6` and 1 more",
+        "rows are changed on main alone, and so it is with branches `b4`, `b5`, `b6` and 1 more",
     ]
     assert found[0][1].endswith("UPDATE lake.db.t.branch_b1 SET x = a * 10")
 

@@ -13,6 +13,13 @@ from icemigrate.model.table import Table
 from icemigrate.model.types import Field, Struct, children, is_nested
 
 
+class Branches(Frozen):
+    """Branches of others whose files lack a field."""
+
+    field_id: int
+    names: tuple[str, ...]
+
+
 class Breach(Frozen):
     """What makes a table one that must not be, or should not.
 
@@ -22,6 +29,8 @@ class Breach(Frozen):
     :param message: one sentence, naming the offending word.
     :param hint: the way out.
     :param is_warning: the table works, but somebody will be sorry.
+    :param branches: where these are in the way: who knows SQL tells by them how to mend it, see
+        :mod:`icemigrate.data.on_branches`.
     """
 
     rule: str
@@ -29,6 +38,7 @@ class Breach(Frozen):
     message: str
     hint: str
     is_warning: bool = False
+    branches: Branches | None = None
 
 
 class View(Frozen, dict=True):

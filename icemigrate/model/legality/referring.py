@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from icemigrate.model.legality.breach import Breach, View, column
+from icemigrate.model.legality.breach import Branches, Breach, View, column
 from icemigrate.model.marks import is_own_tag
 from icemigrate.model.names import format_path
-from icemigrate.model.row_modes import leaves_files
 from icemigrate.model.schema import Entry, Schema, index
-from icemigrate.model.table import Head, Table
+from icemigrate.model.table import Head
 
 _MAIN = "main"
+DROP_IT = "drop a branch that nobody needs"
+NOT_TO_BE_FILLED = (
+    "declare it with `required: false`, bring its values over to the branch, and make it required in a "
+    f"later migration; or {DROP_IT}"
+)
+"""What to do for branches that lack a column which is not there yet."""
 _SHOWN = 3
 """How many names are told; a table may have hundreds of tags."""
 
@@ -31,11 +36,11 @@ def branches_follow_the_schema(view: View) -> Iterator[Breach]:
     if not branches:
         return
     whose = "its" if len(tags) == 1 else "their"
-    left = f"; {_named('tag', tags)} still as of {whose} snapshot" if tags else ""
+    left = f"; {named('tag', tags)} still as of {whose} snapshot" if tags else ""
     yield Breach(
         "branch-follows-schema",
         ("name",),
-        f"who reads {_named('branch', branches)} of the table sees the changed columns at once{left}",
+        f"who reads {named('branch', branches)} of the table sees the changed columns at once{left}",
         "tell them, or let them read a tag until they are ready",
         is_warning=True,
     )
@@ -68,7 +73,8 @@ def branches_hold_required_fields(view: View) -> Iterator[Breach]:
                 column(entry.path, "required"),
                 f"`{name}` cannot be required: it is not in the files of {with_rows(lacking)}, which nobody "
                 "could read any more",
-                way_out(before, entry, lacking),
+                NOT_TO_BE_FILLED if old is None else f"fill it there first; or {DROP_IT}",
+                branches=Branches(entry.field.id, tuple(lacking)),
             )
 
 
@@ -83,49 +89,19 @@ def lacks(schema: Schema, entry: Entry) -> bool:
     return is_around and entry.field.id > max(index(schema), default=0)
 
 
-def way_out(before: Table, entry: Entry, heads: Mapping[str, Head]) -> str:
-    """What to do for branches that lack a field, told of the first of them.
-
-    :param before: the table as it is: what is not there cannot be filled yet.
-    """
-    path = before.schema.path_of(entry.field.id)
-    if path is not None:
-        return _fill_first(before, format_path(path), heads)
-    return (
-        f"declare it with `required: false`, bring its values over to the branch, and make it required in a "
-        f"later migration; or {_DROP}"
-    )
-
-
-_DROP = "drop a branch that nobody needs"
-
-
-def _fill_first(table: Table, name: str, heads: Mapping[str, Head]) -> str:
-    branch, head = next(iter(sorted(heads.items())))
-    rows = f"{table.name}.{branch_of(branch)}"
-    fill = f"`UPDATE {rows} SET {name} = …`"
-    if leaves_files(table.properties):
-        # An UPDATE would leave the files that are there.
-        fill = f"`INSERT OVERWRITE {rows} BY NAME SELECT * EXCEPT ({name}), … AS {name} FROM {rows}`"
-    forward = f"`CALL system.fast_forward('{table.name}', '{branch}', 'main')`"
-    moved = f", move it on to main ({forward})" if head.is_behind else ""
-    return f"fill it there first ({fill}){moved}, or {_DROP}"
-
-
-def branch_of(name: str) -> str:
-    """How SQL names a branch behind its table."""
-    plain = f"branch_{name}"
-    return plain if plain.isascii() and plain.isidentifier() else f"`{plain}`"
-
-
 def with_rows(heads: Mapping[str, Head]) -> str:
     """Branches, each with its number of rows."""
     told = [f"`{name}` ({head.rows_text})" for name, head in sorted(heads.items())]
-    return f"branch {', '.join(told[:_SHOWN])}{_more(told)}"
+    return f"{_kind('branch', told)} {', '.join(told[:_SHOWN])}{_more(told)}"
 
 
-def _named(kind: str, names: list[str]) -> str:
-    return f"{kind} {', '.join(f'`{name}`' for name in names[:_SHOWN])}{_more(names)}"
+def named(kind: str, names: Sequence[str]) -> str:
+    """Branches or tags by their names, as many as are worth telling."""
+    return f"{_kind(kind, names)} {', '.join(f'`{name}`' for name in names[:_SHOWN])}{_more(names)}"
+
+
+def _kind(kind: str, of: Sequence[str]) -> str:
+    return kind if len(of) == 1 else "branches" if kind == "branch" else f"{kind}s"
 
 
 def _more(names: Sequence[str]) -> str:

@@ -124,7 +124,7 @@ def told(catalog: Catalog, entry: str) -> dict[str, list[tuple[str, str]]]:
     base = plan_migrations(files, EMPTY_STATE, {}, around).state
     text = f"{{allow: [destructive, incompatible], tables: [{{name: db.t, {entry}}}]}}"
     plan = make_plan({"0003": text}, {NAME: there}, base=base, namespaces=[("db",)])
-    (migration,) = with_gaps(plan.migrations, {NAME: there}, catalog)
+    (migration,) = with_gaps(plan.migrations, {NAME: there}, catalog, "lake")
     return {
         "error": [(p.rule, p.message) for p in migration.problems],
         "warning": [(p.rule, p.message) for p in migration.warnings if p.rule != "branch-follows-schema"],
