@@ -17,10 +17,10 @@ from icemigrate.sql.branches import branch_sql, create_branch_sql, publish_branc
 from icemigrate.sql.literals import string_sql
 from icemigrate.sql.names import path_sql, table_sql
 
+# Neither this nor the number of a row's last change is qualified: an alias may be the name of a column too,
+# and then Spark looks for a field of that.
 _ROW_ID = "_row_id"
 _MAIN = "main"
-_NOW = "t"
-"""The rows of now in a statement."""
 
 
 class Refilling(Frozen):
@@ -126,9 +126,9 @@ class Refilling(Frozen):
         """
         if not self.defaulted:
             return self._source
-        keys = [f"n.{path_sql(now)} AS k{i}" for i, (now, _) in enumerate(self._keys)]
-        told = [f"NOT {self._written(i, 'n')} AS l{i}" for i in self.defaulted]
-        now = f"(SELECT {', '.join([*keys, *told])} FROM {self._name} VERSION AS OF {string_sql(_MAIN)} n)"
+        keys = [f"{path_sql(now)} AS k{i}" for i, (now, _) in enumerate(self._keys)]
+        told = [f"NOT {self._written(i)} AS l{i}" for i in self.defaulted]
+        now = f"(SELECT {', '.join([*keys, *told])} FROM {self._name} VERSION AS OF {string_sql(_MAIN)})"
         on = " AND ".join(f"b.k{i} = n.k{i}" for i in range(len(keys)))
         flags = ", ".join(f"n.l{i}" for i in self.defaulted)
         return f"(SELECT b.*, {flags} FROM {self._source} b JOIN {now} n ON {on})"
@@ -137,13 +137,13 @@ class Refilling(Frozen):
     def _pairs(self) -> str:
         return f"{self._branch_now} t JOIN {self._source} b ON {self._on}"
 
-    def _written(self, at: int, rows: str) -> str:
+    def _written(self, at: int) -> str:
         """Whether a row was written while the field was there, behind the version that keeps its values."""
         absence = None if self.absences is None else self.absences[at]
         if absence is None:
-            return f"{{{rows} was written while {path_sql(self.fields[at][0])} was there}}"
+            return f"{{the row was written while {path_sql(self.fields[at][0])} was there}}"
         # A row without a number of its own was there before rows had any: nothing tells when it was written.
-        number = f"{rows}._last_updated_sequence_number"
+        number = "_last_updated_sequence_number"
         parts = [f"{number} IS NULL"]
         for first, last in absence.there:
             parts.append(f"{number} >= {first}" + ("" if last is None else f" AND {number} <= {last}"))
@@ -151,7 +151,9 @@ class Refilling(Frozen):
 
     @property
     def _on(self) -> str:
-        return " AND ".join(f"t.{path_sql(now)} = b.k{i}" for i, (now, _) in enumerate(self._keys))
+        if not self.keys:
+            return f"{_ROW_ID} = b.k0"
+        return " AND ".join(f"t.{path_sql(now)} = b.k{i}" for i, (now, _) in enumerate(self.keys))
 
     def _lacks(self, at: int, is_told: bool = True) -> str:
         """Whether a row lacks the value.
@@ -161,7 +163,7 @@ class Refilling(Frozen):
         now, _ = self.fields[at]
         lacks = f"t.{path_sql(now)} IS NULL AND b.v{at} IS NOT NULL"
         if at in self.defaulted:
-            lacks = f"{f'b.l{at}' if is_told else f'NOT {self._written(at, _NOW)}'} AND {self._differs(at)}"
+            lacks = f"{f'b.l{at}' if is_told else f'NOT {self._written(at)}'} AND {self._differs(at)}"
         return f"({lacks} AND t.{path_sql(now[:-1])} IS NOT NULL)" if now[:-1] else f"({lacks})"
 
     def _differs(self, at: int) -> str:

@@ -83,7 +83,7 @@ def test_a_refill_writes_on_a_branch_only_what_is_missing(lake: Lake) -> None:
         " WHERE price IS NOT NULL OR s.y IS NOT NULL)"
     )
     assert price == (
-        f"MERGE INTO local.db.t.`branch_icemigrate-refill` t\nUSING {source} b\nON t._row_id = b.k0\n"
+        f"MERGE INTO local.db.t.`branch_icemigrate-refill` t\nUSING {source} b\nON _row_id = b.k0\n"
         "WHEN MATCHED AND ((t.price IS NULL AND b.v0 IS NOT NULL))\n"
         "THEN UPDATE SET t.price = coalesce(t.price, b.v0)"
     )
@@ -387,7 +387,9 @@ def defaulted() -> Lake:
 def test_a_row_that_reads_a_default_is_asked_when_it_was_written(defaulted: Lake) -> None:
     found = Evidence(held={2: Share(0, 0, 3)}, kept=default_kept("lot", 2))
     merge = statements(defaulted, found)[2]
-    assert "NOT {n was written while lot was there} AS l0 FROM local.db.t VERSION AS OF 'main' n" in merge
+    assert (
+        "NOT {the row was written while lot was there} AS l0 FROM local.db.t VERSION AS OF 'main') n" in merge
+    )
     # A null comes back too, and what was written stays.
     assert f"(SELECT _row_id AS k0, lot AS v0 FROM local.db.t VERSION AS OF '{TAG}') b JOIN" in merge
     assert "WHEN MATCHED AND ((b.l0 AND NOT (t.lot <=> b.v0)))" in merge
@@ -481,4 +483,4 @@ def test_rows_that_keep_another_value_are_told_with_what_is_known_of_them(
     assert told == [f"1 row reads another value of lot than in {TAG}: {why}"]
     (merge,) = [text for text in defaulted.engine.log if text.startswith("MERGE")]
     # What the refill itself writes has a later number than all: asked again, it is not taken for older.
-    assert "NOT (n._last_updated_sequence_number IS NULL OR n._last_updated_sequence_number >= 3)" in merge
+    assert "NOT (_last_updated_sequence_number IS NULL OR _last_updated_sequence_number >= 3)" in merge
