@@ -49,9 +49,12 @@ def open_base(engine: SparkEngine, name: TableName) -> Base:
     return Base(operations, transaction, metadata, json, table_from_json(json, name))
 
 
-def land(engine: SparkEngine, base: Base, after: Table, marker: Marker | None) -> bool:
+def land(
+    engine: SparkEngine, base: Base, after: Table, marker: Marker | None, holds_rows: bool = False
+) -> bool:
     """Commit the difference between a base and what the table shall be, and the marker.
 
+    :param holds_rows: as in :meth:`~icemigrate.engine.port.Engine.commit`.
     :param marker: ``None`` where the table gets none.
     :returns: ``False`` where there was nothing to commit.
     :raises py4j.protocol.Py4JJavaError: Java's fault; where another writer was faster, nothing was written
@@ -62,6 +65,8 @@ def land(engine: SparkEngine, base: Base, after: Table, marker: Marker | None) -
     inside = base.transaction.table().operations()
     changed = not built.changes().isEmpty()
     if changed:
+        if holds_rows:
+            built = metadata_commit.holding_main(engine.java.iceberg, base.operations, built)
         inside.commit(inside.current(), built)
     for name, ref in branches.items():
         _branch(base.transaction, name, ref)

@@ -16,6 +16,8 @@ from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import SortOrder
 from icemigrate.model.table import MAIN_BRANCH, Ref, Table
 
+_OF_REST = "RESTTableOperations"
+
 
 def build(iceberg: Any, base: Any, before: Table, after: Table) -> Any:
     """Java's ``TableMetadata`` that carries ``base`` from one state to another.
@@ -41,17 +43,18 @@ def build(iceberg: Any, base: Any, before: Table, after: Table) -> Any:
     return builder.build()
 
 
-def holding_main(iceberg: Any, built: Any) -> Any:
-    """The same metadata, by updates of which a REST catalog asserts that main has not moved.
+def holding_main(iceberg: Any, operations: Any, built: Any) -> Any:
+    """The same metadata, by updates of which a REST catalog too asserts that main has not moved.
 
     Only one that sets a reference has it asserted (``UpdateRequirements``): so main gets another limit, and
     the one that it had.  The table's snapshot log names its snapshot again; of a table without one nothing
     can be asserted.
 
+    :param operations: Java's ``TableOperations`` that commit it; others than REST's assert all of it anyway.
     :param built: Java's ``TableMetadata`` that is about to be committed.
     """
     main = built.ref(MAIN_BRANCH)
-    if main is None:
+    if main is None or operations.getClass().getSimpleName() != _OF_REST:
         return built
     other = iceberg.SnapshotRef.builderFrom(main).minSnapshotsToKeep((main.minSnapshotsToKeep() or 0) + 1)
     builder = iceberg.TableMetadata.buildFrom(built)

@@ -12,9 +12,8 @@ from typing import Protocol
 
 from icemigrate.changes.alteration import Alteration, one_by_one
 from icemigrate.changes.base import Change, Deferred, Sql, Statement
-from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.engine.port import Engine, Marker
-from icemigrate.engine.rebase import require_asked, require_met
+from icemigrate.engine.rebase import require_asked, require_met, rests_on_rows
 from icemigrate.engine.refill import deferred_text, is_refill, refill
 from icemigrate.engine.telling import Listener, Telling
 from icemigrate.model.schema import Schema
@@ -103,8 +102,7 @@ def run_step(engine: Engine, plan: TablePlan, step: Step, current: Table | None,
             elif foreseen.name != current.name:
                 engine.rename(current.name, foreseen.name)
             else:
-                holds_rows = any(isinstance(c.change, ExpectSnapshot) for c in step.changes)
-                engine.commit(name, lambda table: _folded(step, current, table), holds_rows)
+                engine.commit(name, lambda table: _folded(step, current, table), rests_on_rows([step]))
     return foreseen
 
 

@@ -17,7 +17,7 @@ from icemigrate.engine.explain import explained, is_commit_conflict
 from icemigrate.engine.landing import Base, land, open_base
 from icemigrate.engine.port import Marker
 from icemigrate.engine.publish import fold, run_step, statement_text
-from icemigrate.engine.rebase import facts, require_asked, require_met, require_untouched
+from icemigrate.engine.rebase import facts, require_asked, require_met, require_untouched, rests_on_rows
 from icemigrate.engine.refill import is_refill
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.engine.telling import Listener, Telling, telling
@@ -127,9 +127,8 @@ class AtomicPublisher:
                 else:
                     require_met(foreseen, steps, base.table)  # others wrote rows
                 try:
-                    landed = land(
-                        self._engine, base, _onto(base.table, made, steps), _dated(marker, plan, base)
-                    )
+                    after, dated = _onto(base.table, made, steps), _dated(marker, plan, base)
+                    landed = land(self._engine, base, after, dated, rests_on_rows(steps))
                     break
                 except Exception as error:  # known by its Java cause alone
                     if not is_commit_conflict(error) or attempt == TRIES:

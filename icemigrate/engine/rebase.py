@@ -77,6 +77,11 @@ def require_met(planned: Table, steps: Sequence[Step], now: Table) -> None:
         raise ConflictError(f"on table `{now.name}` as it is now: {'; '.join(new)}", PLAN_AGAIN)
 
 
+def rests_on_rows(steps: Sequence[Step]) -> bool:
+    """Whether a commit must find main as it was when it was looked at."""
+    return any(isinstance(c, (ExpectSnapshot, MakeRequired)) for c in _changes(steps))
+
+
 def require_asked(looked_at: Table, steps: Sequence[Step], now: Table) -> None:
     """Refuse to make a column required over rows that came since all were asked for a value of it.
 

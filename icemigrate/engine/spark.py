@@ -26,7 +26,6 @@ _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property"
 _LONGEST_PAUSE_S = 0.1
 
 _EXISTS = "AlreadyExistsException"
-_OF_REST = "RESTTableOperations"
 
 
 class SparkEngine:
@@ -141,8 +140,8 @@ class SparkEngine:
         built = metadata_commit.build(self.java.iceberg, base, before, after)
         if built.changes().isEmpty():
             return before
-        if holds_rows and operations.getClass().getSimpleName() == _OF_REST:
-            built = metadata_commit.holding_main(self.java.iceberg, built)
+        if holds_rows:
+            built = metadata_commit.holding_main(self.java.iceberg, operations, built)
         try:
             operations.commit(base, built)
         except Exception as error:  # known by its Java cause alone

@@ -20,9 +20,9 @@ MAKE = """
 LATE = "INSERT INTO {t} (n, d) VALUES (1, DATE '2026-01-02')"
 
 
-def written_late(lake: Lake, monkeypatch: Patch) -> None:
-    """A row comes when a commit has been made ready, and before it is sent."""
-    build, done = metadata_commit.build, list[int]()
+def written_late(lake: Lake, monkeypatch: Patch, name: str = "build") -> None:
+    """A row comes when a commit has been made ready by a function of this name, and before it is sent."""
+    build, done = getattr(metadata_commit, name), list[int]()
 
     def late(*args: object) -> object:
         built = build(*args)
@@ -31,7 +31,7 @@ def written_late(lake: Lake, monkeypatch: Patch) -> None:
             lake.sql(LATE)
         return built
 
-    monkeypatch.setattr(metadata_commit, "build", late)
+    monkeypatch.setattr(metadata_commit, name, late)
 
 
 def test_a_date_stays_one_where_rows_come_before_the_commit(lake: Lake, monkeypatch: Patch) -> None:
@@ -56,3 +56,16 @@ def test_a_type_stays_wide_where_rows_come_before_its_undo(lake: Lake, monkeypat
             lake.api.rollback(spark=lake.session)
     assert lake.type_of("n") == "long"
     assert lake.sql("SELECT n FROM {t}") == [(1,), (1,)]
+
+
+def test_a_column_stays_optional_where_a_null_comes_before_the_commit(lake: Lake, monkeypatch: Patch) -> None:
+    lake.write("0001_make", MAKE.format(version=2))
+    lake.apply()
+    lake.sql(LATE)
+    wanted = "tables: [{name: market_data.trades, columns: [{name: n, required: true}]}]"
+    lake.write("0002_require", f"{{allow: [incompatible], {wanted}}}")
+    monkeypatch.setattr("tests.servers.test_preconditions.LATE", LATE.replace("(1,", "(NULL,"))
+    written_late(lake, monkeypatch, "holding_main")
+    with pytest.raises(IcemigrateError, match=r"rows were written to .* meanwhile"):
+        lake.apply()
+    assert lake.sql("SELECT count(*) FROM {t} WHERE n IS NULL") == [(1,)]
