@@ -233,7 +233,9 @@ class Work:
     def _verify(self, plan: TablePlan, before: Table | None, expected: Table, actual: Table | None) -> None:
         if actual is None:
             raise EngineError(f"table `{expected.name}` is not there afterwards")
-        if expected.name != plan.name and self.engine.table(plan.name) is not None:
+        old = None if expected.name == plan.name else self.engine.table(plan.name)
+        # Another table of the migration may have got the name.
+        if old is not None and old.uuid == actual.uuid:
             raise EngineError(f"table `{plan.name}` is still there under its old name")
         own = (self.marker.tag, self.marker.before_tag)
         others = {name: ref for name, ref in actual.refs.items() if name not in own}
