@@ -65,7 +65,13 @@ def _dump_data_statement(statement: DataStatement) -> dict[str, Any]:
         return {"sql": statement.text}
     if isinstance(statement, Rewriting):
         return {"rewrite": statement.text, "is_sorted": statement.is_sorted}
-    return {"query": statement.text, "gives": statement.gives, "name": statement.name, "hint": statement.hint}
+    asked = {
+        "query": statement.text,
+        "gives": statement.gives,
+        "name": statement.name,
+        "hint": statement.hint,
+    }
+    return asked | ({"is_told": True} if statement.is_told else {})
 
 
 def _load_data_statement(saved: Mapping[str, Any]) -> DataStatement:
@@ -73,7 +79,8 @@ def _load_data_statement(saved: Mapping[str, Any]) -> DataStatement:
         return Sql(saved["sql"])
     if "rewrite" in saved:
         return Rewriting(saved["rewrite"], bool(saved["is_sorted"]))
-    return Ask(saved["query"], saved["gives"], saved["name"], saved["hint"])
+    is_told = bool(saved.get("is_told", False))
+    return Ask(saved["query"], saved["gives"], saved["name"], saved["hint"], is_told)
 
 
 _CODEC = Codec(
