@@ -15,8 +15,8 @@ from icemigrate.errors import EngineError, MetadataError
 from icemigrate.frozen import Frozen
 from icemigrate.model.json_form import BadMetadata
 
-_ROWS_CAME = re.compile(r"first-row-id.* is behind table next-row-id")
-"""What servers say of a snapshot on format 3 that was made before rows of somebody else were committed."""
+_ROWS_CAME = re.compile(r"first-row-id.* is behind table next-row-id|add snapshot with sequence number")
+"""What servers say of a snapshot that was made before rows of somebody else were committed."""
 _COMMIT_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
 _STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
 _PUFFIN, _FORBIDDEN = "org.apache.iceberg.puffin.PuffinWriter", "Status Code: 403"

@@ -79,7 +79,10 @@ def require_met(planned: Table, steps: Sequence[Step], now: Table) -> None:
 
 def rests_on_rows(steps: Sequence[Step]) -> bool:
     """Whether a commit must find main as it was when it was looked at."""
-    return any(isinstance(c, (ExpectSnapshot, MakeRequired)) for c in _changes(steps))
+    return any(
+        isinstance(c, (ExpectSnapshot, MakeRequired)) or (isinstance(c, PublishRows) and c.rows is None)
+        for c in _changes(steps)
+    )
 
 
 def require_asked(looked_at: Table, steps: Sequence[Step], now: Table) -> None:

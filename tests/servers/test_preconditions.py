@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from icemigrate.engine import metadata_commit
+from icemigrate.engine import metadata_commit, publish_atomic
 from icemigrate.errors import IcemigrateError
 from tests.servers.lake import Lake
 
@@ -69,3 +71,22 @@ def test_a_column_stays_optional_where_a_null_comes_before_the_commit(lake: Lake
     with pytest.raises(IcemigrateError, match=r"rows were written to .* meanwhile"):
         lake.apply()
     assert lake.sql("SELECT count(*) FROM {t} WHERE n IS NULL") == [(1,)]
+
+
+def test_rows_that_come_before_the_commit_of_what_allows_any_are_another_try(
+    lake: Lake, monkeypatch: Patch
+) -> None:
+    lake.write("0001_make", MAKE.format(version=2))
+    lake.apply()
+    lake.sql(LATE)
+    lake.write("0002_rename", "tables: [{name: market_data.trades, renames: {n: m}}]")
+    land, came = publish_atomic.land, list[object]()
+
+    def late(*args: Any) -> bool:
+        if not came:
+            came.append(lake.sql(LATE))
+        return land(*args)
+
+    monkeypatch.setattr(publish_atomic, "land", late)
+    lake.apply()
+    assert lake.sql("SELECT m FROM {t}") == [(1,), (1,)]

@@ -42,6 +42,18 @@ def test_a_python_error_is_its_own_only_cause() -> None:
     assert not is_commit_conflict(ValueError("no"))
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "can't add snapshot with sequence number 3, must be > than last sequence number 3",
+        "Cannot add snapshot with sequence number 2 older than last sequence number 2",
+        "Invalid first-row-id: 1 is behind table next-row-id 2",
+    ],
+)
+def test_rows_that_came_first_are_a_conflict_whatever_a_server_calls_them(message: str) -> None:
+    assert is_commit_conflict(ValueError(f"Malformed request: {message}"))
+
+
 def test_what_is_explained_already_stays_as_it_is() -> None:
     error = EngineError("said", "do this")
     assert explain(error) is error
