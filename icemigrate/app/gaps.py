@@ -129,9 +129,9 @@ def _told(
             continue
         found = catalog.gaps(there.name, head.snapshot.id, {e.field.id: _sought(e, there) for e in asked})
         for entry in asked:
-            gaps = Gaps(0, 0, 1) if found is None else found[entry.field.id]
+            gaps = Gaps(0, 0, 1, silent=1) if found is None else found[entry.field.id]
             if entry.field.initial_default is not None:
-                gaps = replace(gaps, lacking=0)  # it is read there
+                gaps = replace(gaps, lacking=0, silent=0)  # it is read there
             judge = _Main if name == MAIN_BRANCH else _Branch
             yield from judge(plan, there, catalog_name, entry, gaps, name, head).told()
 
@@ -234,6 +234,13 @@ class _Main(_Judged):
             )
             hint = "leave it optional, and make it required in a later migration, which asks the rows"
             yield self._problem("may-lack-required", text, hint), False
+        elif self.gaps.silent and _sought(self.entry, self.there).around:
+            # Rows whose struct is null miss nothing, and their file may lack the field all the same.
+            text = (
+                f"whether every file has `{self.name}`, the table's manifests do not tell, nor do rows in "
+                "which what is around it is null: where a file lacks it, nobody can read the table any more"
+            )
+            yield self._problem("may-lack-required", text, self._rewrite), False
 
     @property
     def _files(self) -> str:

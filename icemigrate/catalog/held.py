@@ -94,7 +94,7 @@ def _gaps(files: list[Record], field_id: int, sought: Sought, is_measured: bool,
     """
     :param has_deletes: whether rows are marked as deleted, and maybe all those that hold a null.
     """
-    nulls = unknown = 0
+    nulls = unknown = silent = 0
     lacking = list[Record]()
     for file in files:
         there, rows = _there(file), file[_ROWS]
@@ -106,11 +106,11 @@ def _gaps(files: list[Record], field_id: int, sought: Sought, is_measured: bool,
             else:
                 nulls += here
         elif not (there and is_measured):
-            unknown += rows
+            silent += rows
         elif not sought.around or sought.around & there:
             lacking.append(file)
     example = lacking[0][_PATH] if lacking else None
-    return Gaps(sum(file[_ROWS] for file in lacking), nulls, unknown, len(lacking), example)
+    return Gaps(sum(file[_ROWS] for file in lacking), nulls, unknown + silent, silent, len(lacking), example)
 
 
 def _share(files: list[Record], leaves: frozenset[int], is_measured: bool) -> Share:

@@ -89,6 +89,7 @@ class Gaps(Frozen):
     :param lacking: rows of files that cannot be read where it is required: they do not have it.
     :param nulls: nulls in files that do.
     :param unknown: rows of files that do not say; so it is with nulls that may be those of a field around it.
+    :param silent: those of them whose files do not say whether they have it at all.
     :param files: how many files make up ``lacking``.
     :param example: where one of these lies.
     """
@@ -96,6 +97,7 @@ class Gaps(Frozen):
     lacking: int
     nulls: int
     unknown: int
+    silent: int = 0
     files: int = 0
     example: str | None = None
 

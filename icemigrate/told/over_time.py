@@ -39,8 +39,9 @@ OVER_TIME: Mapping[str, str] = {
     "name-taken": "A dropped column cannot come back: another one has its name by now.",
     "narrow-type": "A type cannot become narrow again: files were written under the wider one, and reading "
     "them would fail, whatever the values.",
-    "may-lack-required": "A required column comes back, and nobody could tell quickly whether every row has "
-    "a value of it. Bring it back optional: a later migration that makes it required asks the rows.",
+    "may-lack-required": "A required column comes back, or a field becomes required in a struct that may be "
+    "null, and nobody could tell quickly whether every file has it. Leave it optional until all files were "
+    "written again with it; of one that comes back, a later migration that makes it required asks the rows.",
     "newer-rows": "Rows were written since a migration that changed rows, and going back to the snapshot "
     "before it would lose them. `--discard-new-data` gives them up; `--metadata-only` leaves all rows as "
     "they are.",

@@ -20,7 +20,7 @@ from icemigrate.plan import Plan
 from tests.build import NAME, table
 from tests.planning import make_plan
 
-NONE, LACKING = Gaps(0, 0, 0), Gaps(2, 0, 0, 1, "s3://lake/t/data/1.parquet")
+NONE, LACKING = Gaps(0, 0, 0), Gaps(2, 0, 0, 0, 1, "s3://lake/t/data/1.parquet")
 OLD = TableName.parse("db.old")
 
 
@@ -83,7 +83,7 @@ REQUIRED = "name: db.t, columns: [{name: v, required: true}]"
             "and a file that lacks a required field cannot be read",
         ),
         (
-            Gaps(1, 5, 5, 3, "x"),
+            Gaps(1, 5, 5, 0, 3, "x"),
             "required-not-in-every-file",
             "`v` cannot be required: 1 row stands in 3 files that lack it (one is x), and a file that lacks "
             "a required field cannot be read",
@@ -235,3 +235,15 @@ def test_a_branch_that_is_dropped_is_nobodys() -> None:
     there: Any = with_rows(table("id: long, v: int"), one=Head(Snapshot(5, 0, 2)))
     plan = planned(there, "name: db.t, branches: {one: null}, columns: [{name: v, required: true}]")
     assert told(plan, there, Manifests({5: LACKING})) == []
+
+
+@pytest.mark.parametrize(
+    ("gaps", "rules"),
+    [(Gaps(0, 0, 3), []), (Gaps(0, 0, 3, silent=1), ["may-lack-required"]), (None, ["may-lack-required"])],
+)
+def test_rows_whose_struct_is_null_do_not_tell_what_their_file_lacks(
+    gaps: Gaps | None, rules: list[str]
+) -> None:
+    there = with_rows(table("a: struct<x: int, z: string>"))
+    plan = planned(there, "name: db.t, columns: [{name: a.z, required: true}]")
+    assert [rule for _, rule, _ in told(plan, there, Manifests({1: gaps}))] == rules
