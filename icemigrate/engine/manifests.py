@@ -127,10 +127,16 @@ class Look(Frozen):
 
 def notes_since(table: Any, since: int | None, key: str) -> tuple[str, ...] | None:
     """What the summaries of the main branch's snapshots since one say under a key, ``""`` where nothing;
-    ``None`` where that one is no ancestor any more."""
+    ``None`` where that one is no ancestor any more.
+
+    One that only writes files again (``replace``: a compaction) holds the rows of the one before it, and is
+    left out.
+    """
     found, snapshot = list[str](), table.currentSnapshot()
     while snapshot is not None and snapshot.snapshotId() != since:
-        found.append(snapshot.summary().get(key) or "")
+        note = snapshot.summary().get(key)
+        if note is not None or snapshot.operation() != "replace":
+            found.append(note or "")
         parent = snapshot.parentId()
         if parent is None:
             return tuple(found) if since is None else None

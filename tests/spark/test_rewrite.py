@@ -177,19 +177,26 @@ def _dying_after(commits: int, real: Callable[..., int]) -> Callable[..., int]:
     return rewrite
 
 
-def test_rows_that_a_migration_filled_go_back_though_it_rewrote_their_files(
-    tmp_path: Path, spark: SparkSession
+_FILL = 'backfill: [{set: {note: "upper(note)"}}]'
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [[BOTH.replace("rewrite:", f"{_FILL}, rewrite:")], [f"tables: [{{name: db.t, {_FILL}}}]", BOTH]],
+    ids=["in the same", "in the next"],
+)
+def test_rows_that_a_migration_filled_go_back_though_their_files_were_rewritten(
+    tmp_path: Path, spark: SparkSession, texts: list[str]
 ) -> None:
+    """What only writes files again writes no rows: nobody's rows would be lost."""
     mill = Mill(tmp_path, spark)
     rows = mill.rows()
-    mill.apply(
-        "0002",
-        "allow: [destructive]\n"
-        + BOTH.replace("rewrite:", 'backfill: [{set: {note: "upper(note)"}}], rewrite:'),
-    )
+    for version, text in enumerate(texts, 2):
+        mill.apply(f"{version:04}", f"allow: [destructive]\n{text}")
     assert mill.rows() == [(i, note.upper(), at) for i, note, at in rows]
     assert set(mill.files().values()) == {1}
-    assert mill.world.project.rollback(spark=mill.world.spark).rolled_back == ("0002",)
+    rolled_back = mill.world.project.rollback(to="0001", spark=mill.world.spark).rolled_back
+    assert set(rolled_back) == {f"{version:04}" for version, _ in enumerate(texts, 2)}
     assert mill.rows() == rows
     assert set(mill.files().values()) == {0}
 
