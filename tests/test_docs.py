@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+from inspect import isfunction
 from pathlib import Path
 
 import pytest
 
+from icemigrate import Project
 from icemigrate.frozen import replace
 from scripts.docs import generated
 from scripts.docs_traps import TRAPS, untrue
@@ -59,6 +61,12 @@ def test_every_page_is_linked_from_the_readme() -> None:
 @pytest.mark.parametrize(("path", "text"), generated().items(), ids=lambda value: getattr(value, "name", ""))
 def test_what_is_made_from_code_is_fresh(path: Path, text: str) -> None:
     assert path.read_text(encoding="utf-8") == text, "run `make docs`"
+
+
+def test_the_python_api_is_on_its_page_whole() -> None:
+    page = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
+    methods = [name for name, value in vars(Project).items() if isfunction(value) and name[0] != "_"]
+    assert [name for name in methods if f"`{name}(" not in page] == []
 
 
 def test_pages_have_blocks() -> None:

@@ -15,7 +15,10 @@ from icemigrate.model.promotions import is_promotion, is_read_back
 from icemigrate.model.sides import Position
 from icemigrate.model.table import Dropped
 from icemigrate.model.type_text import format_type
-from icemigrate.model.types import Field, Type
+from icemigrate.model.types import Field, Map, Type
+
+_OVER_LIST = "`using: transform(…, x -> …)` goes over a list"
+_OVER_MAP = "`using: transform_values(…, (k, v) -> …)` goes over a map"
 
 
 class Retyped(Frozen):
@@ -115,11 +118,12 @@ def _column(draft: Draft, entry: RetypeEntry, subject: Subject, complaints: Comp
     lines = [draft.find(path[:depth]) for depth in range(1, len(path) + 1)]
     inside = next((n.parent for n in lines if n is not None and n.is_part), None)
     if inside is not None:
+        over = _OVER_MAP if inside.shape is Map else _OVER_LIST
         complaints.error(
             "retype-nested",
             subject,
             f"`{entry.column}` lies in a list or a map, whose parts cannot be set one by one",
-            f"retype `{format_path(inside.path)}` as a whole: `using: transform(…, x -> …)` goes over a list",
+            f"retype `{format_path(inside.path)}` as a whole: {over}",
         )
         return None
     return node

@@ -140,7 +140,7 @@ def history_text(history: HistoryResult, style: Style) -> str:
 
 
 def _short(text: str, widest: int = _WIDEST) -> str:
-    line = words.one_line(text)
+    line = words.one_line("; ".join(part.strip() for part in text.splitlines() if part.strip()))
     return line if len(line) <= widest else f"{line[: widest - 1].rstrip()}…"
 
 

@@ -83,7 +83,7 @@ SAYING: Mapping[str, str] = {
     "retype-default": "A column that is retyped has a default, which is no value of the new type. Say it "
     "anew.",
     "retype-nested": "A part of a list or a map cannot be made anew alone. Retype the list or the map as a "
-    "whole: `transform` in its `using` goes over a list.",
+    "whole: in its `using`, `transform` goes over a list and `transform_values` over a map.",
     "retype-to-itself": "A column is retyped to the type that it has. Leave it out.",
     "retype-twice": "Of two retypes in one entry, one is of a part of what the other makes anew. Retype "
     "the outer one alone: its `using` gives all that is in it.",

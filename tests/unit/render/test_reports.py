@@ -179,6 +179,13 @@ def test_a_history_without_entries_says_so() -> None:
     assert render(HistoryResult("p", "e")) == "p in e: nothing was applied yet.\n"
 
 
+def test_the_lines_of_why_something_failed_are_told_apart_in_a_history() -> None:
+    why = "it must give 2 and gives 8\n\nmigration 0001 stopped at: select 1"
+    event = HistoryEvent("failed", "0001", "one", AT, "ada", "ci", 65_400, "f00d", why)
+    shown = render(HistoryResult("p", "e", (), (event,)))
+    assert "it must give 2 and gives 8; migration 0001 stopped at: select 1" in shown
+
+
 def test_applying_nothing_says_so() -> None:
     assert render(ApplyResult("p", "e", (), 0)) == "Nothing to apply: every migration file is applied.\n"
     assert "Applied 2 migrations to prod in 1.2 s: 0001, 0002." in render(APPLIED)
