@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from icemigrate.app.drifting import Met, declared_already, meet, wanted_by
+from icemigrate.app.drifting import Met, declared_already, is_told, meet, wanted_by
 from icemigrate.app.lateness import Latecomers
 from icemigrate.app.opening import as_mistakes, sound_files
 from icemigrate.app.planning import names_in
@@ -88,12 +88,16 @@ def _recorded(
 
 
 def _undeclared(
-    world: Opened, history: History, files: Sequence[MigrationFile], met: Iterable[Met]
+    world: Opened, history: History, files: Sequence[MigrationFile], met: Sequence[Met]
 ) -> tuple[list[Met], list[str]]:
     """The tables that no pending file declares as they are already, and what is said of the others."""
-    wanted, left, notes = wanted_by(world, history, files), [], []
+    # Where nothing was changed, nothing needs to be planned to see it.
+    wanted = wanted_by(world, history, files) if any(map(is_told, met)) else None
+    left, notes = list[Met](), list[str]()
     for one in met:
-        version = declared_already(world, history, one, wanted)
+        version = None
+        if wanted is not None and is_told(one):
+            version = declared_already(world, history, one, wanted)
         if version is None:
             left.append(one)
         else:

@@ -89,7 +89,7 @@ def drift(project: Project, environment: str | None = None, tables: Iterable[str
         history = world.history()
         loaded = load_unapplied(project, history.applied)
         met = meet(world, history, tables)
-        wanted = wanted_by(world, history, loaded.files) if any(_is_told(m) for m in met) else None
+        wanted = wanted_by(world, history, loaded.files) if any(is_told(m) for m in met) else None
         found = [_table(world, history, m, wanted) for m in met]
         return DriftResult(
             project=project.name,
@@ -171,7 +171,8 @@ def wanted_by(world: Opened, history: History, files: Sequence[AnyFile]) -> Want
     return Wanted(planned.migrations, planned.state)
 
 
-def _is_told(met: Met) -> bool:
+def is_told(met: Met) -> bool:
+    """Whether anything of a table is not as recorded."""
     return bool(met.facts) or met.there is None or met.is_renamed
 
 
