@@ -35,7 +35,7 @@ class ExpectSnapshot(Change):
 
         :raises StalePlan: its current snapshot is another one.
         """
-        if (None if table.snapshot is None else table.snapshot.id) != self.snapshot_id:
+        if table.snapshot_id != self.snapshot_id:
             raise StalePlan(
                 f"rows were written to `{table.name}` since its files were looked at; it was not undone",
                 "run `icemigrate rollback` again: it looks at the new files too",

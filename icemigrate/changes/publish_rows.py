@@ -42,7 +42,7 @@ class PublishRows(Change):
 
         :raises HeadMoved: its current snapshot is another one.
         """
-        if (None if table.snapshot is None else table.snapshot.id) != self.base:
+        if table.snapshot_id != self.base:
             when = "while its rows were written" if self.rows is not None else "since its rows were looked at"
             raise HeadMoved(f"others wrote to table `{table.name}` {when}", "apply again")
         if self.rows is None:

@@ -93,8 +93,7 @@ def require_asked(looked_at: Table, steps: Sequence[Step], now: Table) -> None:
     """
     changes = [*_changes(steps)]
     required = [format_path(c.path) for c in changes if isinstance(c, MakeRequired)]
-    then = None if looked_at.snapshot is None else looked_at.snapshot.id
-    is_moved = now.snapshot is not None and now.snapshot.id != then
+    is_moved = now.snapshot_id not in (None, looked_at.snapshot_id)
     if required and is_moved and not any(isinstance(c, (ExpectSnapshot, PublishRows)) for c in changes):
         names = ", ".join(f"`{name}`" for name in required)
         raise ConflictError(

@@ -162,8 +162,7 @@ class RecordingEngine(Engine):
             return expected_head or 0
         with self._mutex:
             table = self.tables[name]
-            head = None if table.snapshot is None else table.snapshot.id
-            if head != expected_head:
+            if table.snapshot_id != expected_head:
                 raise HeadMoved(f"table `{name}` was changed by somebody else meanwhile", "try again")
             kept = {key: value for key, value in table.properties.items() if key not in remove}
             notes = {
@@ -171,7 +170,7 @@ class RecordingEngine(Engine):
                 for key, value in summary.items()
                 if key.startswith(SUMMARY_PREFIX)
             }
-            new = (head or 0) + 1
+            new = (expected_head or 0) + 1
             self.tables[name] = replace(
                 table,
                 properties={**kept, **properties},

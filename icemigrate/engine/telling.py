@@ -15,6 +15,16 @@ from icemigrate.plan import TablePlan
 Listener: TypeAlias = Callable[[Event], None]
 
 
+@contextmanager
+def told(on_event: Listener, started: StatementStarted) -> Iterator[None]:
+    """A block in which a statement runs; one that fails is not told as finished."""
+    on_event(started)
+    clock = time.monotonic()
+    yield
+    elapsed = time.monotonic() - clock
+    on_event(StatementFinished(started.version, started.table, started.text, elapsed, started.on_copy))
+
+
 @dataclass(slots=True)
 class Telling:
     """Tells of the statements of one table as they run.
@@ -30,12 +40,11 @@ class Telling:
 
     @contextmanager
     def statement(self, table: TableName, text: str, on_copy: bool = False) -> Iterator[None]:
-        """A block in which a statement runs; one that fails is not told as finished."""
+        """See :func:`told`."""
         self.number += 1
-        self.on_event(StatementStarted(self.version, table, text, self.number, self.of, on_copy))
-        clock = time.monotonic()
-        yield
-        self.on_event(StatementFinished(self.version, table, text, time.monotonic() - clock, on_copy))
+        started = StatementStarted(self.version, table, text, self.number, self.of, on_copy)
+        with told(self.on_event, started):
+            yield
 
     def note(self, table: TableName, text: str) -> None:
         """Something worth saying."""

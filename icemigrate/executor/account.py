@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from icemigrate.engine.publish import statement_text
+from icemigrate.engine.telling import told
 from icemigrate.events import (
     Event,
     FilesRewritten,
@@ -109,16 +109,12 @@ class Account:
         """Tell of something that people should know."""
         self.on_event(Noted(self.migration.version, table, text))
 
-    @contextmanager
-    def statement(self, text: str, table: TableName | None = None) -> Iterator[None]:
+    def statement(self, text: str, table: TableName | None = None) -> AbstractContextManager[None]:
         """Tell of what is done within as of a statement.
 
         :param table: the one that it is about.
         """
-        self.hear(StatementStarted(self.migration.version, table, text, 1, 1))
-        clock = time.monotonic()
-        yield
-        self.hear(StatementFinished(self.migration.version, table, text, time.monotonic() - clock))
+        return told(self.hear, StatementStarted(self.migration.version, table, text, 1, 1))
 
     def forget_copies(self) -> None:
         """What ran on a copy came to nothing: there was nothing to commit."""

@@ -17,7 +17,7 @@ from icemigrate.data.every_value import EveryValue
 from icemigrate.data.publication import LATE_NOTE
 from icemigrate.data.retype import TEMPORARY, Retype
 from icemigrate.errors import EngineError
-from icemigrate.executor.rows import Rows, snapshot_id
+from icemigrate.executor.rows import Rows
 from icemigrate.frozen import replace
 from icemigrate.model.names import Path, TableName, format_path
 from icemigrate.model.schema import index
@@ -55,7 +55,7 @@ class LateRows(Rows):
 
         :raises EngineError: which rows these are cannot be told.
         """
-        if snapshot_id(table) == self.seen:
+        if table.snapshot_id == self.seen:
             return [], []
         branch = self._branch(name)
         writes = [*_values(self.plan, table, branch)]

@@ -9,7 +9,6 @@ a data step makes names the migration.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -22,8 +21,9 @@ from icemigrate.data.base import BEFORE_MARK, PAUSE, TRIES, Ask, DataStatement, 
 from icemigrate.data.publication import NOTE, lacks_a_variant, publication
 from icemigrate.engine.branching import all_the_while, publish, require
 from icemigrate.engine.port import Engine
+from icemigrate.engine.telling import told
 from icemigrate.errors import EngineError, HeadMoved
-from icemigrate.events import Event, FilesRewritten, Noted, StatementFinished, StatementStarted
+from icemigrate.events import Event, FilesRewritten, Noted, StatementStarted
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import Publication
 from icemigrate.model.layout import OldShare
@@ -147,7 +147,7 @@ class Rows:
         """Whether what is written stands on what main is now."""
         if not any(self._of(Stage.WRITE)):
             return True
-        return snapshot_id(require(self.engine, name)) == _id(self.base)
+        return require(self.engine, name).snapshot_id == _id(self.base)
 
     def publication(self, table: Table) -> PublishRows:
         """What makes main what is written, in the commit that relies on it."""
@@ -157,7 +157,7 @@ class Rows:
         assert base is not None, "rows are written on some"
         written = table.refs.get(branch)
         if written is None:
-            if snapshot_id(table) != base.id:  # what replaces a whole table takes its branches too
+            if table.snapshot_id != base.id:  # what replaces a whole table takes its branches too
                 raise overtaken(table.name)
             raise EngineError(
                 f"somebody took away the branch `{branch}` of table `{table.name}`, on which its rows waited",
@@ -184,7 +184,7 @@ class Rows:
         written = there.refs.get(branch)  # somebody may write to main already
         self.drop_branch(name)
         self.is_on_branch = False
-        return snapshot_id(there) if written is None else written.snapshot_id
+        return there.snapshot_id if written is None else written.snapshot_id
 
     def settle(self, name: TableName) -> None:
         """Do what is done on the table itself in the end."""
@@ -256,11 +256,8 @@ class Rows:
         ask.require(self.engine.ask(text))
 
     def _told(self, name: TableName, text: str, act: Callable[[], _T]) -> _T:
-        self.on_event(StatementStarted(self.version, name, text, 1, 1))
-        clock = time.monotonic()
-        came_out = act()
-        self.on_event(StatementFinished(self.version, name, text, time.monotonic() - clock))
-        return came_out
+        with told(self.on_event, StatementStarted(self.version, name, text, 1, 1)):
+            return act()
 
     def _of(self, stage: Stage) -> Iterator[DataStatement]:
         return (s for planned in self.plan.rows if planned.work.stage is stage for s in planned.statements)
@@ -279,11 +276,6 @@ def mentions(text: str, name: TableName) -> bool:
 def overtaken(name: TableName) -> HeadMoved:
     """Others wrote to a table before its rows were out."""
     return HeadMoved(f"others wrote to table `{name}` while its rows were written", "apply again")
-
-
-def snapshot_id(table: Table) -> int | None:
-    """The snapshot that main is."""
-    return _id(table.snapshot)
 
 
 def _id(snapshot: Snapshot | None) -> int | None:

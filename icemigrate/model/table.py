@@ -127,6 +127,11 @@ class Table(PartlyCompared):
     heads: Mapping[str, Head] = field(default_factory=dict)
 
     @property
+    def snapshot_id(self) -> int | None:
+        """The current snapshot's id; ``None`` where there is none."""
+        return None if self.snapshot is None else self.snapshot.id
+
+    @property
     def has_rows(self) -> bool:
         """Whether rows may exist; a snapshot whose writer gave no count counts as rows."""
         return self.snapshot is not None and self.snapshot.total_records != 0

@@ -190,8 +190,7 @@ def _found(
         found.append(Found(rows.change, final))
         final = rows.change.apply(final)
     if rows.change is not None or (found and relies_on_files):
-        snapshot = None if current.snapshot is None else current.snapshot.id
-        found.insert(0, Found(ExpectSnapshot(current.name, snapshot), current))
+        found.insert(0, Found(ExpectSnapshot(current.name, current.snapshot_id), current))
     if (left := branch_name(version)) in final.refs:
         # A run that died while it wrote rows has left it.
         branch = DropReference(final.name, left, final.refs[left])
