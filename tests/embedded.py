@@ -122,3 +122,15 @@ def _metadata(table: Table) -> dict[str, object]:
             properties=table.properties,
         )
     )
+
+
+def applied(folder: Path, first: str) -> Embedded:
+    """A project `market` whose first migration is applied.
+
+    :param first: its file's text.
+    """
+    (folder / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
+    made = Embedded(folder)
+    made.write("0001_make.yaml", first)
+    made.apply()
+    return made

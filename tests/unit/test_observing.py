@@ -19,7 +19,7 @@ from icemigrate.history.properties import History, decode
 from icemigrate.history.write import HistoryWriter
 from icemigrate.model.names import TableName
 from icemigrate.plan import Plan
-from tests.embedded import HISTORY, Embedded
+from tests.embedded import HISTORY, Embedded, applied
 
 MAKE = """\
 tables:
@@ -30,11 +30,7 @@ tables:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Embedded:
-    (tmp_path / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
-    made = Embedded(tmp_path)
-    made.write("0001_make.yaml", MAKE)
-    made.apply()
-    return made
+    return applied(tmp_path, MAKE)
 
 
 def carry_out(lake: Embedded, todo: Plan) -> None:

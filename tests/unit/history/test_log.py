@@ -25,7 +25,7 @@ from icemigrate.history.record import Record
 from icemigrate.history.write import HistoryWriter
 from icemigrate.render.formats import render
 from icemigrate.status_results import HistoryEvent, HistoryResult
-from tests.embedded import HISTORY, Embedded
+from tests.embedded import HISTORY, Embedded, applied
 from tests.undoing import Lake
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "schemas" / "history.schema.json").read_text("utf-8"))
@@ -40,10 +40,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Embedded:
-    (tmp_path / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
-    made = Embedded(tmp_path)
-    made.write("0001_make.yaml", CREATE)
-    made.apply()
+    made = applied(tmp_path, CREATE)
     made.write("0002_add.yaml", ADD)
     return made
 

@@ -13,18 +13,14 @@ from icemigrate.app.rolling_back import plan_rollback
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.history.journal import Journal
 from icemigrate.history.write import HistoryWriter
-from tests.embedded import HISTORY, Embedded
+from tests.embedded import HISTORY, Embedded, applied
 
 CREATE = "tables: [{name: db.t, columns: [{name: a, type: int}, {name: b, type: int}]}]\n"
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Embedded:
-    (tmp_path / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
-    made = Embedded(tmp_path)
-    made.write("0001_make.yaml", CREATE)
-    made.apply()
-    return made
+    return applied(tmp_path, CREATE)
 
 
 def write(shop: Embedded, version: str, entry: str) -> None:

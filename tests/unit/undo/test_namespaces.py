@@ -19,7 +19,7 @@ from icemigrate.model.undo_record import UndoRecord
 from icemigrate.render.formats import render
 from icemigrate.undo import Contents
 from icemigrate.undo.namespaces import left_empty
-from tests.embedded import HISTORY, Embedded
+from tests.embedded import HISTORY, Embedded, applied
 
 T = TableName.parse("db.t")
 DB, DEEP = ("db",), ("db", "deep")
@@ -28,11 +28,7 @@ COLUMNS = "columns: [{name: a, type: int}]"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Embedded:
-    (tmp_path / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
-    made = Embedded(tmp_path)
-    made.write("0001_make.yaml", f"tables: [{{name: db.t, {COLUMNS}}}]\n")
-    made.apply()
-    return made
+    return applied(tmp_path, f"tables: [{{name: db.t, {COLUMNS}}}]\n")
 
 
 def roll_back(project: Embedded, to: str = "0") -> str:
