@@ -19,7 +19,7 @@ from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.writers import Writer
 
-PLAN_FORMAT = 1
+PLAN_FORMAT = 2
 """Version of the saved form; a plan of another version is refused."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,12 +21,12 @@ from icemigrate.plan import PLAN_FORMAT, Plan, Step
 from icemigrate.plan_rows import RowsPart, running
 
 # Beside the plan itself; what `plan --format json` adds of these, `apply` passes over.
-_FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics", "lying_old"})
+_FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics", "lying_old", "digest"})
 # What every saved plan has, or else there would be nothing to do where a part of the file is gone.
 _ALWAYS = ("migrations", "base")
 _WIDEST = 100
 """How much of a value is shown of a difference, in characters."""
-REMAKE = "make it anew and have it reviewed: icemigrate plan --out FILE"
+REMAKE = "make the plan again and have it reviewed: icemigrate plan --out FILE"
 
 
 def _dump_change(change: Change) -> dict[str, Any]:
@@ -99,9 +100,24 @@ def dump(plan: Plan) -> dict[str, Any]:
     return {"plan_format": PLAN_FORMAT, **always, **_CODEC.encode(plan)}
 
 
+def with_digest(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan's JSON with the digest of all of it, which :func:`loads` checks.
+
+    It detects an edit. It is no signature: whoever edits the file can also write a new digest.
+    """
+    return {**document, "digest": _digest(document)}
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    """SHA-256 of the parsed content: layout, order of keys and escapes do not count, every value does."""
+    values = {key: value for key, value in document.items() if key != "digest"}
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+
+
 def dumps(plan: Plan) -> str:
     """The plan as the text of a file."""
-    return json.dumps(dump(plan), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(with_digest(dump(plan)), indent=1) + "\n"
 
 
 def load(saved: Any) -> Plan:
@@ -110,28 +126,43 @@ def load(saved: Any) -> Plan:
     :raises IcemigrateError: the plan's format is another one.
     :raises ValueError: it is no plan; the message says where.
     """
-    if not isinstance(saved, Mapping) or "plan_format" not in saved:
-        raise BadJson("it has no `plan_format`")
+    _require_format(saved)
     if missing := [key for key in _ALWAYS if key not in saved]:
         raise BadJson(f"it has no `{missing[0]}`")
-    if saved["plan_format"] != PLAN_FORMAT:
-        raise IcemigrateError(
-            f"the plan is of format {saved['plan_format']}, this icemigrate reads format {PLAN_FORMAT}",
-            "make it anew with this version: icemigrate plan --out FILE",
-        )
     plan: Plan = _CODEC.decode(Plan, {k: v for k, v in saved.items() if k not in _FOR_READERS}, "plan")
     return plan
+
+
+def _require_format(saved: Any) -> None:
+    if not isinstance(saved, Mapping) or "plan_format" not in saved:
+        raise BadJson("it has no `plan_format`")
+    given = saved["plan_format"]
+    if type(given) is not int or given != PLAN_FORMAT:
+        raise IcemigrateError(
+            f"the plan has format {json.dumps(given)[:_WIDEST]}, this icemigrate reads format {PLAN_FORMAT}",
+            "make the plan again with this version: icemigrate plan --out FILE",
+        )
 
 
 def loads(text: str, source: str) -> Plan:
     """Read the text of a saved plan.
 
     :param source: the file's name, for messages.
-    :raises IcemigrateError: it is no plan, or of another icemigrate's format.
+    :raises IcemigrateError: it is no plan, it was edited, or it has another icemigrate's format.
     """
     try:
-        return load(read_strictly(text))
-    except (ValueError, RecursionError) as error:
+        saved = read_strictly(text)
+        _require_format(saved)
+        if "digest" not in saved:
+            raise BadJson("it has no `digest`")
+        if _digest(saved) != saved["digest"]:
+            raise IcemigrateError(
+                f"{source} was edited after it was saved: its content does not match its `digest`", REMAKE
+            )
+        return load(saved)
+    except RecursionError as error:
+        raise IcemigrateError(f"{source} is not a saved plan: it is nested too deeply", REMAKE) from error
+    except ValueError as error:
         raise IcemigrateError(f"{source} is not a saved plan: {error}", REMAKE) from error
 
 

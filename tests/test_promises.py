@@ -11,7 +11,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "promises.md"
-SECTIONS = {"What apply promises": "A", "What rollback promises": "R", "Files and history over time": "F"}
+SECTIONS = {
+    "What apply promises": "A",
+    "What rollback promises": "R",
+    "Files and history over time": "F",
+    "What is shown and saved": "S",
+}
 
 
 def sections() -> dict[str, list[list[str]]]:

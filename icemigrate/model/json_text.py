@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, NoReturn, TypedDict
 
 import msgspec
 from msgspec import Raw
 
 __all__ = ["Raw", "object_form", "read_json", "read_strictly"]
+
+_MOST_DIGITS = 1000
+"""Of a whole number. Python refuses some 4300 with a message about its own settings."""
 
 
 def read_json(content: bytes | str | Raw, form: Any = Any) -> Any:
@@ -31,12 +35,31 @@ def read_json(content: bytes | str | Raw, form: Any = Any) -> Any:
 
 
 def read_strictly(text: str) -> Any:
-    """The values of a JSON text that somebody may have edited: no key stands twice and hides a value.
+    """The values of a JSON text that may have been edited: every key is unique, every number is finite.
 
-    :raises ValueError: it is no JSON, or a key stands twice in one object.
+    :raises ValueError: it is no JSON, an object has a key twice, or a number is not finite.
     :raises RecursionError: it is nested too deeply.
     """
-    return json.loads(text, object_pairs_hook=_once)
+    return json.loads(
+        text, object_pairs_hook=_once, parse_constant=_not_finite, parse_float=_finite, parse_int=_whole
+    )
+
+
+def _not_finite(constant: str) -> NoReturn:
+    raise ValueError(f"`{constant}` is no number in JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"the number `{digits[:40]}` is too large")
+    return number
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"the number `{digits[:40]}…` has {len(digits)} digits")
+    return int(digits)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

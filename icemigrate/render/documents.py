@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.drift.results import DriftResult
 from icemigrate.frozen import Frozen
-from icemigrate.plan_file import dump
+from icemigrate.plan_file import dump, with_digest
 from icemigrate.render.words import summarise
 from icemigrate.results import ApplyResult, CheckResult, DoctorResult, PlanResult
 from icemigrate.status_results import LockStatus
@@ -27,13 +27,15 @@ _FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
 def plan_document(result: PlanResult) -> Document:
     """The plan as :mod:`icemigrate.plan_file` saves it, so that the output can be applied; and for readers
     its numbers and what is to be said of it."""
-    document = {
+    document: Document = {
         **dump(result.plan),
         "summary": _plain(summarise(result.plan)),
         "ready": result.ready,
         "diagnostics": [_diagnostic(d) for d in result.diagnostics],
     }
-    return {**document, "lying_old": _plain(result.lying_old)} if result.lying_old else document
+    if result.lying_old:
+        document["lying_old"] = _plain(result.lying_old)
+    return with_digest(document)
 
 
 def result_document(result: object) -> Document:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from icemigrate.changes import KINDS
 from icemigrate.changes.base import MetadataCommit
+from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.errors import IcemigrateError, StalePlan
 from icemigrate.frozen import replace
+from icemigrate.model.layout import OldShare
 from icemigrate.model.sides import State
 from icemigrate.model.table import Ref, Snapshot, Table
 from icemigrate.plan import PLAN_FORMAT, Plan
 from icemigrate.plan_case import Surroundings
-from icemigrate.plan_file import dump, dumps, load, loads, require_fresh
+from icemigrate.plan_file import dump, dumps, load, loads, require_fresh, with_digest
 from icemigrate.planner import plan_migrations
+from icemigrate.render.formats import render
+from icemigrate.results import LyingOld, PlanResult
 from tests.build import NAME, table, with_columns
 from tests.planning import pending
 
@@ -127,9 +131,10 @@ def test_another_version_of_icemigrate_makes_nothing_stale() -> None:
 
 
 def _edited(edit: Callable[[dict[str, Any]], object]) -> str:
+    """A plan that was edited, with a digest that matches."""
     document = json.loads(dumps(plan()))
     edit(document)
-    return json.dumps(document)
+    return json.dumps(with_digest(document))
 
 
 def _change(document: dict[str, Any]) -> dict[str, Any]:
@@ -192,7 +197,7 @@ def test_a_file_without_a_part_of_the_plan_is_none(key: str) -> None:
     """Else it would be an empty plan, and nothing would be done without a word."""
     saved = {k: v for k, v in dump(Plan("p", "e", "c", "n")).items() if k != key}
     with pytest.raises(IcemigrateError, match=f"it has no `{key}`"):
-        loads(json.dumps(saved), "plan.json")
+        loads(json.dumps(with_digest(saved)), "plan.json")
 
 
 def test_an_empty_plan_is_stale_where_something_is_pending() -> None:
@@ -214,3 +219,98 @@ def test_two_plans_with_nothing_in_common_are_told_value_by_value() -> None:
     with pytest.raises(StalePlan) as stale:
         require_fresh(saved, now)
     assert "history, 0009: nothing → x" in stale.value.message
+
+
+# Edited files
+
+
+def _shown() -> dict[str, Any]:
+    """A plan as `plan --out` writes it, with the values for readers."""
+    warning = Diagnostic(
+        "late", "It came late", Place("0002_widen.yaml", 3), "see `rebase`", Severity.WARNING
+    )
+    lying_old = (LyingOld("db.u", "prod.u", OldShare(12, 20, 34, None)),)
+    result = PlanResult(plan(), (warning,), lying_old, 2)
+    document: dict[str, Any] = json.loads(render(result, "json"))
+    return document
+
+
+def _edits(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every way to change, remove or add one value, each as the path with what is done and the new value."""
+    at = "/".join(map(str, path))
+    if isinstance(value, dict):
+        yield f"{at}: a new key", {**value, "surplus": 1}
+        for key, item in value.items():
+            yield f"{at}/{key}: removed", {k: v for k, v in value.items() if k != key}
+            yield f"{at}/{key}: renamed", {(k + "_" if k == key else k): v for k, v in value.items()}
+            for what, new in _edits(item, (*path, key)):
+                yield what, {**value, key: new}
+    elif isinstance(value, list):
+        yield f"{at}: a new item", [*value, *value[:1], None]
+        if len(value) > 1 and value != value[::-1]:
+            yield f"{at}: another order", value[::-1]
+        for number, item in enumerate(value):
+            yield f"{at}[{number}]: removed", [*value[:number], *value[number + 1 :]]
+            for what, new in _edits(item, (*path, number)):
+                yield what, [*value[:number], new, *value[number + 1 :]]
+    else:
+        for new in (None, True, False, 0, 1, 1.0, -1, "", "x", [], {}, f"{value} ", [value]):
+            if json.dumps(new) != json.dumps(value):
+                yield f"{at}: {value!r} → {new!r}", new
+
+
+def test_no_edit_of_a_saved_plan_passes() -> None:
+    document = _shown()
+    assert loads(json.dumps(document), "plan.json") == plan()
+    edits = list(_edits(document))
+    assert len(edits) > 2000
+    missed = []
+    for what, edited in edits:
+        try:
+            loads(json.dumps(edited), "plan.json")
+        except IcemigrateError as refused:
+            assert refused.hint is not None, what
+        else:
+            missed.append(what)
+    assert missed == []
+
+
+def test_layout_order_of_keys_and_escapes_are_no_edit() -> None:
+    document = _shown()
+    for text in (
+        json.dumps(document, indent=7),
+        json.dumps(document, sort_keys=True),
+        json.dumps(document, ensure_ascii=False),
+    ):
+        assert loads(text, "plan.json") == plan()
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (lambda text: text + "{}", "Extra data"),
+        (lambda text: "\ufeff" + text, "BOM"),
+        (lambda text: text.replace('"ready": true', '"ready": NaN'), "`NaN` is no number in JSON"),
+        (lambda text: text.replace('"ready": true', '"ready": 1e999'), "the number `1e999` is too large"),
+        (lambda text: text.replace('"ready": true', f'"ready": {"9" * 5000}'), "has 5000 digits"),
+        (lambda text: text.replace('"ready": true', f'"ready": {"[" * 90_000}{"]" * 90_000}'), "too deeply"),
+        (lambda text: text.replace('"ready": true', '"ready": true, "ready": true'), "stands twice"),
+        (lambda text: text.replace('"digest"', '"digset"'), "it has no `digest`"),
+        (lambda text: text.replace('"sha256:', '"sha256:0'), "was edited after it was saved"),
+    ],
+)
+def test_what_no_plan_is_written_like_is_refused_with_the_reason(
+    edit: Callable[[str], str], why: str
+) -> None:
+    text = json.dumps(_shown())
+    assert edit(text) != text
+    with pytest.raises(IcemigrateError, match=why) as refused:
+        loads(edit(text), "plan.json")
+    assert "icemigrate plan --out FILE" in (refused.value.hint or "")
+
+
+def test_a_plan_from_before_there_was_a_digest_says_to_make_it_again() -> None:
+    old = {**{k: v for k, v in _shown().items() if k != "digest"}, "plan_format": 1}
+    with pytest.raises(IcemigrateError, match="the plan has format 1, this icemigrate reads") as refused:
+        loads(json.dumps(old), "plan.json")
+    assert refused.value.hint == "make the plan again with this version: icemigrate plan --out FILE"
