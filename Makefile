@@ -22,7 +22,7 @@ demo: setup java ## The reference project on real Iceberg tables: applied, queri
 	@$(PYTHON) -m demo.demo
 
 test: lint java postgres ## Everything that a change must pass
-	@$(PYTHON) -m pytest
+	@bash scripts/test.sh
 
 lint: setup ## Style, types and the direction of imports
 	@$(PYTHON) -m ruff check
