@@ -80,7 +80,7 @@ def _require_old_values(file: MigrationFile, world: Opened, there: Table, work: 
     share = None if shares is None else shares[work.field_id]
     if share is not None and share.held == share.total:
         return
-    if share is None or share.unknown:
+    if share is None or share.unknown or share.total_unsure:
         rows = "how many rows have no value of it as it is now, the manifests do not tell"
     else:
         verb = "has" if share.total - share.held == 1 else "have"

@@ -31,7 +31,8 @@ class BadAvro(ValueError):
 def records(content: bytes, wanted: Collection[int]) -> Iterator[Record]:
     """The records of a file, each with the fields of these ids.
 
-    :param wanted: ids of numbers, texts, records and lists; what is in them is asked for together with them.
+    :param wanted: ids of numbers, texts, bytes, records and lists; what is in them is asked for together
+        with them.
     :raises BadAvro: see there.
     """
     try:
@@ -127,6 +128,8 @@ def _reader(schema: Any, wanted: frozenset[int], named: dict[str, Any]) -> Read:
         return _number
     if full["type"] == "string":
         return _text
+    if full["type"] == "bytes":
+        return _bytes
     if full["type"] == "record":
         return _record_reader(full, wanted, named)
     if full["type"] == "array":

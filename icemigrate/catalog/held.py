@@ -1,25 +1,41 @@
 """How many rows stand in files that hold values of certain fields or lack them, as metrics in manifests tell.
 
 Specification, "Manifests": ``column_sizes`` and ``value_counts`` of a data file name the fields that it has,
-``null_value_counts`` says how many nulls are in each.
+``null_value_counts`` says how many nulls are in each.  How many rows are deleted, delete files tell as far as
+:mod:`icemigrate.model.deletes` says.
 What is read is bounded as in :mod:`icemigrate.catalog.layouts`; no data file is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from icemigrate.catalog.avro import Record, records
 from icemigrate.catalog.files import ReadBytes
-from icemigrate.catalog.layouts import DATA_FILE, STATUS, STATUS_DELETED, Listed, is_cheap, listed
+from icemigrate.catalog.layouts import (
+    DATA_FILE,
+    STATUS,
+    STATUS_DELETED,
+    Listed,
+    Manifest,
+    is_cheap,
+    listed,
+)
 from icemigrate.frozen import Frozen
+from icemigrate.model.deletes import NONE_DELETED, Deleted, DeleteFile, DeleteKind, Rows, deleted_rows
 from icemigrate.model.evidence import Gaps, Share, Sought
 
 _PATH, _ROWS, _SIZES, _VALUES, _NULLS = 100, 103, 108, 109, 110
 _KEYS = {_SIZES: 117, _VALUES: 119}
 """The id of the key in each of these maps, which Avro knows as a list of records."""
-_NULLS_KEY, _NULLS_VALUE = 121, 122
+_NULLS_KEY, _NULLS_VALUE = _NULLS_PAIR = 121, 122
+_SEQUENCE, _FORMAT, _CONTENT, _REFERENCED = 3, 101, 134, 143
+_EQUALITY_DELETES = 2
+_BOUNDS = {125: (126, 127), 128: (129, 130)}
+"""The lower and the upper bounds, each with the ids of its key and its value."""
+_PATH_OF_DELETE = 2147483546
+"""In a position delete file, the path of the data file (specification, "Reserved Field IDs")."""
 _METRICS = "write.metadata.metrics."
 _MOST_MEASURED = 100
 """Of how many fields there are metrics where no property says otherwise."""
@@ -39,7 +55,8 @@ def held_of(
     if found is None:
         return None
     is_measured = _is_measured(metadata)
-    return {field_id: _share(found.files, leaves, is_measured) for field_id, leaves in fields.items()}
+    deleted = found.deleted()
+    return {i: _share(found.files, leaves, is_measured, deleted) for i, leaves in fields.items()}
 
 
 def gaps_of(
@@ -61,28 +78,76 @@ def gaps_of(
 
 
 class _Found(Frozen):
-    """What the manifests of a snapshot say of its data files."""
+    """What the manifests of a snapshot say of its data files.
+
+    :param sequences: the data sequence number of each file.
+    """
 
     listed: Listed
     files: list[Record]
+    sequences: list[int | None]
+    deletes: list[DeleteFile]
+
+    def deleted(self) -> dict[str, Deleted]:
+        """How many rows of each file are deleted; of a file that is not here none are."""
+        rows = {
+            file[_PATH]: Rows(file[_ROWS], sequence)
+            for file, sequence in zip(self.files, self.sequences, strict=True)
+        }
+        return deleted_rows(rows, self.deletes)
 
 
 def _read(metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int | None) -> _Found | None:
     # It is no fault of a plan that it may not read this, and whatever reads the file may lie below.
     try:
         found = listed(metadata, read, snapshot_id)
-        if found is None or not is_cheap(found.manifests):
+        if found is None or not is_cheap((*found.manifests, *found.deletes)):
             return None
-        return _Found(found, [file for manifest in found.manifests for file in _files(read(manifest.path))])
+        entries = [entry for manifest in found.manifests for entry in _entries(read, manifest, _WANTED)]
+        deletes = [
+            _delete(file, sequence)
+            for manifest in found.deletes
+            for file, sequence in _entries(read, manifest, _WANTED_OF_DELETES)
+        ]
+        return _Found(found, [file for file, _ in entries], [number for _, number in entries], deletes)
     except Exception:
         return None
 
 
-def _files(content: bytes) -> Iterator[Record]:
-    return (e[DATA_FILE] for e in records(content, _WANTED) if e[STATUS] != STATUS_DELETED)
+def _entries(
+    read: ReadBytes, manifest: Manifest, wanted: Collection[int]
+) -> Iterator[tuple[Record, int | None]]:
+    """The live files of a manifest with their data sequence numbers, which new ones inherit from it."""
+    for entry in records(read(manifest.path), wanted):
+        if entry[STATUS] != STATUS_DELETED:
+            number = entry.get(_SEQUENCE)
+            yield entry[DATA_FILE], manifest.sequence if number is None else number
 
 
-_WANTED = (STATUS, DATA_FILE, _PATH, _ROWS, *_KEYS, *_KEYS.values(), _NULLS, _NULLS_KEY, _NULLS_VALUE)
+_WANTED = (STATUS, _SEQUENCE, DATA_FILE, _PATH, _ROWS, *_KEYS, *_KEYS.values(), _NULLS, *_NULLS_PAIR)
+
+
+def _delete(file: Record, sequence: int | None) -> DeleteFile:
+    if file.get(_CONTENT) == _EQUALITY_DELETES:
+        return DeleteFile(DeleteKind.EQUALITY, file[_ROWS], sequence)
+    is_vector = str(file.get(_FORMAT)).upper() == "PUFFIN"
+    kind = DeleteKind.VECTOR if is_vector else DeleteKind.POSITIONS
+    return DeleteFile(kind, file[_ROWS], sequence, file.get(_REFERENCED) or _only_path(file))
+
+
+def _only_path(file: Record) -> str | None:
+    """The data file whose rows a position delete file deletes, where the bounds of its paths are the same."""
+    lower, upper = (
+        next((pair[value] for pair in file.get(bounds) or () if pair[key] == _PATH_OF_DELETE), None)
+        for bounds, (key, value) in _BOUNDS.items()
+    )
+    if lower is None or lower != upper:
+        return None
+    return bytes(lower).decode()
+
+
+_BOUNDED = (*_BOUNDS, *(part for pair in _BOUNDS.values() for part in pair))
+_WANTED_OF_DELETES = (STATUS, _SEQUENCE, DATA_FILE, _ROWS, _FORMAT, _CONTENT, _REFERENCED, *_BOUNDED)
 
 
 def _there(file: Record) -> set[int]:
@@ -113,16 +178,21 @@ def _gaps(files: list[Record], field_id: int, sought: Sought, is_measured: bool,
     return Gaps(sum(file[_ROWS] for file in lacking), nulls, unknown + silent, silent, len(lacking), example)
 
 
-def _share(files: list[Record], leaves: frozenset[int], is_measured: bool) -> Share:
-    held = unknown = total = 0
+def _share(
+    files: list[Record], leaves: frozenset[int], is_measured: bool, deleted: Mapping[str, Deleted]
+) -> Share:
+    held = unknown = total = held_unsure = total_unsure = 0
     for file in files:
-        there, rows = _there(file), file[_ROWS]
+        gone = deleted.get(file[_PATH], NONE_DELETED)
+        there, rows = _there(file), file[_ROWS] - gone.rows
         total += rows
+        total_unsure += gone.unsure
         if leaves & there:
             held += rows
+            held_unsure += gone.unsure
         elif not (there and is_measured):
             unknown += rows
-    return Share(held, unknown, total)
+    return Share(held, unknown, total, held_unsure, total_unsure)
 
 
 def _is_measured(metadata: Mapping[str, Any]) -> bool:

@@ -21,17 +21,18 @@ MAX_ENTRIES = 2_000
 MAX_LENGTH = 1_000_000
 """How many bytes they may have together."""
 
-_PATH, _LENGTH, _SPEC, _CONTENT = 500, 501, 502, 517
+_PATH, _LENGTH, _SPEC, _CONTENT, _SEQUENCE = 500, 501, 502, 517, 515
 _ADDED, _EXISTING, _DELETED = 504, 505, 506
 STATUS, DATA_FILE, _FILE_SIZE = 0, 2, 104
 _DATA, STATUS_DELETED = 0, 2
 
 
 class Manifest(Frozen):
-    """A manifest of data files.
+    """A manifest of data files, or of delete files.
 
     :param files: how many of them live.
     :param entries: how many it has; of others files were deleted.
+    :param sequence: its sequence number, which entries without one of their own inherit.
     """
 
     path: str
@@ -39,17 +40,23 @@ class Manifest(Frozen):
     spec_id: int
     files: int
     entries: int
+    sequence: int | None = None
 
 
 class Listed(Frozen):
     """What a manifest list names.
 
     :param manifests: those of data files, of which some live.
-    :param has_deletes: whether there are others, of files that say which rows are deleted.
+    :param deletes: those of delete files, of which some live.
     """
 
     manifests: tuple[Manifest, ...]
-    has_deletes: bool = False
+    deletes: tuple[Manifest, ...] = ()
+
+    @property
+    def has_deletes(self) -> bool:
+        """Whether there are files that say which rows are deleted."""
+        return bool(self.deletes)
 
 
 def listed(metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int | None = None) -> Listed | None:
@@ -63,21 +70,21 @@ def listed(metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int | None
         return Listed(())
     if "manifest-list" not in snapshot:
         return None  # a version 1 table may name its manifests one by one
-    manifests, has_deletes = list[Manifest](), False
+    manifests, deletes = list[Manifest](), list[Manifest]()
     for record in records(read(snapshot["manifest-list"]), _WANTED):
-        if record.get(_CONTENT, _DATA) != _DATA:
-            has_deletes = True
-            continue
         if record.get(_ADDED) is None or record.get(_EXISTING) is None:
             return None  # counts may be left out in version 1
         files = record[_ADDED] + record[_EXISTING]
         entries = files + (record.get(_DELETED) or 0)
         if files:
-            manifests.append(Manifest(record[_PATH], record[_LENGTH], record[_SPEC], files, entries))
-    return Listed(tuple(manifests), has_deletes)
+            manifest = Manifest(
+                record[_PATH], record[_LENGTH], record[_SPEC], files, entries, record.get(_SEQUENCE)
+            )
+            (manifests if record.get(_CONTENT, _DATA) == _DATA else deletes).append(manifest)
+    return Listed(tuple(manifests), tuple(deletes))
 
 
-_WANTED = (_PATH, _LENGTH, _SPEC, _CONTENT, _ADDED, _EXISTING, _DELETED)
+_WANTED = (_PATH, _LENGTH, _SPEC, _CONTENT, _SEQUENCE, _ADDED, _EXISTING, _DELETED)
 
 
 def _current(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -1,6 +1,7 @@
 """Questions about a table's files answered from its manifests, by Iceberg's Java API.
 
-Rows are read only to count nulls that the manifests do not tell of, see :mod:`icemigrate.engine.nulls`.
+Rows are read only to count what the manifests do not tell: nulls (:mod:`icemigrate.engine.nulls`), and rows
+that delete files remove (:mod:`icemigrate.engine.live_rows`).
 
 Manifests that the snapshot of then has as well are passed over: nothing in them is new.  What a merged
 manifest carries on from before is told by its file sequence number (format versions 2 and 3), or by its path.
@@ -16,6 +17,7 @@ from icemigrate.data.publication import NOTE, publication
 from icemigrate.engine.explain import explained
 from icemigrate.engine.java_catalog import JavaCatalog
 from icemigrate.engine.kept import find_kept
+from icemigrate.engine.live_rows import files_with_live_rows
 from icemigrate.engine.manifests import File, Look, notes_since, share
 from icemigrate.engine.nulls import Query, count_nulls
 from icemigrate.engine.written_under import WrittenUnder
@@ -45,7 +47,8 @@ def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions)
         for file in look.added_since(since, is_known):
             added.count(file)
         new = added.paths if is_known else set[str]()
-        now = look.files(table.currentSnapshot()) if questions.held else []
+        files_of = files_with_live_rows(ask, rows, look)
+        now = files_of(table.currentSnapshot()) if questions.held else []
         held = {i: share(now, leaves, new) for i, leaves in questions.held.items()}
         return Evidence(
             files=added.files,
@@ -55,7 +58,7 @@ def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions)
             wide=added.wide,
             held=held,
             there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
-            kept=find_kept(look, questions, held, now, is_known),
+            kept=find_kept(look, files_of, questions, held, now, is_known),
             published=published,
             steps=notes_since(table, then, NOTE) if questions.steps else None,
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from icemigrate.engine.live_rows import FilesOf
 from icemigrate.engine.manifests import File, Look, each, share
 from icemigrate.model.evidence import Kept, Questions, Share
 from icemigrate.model.marks import is_own_tag
@@ -24,19 +25,25 @@ _MOST = 20
 
 
 def find_kept(
-    look: Look, questions: Questions, held: Mapping[int, Share], now: Sequence[File], is_known: bool
+    look: Look,
+    files_of: FilesOf,
+    questions: Questions,
+    held: Mapping[int, Share],
+    now: Sequence[File],
+    is_known: bool,
 ) -> dict[int, Kept]:
     """By field, where rows may get their value back from; nothing of a field that no row misses.
 
+    :param files_of: lists the files of a snapshot.
     :param held: the rows of now by whether their files hold the field.
     :param now: the files of the main branch.
     :param is_known: whether it is known which of them were written when the field was gone.
     """
     found: dict[int, Kept] = {}
-    versions = _Versions(look, questions.versions)
+    versions = _Versions(look, files_of, questions.versions)
     for field_id, leaves in questions.held.items():
         has = held[field_id]
-        there = has.held + (has.unknown if is_known else 0)
+        there = has.held_at_least + (has.unknown if is_known else 0)
         if there >= has.total:
             continue
         for version in islice((v for v in versions if v.schema.by_id(field_id) is not None), _MOST):
@@ -61,6 +68,7 @@ class _Version:
     """
 
     look: Look
+    files_of: FilesOf
     name: str
     schema: Schema
     snapshot: Any
@@ -71,7 +79,7 @@ class _Version:
     def files(self) -> Sequence[File]:
         """Its live data files."""
         if self._files is None:
-            self._files = self.look.files(self.snapshot)
+            self._files = self.files_of(self.snapshot)
         return self._files
 
 
@@ -84,6 +92,7 @@ class _Versions:
     """
 
     look: Look
+    files_of: FilesOf
     wanted: Sequence[str]
     _read: list[_Version] = field(default_factory=list)
     _rest: Iterator[_Version] | None = None
@@ -118,7 +127,7 @@ class _Versions:
         seen.add(snapshot.snapshotId())
         schema = self.look.table.schemas().get(snapshot.schemaId())
         if schema is not None:
-            yield _Version(self.look, name, self.look.schema(schema), snapshot, is_asked)
+            yield _Version(self.look, self.files_of, name, self.look.schema(schema), snapshot, is_asked)
 
 
 def _id(name: str) -> int:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
+from icemigrate.model.deletes import NONE_DELETED, Deleted, DeleteFile, DeleteKind, Rows, deleted_rows
 from icemigrate.model.evidence import Share
 from icemigrate.model.json_form import schema_from_json
 from icemigrate.model.marks import is_own_branch
@@ -20,6 +21,8 @@ class File(Frozen):
     :param carrier: the snapshot that wrote its manifest: the one that added the file, or a later one.
     :param first_row_id: from which its rows without an id of their own are numbered (format version 3);
         ``None`` where its rows have none.
+    :param data_sequence: its data sequence number, which delete files are compared with.
+    :param deleted: how many of its rows delete files of the snapshot remove.
     """
 
     path: str
@@ -30,6 +33,13 @@ class File(Frozen):
     nulls: Mapping[int, int]
     carrier: int | None = None
     first_row_id: int | None = None
+    data_sequence: int | None = None
+    deleted: Deleted = NONE_DELETED
+
+    @property
+    def live_rows(self) -> int:
+        """Its rows without those that are surely deleted."""
+        return self.rows - self.deleted.rows
 
 
 class Look(Frozen):
@@ -61,7 +71,8 @@ class Look(Frozen):
                 if bare is not None:
                     file = self.iceberg.DataFiles.builder(bare).copy(file).build()
                 text = str(self.iceberg.ContentFileParser.toJson(file, spec if bare is None else bare))
-                yield _file(json.loads(text), found.fileSequenceNumber(), carrier)
+                numbers = found.fileSequenceNumber(), found.dataSequenceNumber()
+                yield _file(json.loads(text), numbers, carrier)
         finally:
             reader.close()
 
@@ -72,8 +83,36 @@ class Look(Frozen):
         return {m.path(): m for m in each(snapshot.dataManifests(self.table.io()))}
 
     def files(self, snapshot: Any | None) -> list[File]:
-        """The live data files of a snapshot."""
-        return [file for manifest in self.manifests(snapshot).values() for file in self.live(manifest)]
+        """The live data files of a snapshot, with how many of their rows are deleted."""
+        files = [file for manifest in self.manifests(snapshot).values() for file in self.live(manifest)]
+        rows = {file.path: Rows(file.rows, file.data_sequence) for file in files}
+        deleted = deleted_rows(rows, self.deletes(snapshot)) if files else {}
+        return [replace(f, deleted=deleted[f.path]) if f.path in deleted else f for f in files]
+
+    def deletes(self, snapshot: Any | None) -> Iterator[DeleteFile]:
+        """The live delete files of a snapshot."""
+        if snapshot is None:
+            return
+        read, io, specs = self.iceberg.ManifestFiles.readDeleteManifest, self.table.io(), self.table.specs()
+        for manifest in each(snapshot.deleteManifests(io)):
+            reader = read(manifest, io, specs)
+            try:
+                for found in each(reader):
+                    yield self._delete(found)
+            finally:
+                reader.close()
+
+    def _delete(self, found: Any) -> DeleteFile:
+        util, records, sequence = (
+            self.iceberg.util.ContentFileUtil,
+            found.recordCount(),
+            found.dataSequenceNumber(),
+        )
+        if found.content().toString() == "EQUALITY_DELETES":
+            return DeleteFile(DeleteKind.EQUALITY, records, sequence)
+        is_vector = found.format().toString() == "PUFFIN"
+        kind = DeleteKind.VECTOR if is_vector else DeleteKind.POSITIONS
+        return DeleteFile(kind, records, sequence, util.referencedDataFileLocation(found))
 
     def heads(self) -> Iterator[Any]:
         """The current snapshots of all branches.
@@ -169,7 +208,8 @@ def _never(_file: File) -> bool:
     return False
 
 
-def _file(saved: Mapping[str, Any], sequence: int | None, carrier: int | None) -> File:
+def _file(saved: Mapping[str, Any], numbers: tuple[int | None, int | None], carrier: int | None) -> File:
+    sequence, data_sequence = numbers
     return File(
         path=saved["file-path"],
         rows=saved["record-count"],
@@ -179,6 +219,7 @@ def _file(saved: Mapping[str, Any], sequence: int | None, carrier: int | None) -
         nulls=_map(saved, "null-value-counts"),
         carrier=carrier,
         first_row_id=saved.get("first-row-id"),
+        data_sequence=data_sequence,
     )
 
 
@@ -193,12 +234,14 @@ def share(files: Iterable[File], leaves: Collection[int], new: Collection[str]) 
     :param leaves: the field, or what is below it.
     :param new: paths of files that were written when the field was gone.
     """
-    held = unknown = total = 0
+    held = unknown = total = held_unsure = total_unsure = 0
     for file in files:
-        total += file.rows
+        total += file.live_rows
+        total_unsure += file.deleted.unsure
         if any(leaf in file.sizes or leaf in file.values for leaf in leaves):
-            held += file.rows
+            held += file.live_rows
+            held_unsure += file.deleted.unsure
         elif file.path not in new:
             # Metrics may be off for the field, or the file is older than it.
-            unknown += file.rows
-    return Share(held, unknown, total)
+            unknown += file.live_rows
+    return Share(held, unknown, total, held_unsure, total_unsure)

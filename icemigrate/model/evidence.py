@@ -39,22 +39,36 @@ class Questions(Frozen):
 class Share(Frozen):
     """How many rows stand in files that hold values of a field.
 
+    Rows that delete files surely remove are left out.
+
     :param held: rows of files that do.
     :param unknown: rows of files that do not say.
-    :param total: rows of all live files, those that are marked as deleted included.
+    :param total: rows of all live files.
+    :param held_unsure: how many of ``held`` delete files may remove as well, which manifests do not tell.
+    :param total_unsure: how many of ``total``.
     """
 
     held: int
     unknown: int
     total: int
+    held_unsure: int = 0
+    total_unsure: int = 0
+
+    @property
+    def held_at_least(self) -> int:
+        """The rows that surely stand in files that hold values."""
+        return self.held - self.held_unsure
 
     def __str__(self) -> str:
         if self.total == 0:
             return "the table has no rows"
         if self.unknown == self.total:
             return "unknown, since the manifests hold no metrics of it"
-        percent = 100 * self.held // self.total
-        text = f"{self.held} of {self.total} rows ({percent} %)"
+        held = f"at most {self.held}" if self.held_unsure else str(self.held)
+        if self.total_unsure:
+            text = f"{held} of at most {self.total} rows"
+        else:
+            text = f"{held} of {self.total} rows ({100 * self.held // self.total} %)"
         return f"{text}, unknown for {self.unknown}" if self.unknown else text
 
 
