@@ -97,24 +97,22 @@ class Deleting(OwnProject):
 
     def delete_by_equality(self, row_id: int) -> None:
         """Delete one row as Flink does: by a file that holds its id."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
         java = self.engine.java
-        table, data = java.table(NAME), java.iceberg.data
-        ids = java.jvm.java.util.Collections.singletonList(1)
-        schema = java.iceberg.types.TypeUtil.select(table.schema(), java.jvm.java.util.HashSet(ids))
+        table = java.table(NAME)
+        file = self.folder / f"equality-{row_id}.parquet"
+        field = pa.field("id", pa.int32(), nullable=False, metadata={"PARQUET:field_id": "1"})
+        parquet.write_table(pa.table({"id": pa.array([row_id], pa.int32())}, pa.schema([field])), file)
         gateway = self.spark.sparkContext._gateway
         field_ids = gateway.new_array(gateway.jvm.int, 1)
         field_ids[0] = 1
-        factory = data.GenericAppenderFactory(table.schema(), table.spec(), field_ids, schema, None)
-        location = f"{table.location()}/data/equality-{row_id}-{table.currentSnapshot().snapshotId()}.parquet"
-        out = java.iceberg.encryption.EncryptedFiles.plainAsEncryptedOutput(table.io().newOutputFile(location))
-        parquet = java.iceberg.FileFormat.PARQUET
-        writer = factory.newEqDeleteWriter(out, parquet, None)
-        record = data.GenericRecord.create(schema)
-        record.setField("id", row_id)
-        writer.write(record)
-        writer.close()
+        builder = java.iceberg.FileMetadata.deleteFileBuilder(table.spec()).ofEqualityDeletes(field_ids)
+        builder.withPath(f"file:{file}").withFormat("PARQUET")
+        builder.withFileSizeInBytes(file.stat().st_size).withRecordCount(1)
         delta = table.newRowDelta()
-        delta.addDeletes(writer.toDeleteFile())
+        delta.addDeletes(builder.build())
         delta.commit()
         self.sql("REFRESH TABLE @")
 
