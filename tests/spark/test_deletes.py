@@ -1,4 +1,4 @@
-"""Deleted rows in the evidence, the notes and the refill of a rollback, whatever kind of delete removed them."""
+"""Deleted rows in the evidence, the notes and the refill of a rollback, whatever deleted them."""
 
 from __future__ import annotations
 
