@@ -54,7 +54,8 @@ class IcemigrateError(Exception):
 
 def why(error: OSError) -> str:
     """What the system says of a file, a folder or a program, to stand within a sentence."""
-    return (error.strerror or type(error).__name__).lower()
+    said = error.strerror or type(error).__name__
+    return said[:1].lower() + said[1:]
 
 
 class UsageError(IcemigrateError):

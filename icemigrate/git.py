@@ -1,57 +1,110 @@
 """What is read from a Git repository, by the `git` program; nothing is ever written.
 
+This module alone starts `git`.  Folders of a checked-out repository may hold other repositories (``HEAD``,
+``objects``, ``refs``, ``config``) whose configuration names programs.  So `git` is started at the top of the
+project's own repository, which is found here by its ``.git``, and looks for no other one.  The configuration
+of that repository is the user's; whatever it says, `git` fetches nothing, runs no hook and no monitor of
+files, and asks no question.
+
 Paths are bytes to Git and stay what they are: listings are asked for with NUL between names.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from icemigrate.errors import GitError, why
+from icemigrate.files.boundary import GIT_FOLDER, repository_top, resolved
+from icemigrate.files.reading import open_regular
 from icemigrate.frozen import Frozen
+from icemigrate.programs import find_program
 
-_OF_A_HOOK = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
-"""What Git sets for its hooks: paths that hold for the hook's own folder, not for the one we ask about."""
+_FROM_OUTSIDE = frozenset(
+    {
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_COMMON_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_PROXY_COMMAND",
+    }
+)
+"""What Git sets for its hooks, and what else names a program or another repository."""
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "false",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_PAGER": "cat",
+    # What a partial clone lacks is missing: fetching it would start `ssh`, or what the configuration names.
+    "GIT_NO_LAZY_FETCH": "1",
+    # For a Git that does not know the variable above; it overrides all of `protocol.*`.
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+}
+_CONFIGURATION = (
+    "safe.bareRepository=explicit",
+    "protocol.allow=never",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.sshCommand=false",
+    "core.askPass=false",
+    "core.pager=cat",
+    "core.alternateRefsCommand=false",
+    "credential.helper=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+_LONGEST_LINK = 4096
+_LINK = re.compile(r"gitdir: (?P<path>[^\0\n]+)\n?")
 _BLOB_MODES = frozenset({b"100644", b"100755", b"100664"})
 FETCH_HINT = "fetch the whole history: `fetch-depth: 0` of actions/checkout, `GIT_DEPTH: 0` of GitLab CI"
 """What to do where the history was cloned in part."""
 _TIMEOUT = 120
-"""Seconds; a partial clone may have to fetch what is asked for."""
+"""Seconds."""
 
 
 class Repository(Frozen):
     """The repository that a folder belongs to; a worktree or a submodule is one of its own.
 
+    :param top: the folder that holds ``.git``, without links in it.
     :param prefix: the folder's path inside it, with ``/`` at its end; empty for the top.
     """
 
-    folder: Path
+    top: Path
     prefix: str
 
     def commit(self, ref: str) -> str | None:
         """The commit that a branch, tag or hash names; ``None`` where there is none of it here."""
         if ref.startswith("-") or not ref or "\0" in ref:
             return None
-        ran = _git(self.folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+        ran = _git(self.top, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
         return ran.stdout.decode().strip() if ran.returncode == 0 else None
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The commit at which two parted; ``None`` where the history that is here does not tell."""
-        ran = _git(self.folder, "merge-base", one, other)
+        ran = _git(self.top, "merge-base", one, other)
         return ran.stdout.decode().split("\n")[0] if ran.returncode == 0 and ran.stdout else None
 
     def symbolic(self, ref: str) -> str | None:
         """The branch that a name such as ``HEAD`` stands for, in short; ``None`` where it stands for none."""
-        ran = _git(self.folder, "symbolic-ref", "--quiet", "--short", ref)
+        ran = _git(self.top, "symbolic-ref", "--quiet", "--short", ref)
         return os.fsdecode(ran.stdout).strip() if ran.returncode == 0 else None
 
     @property
     def is_shallow(self) -> bool:
         """Whether only the newest part of the history was cloned."""
-        return _git(self.folder, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+        return _git(self.top, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
 
     def files(self, commit: str) -> dict[str, str]:
         """The files right in this folder at a commit: name → object; none where it has no such folder.
@@ -60,9 +113,9 @@ class Repository(Frozen):
         """
         inside = self.prefix.rstrip("/")
         tree = f"{commit}:{inside}"
-        if inside and _git(self.folder, "cat-file", "-e", tree).returncode != 0:
+        if inside and _git(self.top, "cat-file", "-e", tree).returncode != 0:
             return {}
-        ran = _git(self.folder, "ls-tree", "-z", "--full-tree", tree)
+        ran = _git(self.top, "ls-tree", "-z", "--full-tree", tree)
         _require(ran, f"git cannot list `{inside or '.'}` at {commit[:12]}")
         found = {}
         for entry in ran.stdout.split(b"\0"):
@@ -79,7 +132,7 @@ class Repository(Frozen):
         wanted = list(dict.fromkeys(objects))
         if not wanted:
             return {}
-        ran = _git(self.folder, "cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode())
+        ran = _git(self.top, "cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode())
         _require(ran, "git cannot read files of the base")
         found, at = {}, 0
         for name in wanted:
@@ -93,17 +146,53 @@ class Repository(Frozen):
         return found
 
 
-def open_repository(folder: Path) -> Repository:
+def open_repository(folder: Path, top: Path) -> Repository:
     """The repository that holds a folder.
 
+    :param top: the top of the project's repository, which the folder must lie in.
     :raises GitError: there is no `git` here, or the folder is in no repository that it will read.
     """
-    ran = _git(folder, "rev-parse", "--is-inside-work-tree", "--show-prefix")
+    try:
+        real = resolved(folder, top)
+        # The folder may belong to a submodule, whose top is nearer.
+        nearest = repository_top(real)
+        _require_own(nearest)
+    except OSError as error:
+        raise GitError(f"`{folder}` is in no Git repository that can be read: {why(error)}") from error
+    ran = _git(nearest, "rev-parse", "--is-inside-work-tree", "--show-toplevel")
     lines = os.fsdecode(ran.stdout).split("\n")
     if ran.returncode != 0 or lines[0] != "true":
         said = ran.stderr.decode(errors="replace").strip().split("\n")[0].removeprefix("fatal: ")
         raise GitError(f"`{folder}` is in no Git repository that can be read: {said or 'it has no files'}")
-    return Repository(folder, lines[1])
+    if Path(os.path.realpath(lines[1])) != nearest:
+        raise GitError(f"`{folder}` is in no Git repository that can be read: its files lie in `{lines[1]}`")
+    prefix = real.relative_to(nearest).as_posix()
+    return Repository(nearest, "" if prefix == "." else f"{prefix}/")
+
+
+def _require_own(top: Path) -> None:
+    """Refuse a folder without ``.git``, and a ``.git`` that leads among the files of a repository.
+
+    A worktree and a submodule have a file called ``.git``, which leads into the ``.git`` of another folder.
+
+    :raises OSError: the folder holds no ``.git`` of its own.
+    """
+    git = top / GIT_FOLDER
+    if not os.path.lexists(git):
+        raise OSError(0, "not a git repository")
+    where = git
+    if git.is_file():
+        with open_regular(git) as stream:
+            found = _LINK.fullmatch(os.fsdecode(stream.read(_LONGEST_LINK)))
+        if found is None:
+            raise OSError(0, f"`{git}` is no file of Git's")
+        where = top / found["path"].rstrip("\r")
+    real = Path(os.path.realpath(where))
+    # Whatever lies below a `.git` was made by Git here; a commit cannot hold such a folder.
+    if any(part == GIT_FOLDER for part in real.parts):
+        return
+    if os.path.lexists(repository_top(real) / GIT_FOLDER) or real.is_relative_to(top):
+        raise OSError(0, f"`{git}` leads to `{real}`, which lies among the files of a repository")
 
 
 def _require(ran: subprocess.CompletedProcess[bytes], what: str) -> None:
@@ -112,20 +201,24 @@ def _require(ran: subprocess.CompletedProcess[bytes], what: str) -> None:
         raise GitError(f"{what}: {said}", FETCH_HINT)
 
 
-def _git(folder: Path, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
-    environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+def _git(top: Path, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    program = find_program("git", outside=top)
+    if program is None:
+        raise GitError("there is no `git` on the path", "install it, or compare with nothing")
+    environment = {name: value for name, value in os.environ.items() if name not in _FROM_OUTSIDE}
+    # Nothing above the top is looked at.
+    environment |= _ENVIRONMENT | {"GIT_CEILING_DIRECTORIES": str(top.parent)}
+    settings = [part for one in _CONFIGURATION for part in ("-c", one)]
     try:
         return subprocess.run(
-            ["git", "-C", str(folder), *arguments],
+            [program, "--no-pager", "-C", str(top), *settings, *arguments],
+            cwd="/",
             input=given,
             capture_output=True,
             env=environment,
             timeout=_TIMEOUT,
             check=False,
         )
-    except FileNotFoundError as error:
-        raise GitError("there is no `git` on the path", "install it, or compare with nothing") from error
     except OSError as error:
         raise GitError(f"`git` cannot be run: {why(error)}") from error
     except subprocess.TimeoutExpired as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 from icemigrate.code_host import REFUSED, Api, Comment, api_address
 from icemigrate.errors import CodeHostError, why
+from icemigrate.files.reading import open_regular
 from icemigrate.frozen import Frozen
 
 _VERSION = "2022-11-28"
@@ -83,7 +84,8 @@ def pull_request_of(environment: Mapping[str, str]) -> PullRequest:
 
 def _event(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        with open_regular(path) as stream:
+            return json.loads(stream.read().decode("utf-8"))
     except OSError as error:
         raise CodeHostError(
             f"`{path}`, which `GITHUB_EVENT_PATH` names, cannot be read: {why(error)}"

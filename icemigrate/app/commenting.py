@@ -8,6 +8,7 @@ from pathlib import Path
 
 from icemigrate.code_host import Comment, Conversation
 from icemigrate.errors import IcemigrateError, UsageError, why
+from icemigrate.files.reading import open_named
 from icemigrate.github import pull_request_of
 from icemigrate.gitlab import merge_request_of
 from icemigrate.render.markdown import LIMIT, cut, size
@@ -75,7 +76,8 @@ def _plain(body: str) -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip() + "\n"
+        with open_named(path) as stream:
+            return stream.read().decode("utf-8").strip() + "\n"
     except OSError as error:
         raise IcemigrateError(f"`{path}` cannot be read: {why(error)}") from error
     except UnicodeDecodeError as error:

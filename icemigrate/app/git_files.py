@@ -11,8 +11,9 @@ from icemigrate.declare.expand import Lists
 from icemigrate.declare.files import FoundFile, Loaded, named_as_migration, read_content
 from icemigrate.declare.migration import MigrationFile
 from icemigrate.declare.reading import Read
-from icemigrate.declare.source import Source, decode, open_regular
+from icemigrate.declare.source import Source, decode
 from icemigrate.errors import GitError
+from icemigrate.files.reading import open_inside
 from icemigrate.frozen import Frozen
 from icemigrate.git import FETCH_HINT, Repository, open_repository
 from icemigrate.project.reading import read_project
@@ -63,14 +64,16 @@ def read_base(project: Project, base: GitBase, present: Iterable[MigrationFile])
     :param present: migrations on disk; those that are the same in the base are not read twice.
     :raises GitError: Git cannot tell what the base is, or does not have all of it.
     """
-    repository = open_repository(project.migrations_dir)
+    repository = open_repository(project.migrations_dir, project.top)
     fork, tip = _commits(repository, base)
     lists = _lists(project, fork)
     known = {(file.path, file.fingerprint): file for file in present}
     contents = contents_at(repository, fork)
 
     def read(given: Mapping[str, bytes]) -> tuple[BaseFile, ...]:
-        named = ((named_as_migration(project.migrations_dir, name), given[name]) for name in given)
+        named = (
+            (named_as_migration(project.migrations_dir, name, project.top), given[name]) for name in given
+        )
         found = [BaseFile(file, _read(file, content)) for file, content in named if file is not None]
         return tuple(sorted(found, key=lambda one: (one.file.version, one.file.shown)))
 
@@ -121,11 +124,11 @@ def contents_at(repository: Repository, commit: str) -> dict[str, bytes]:
     return {name: contents[of] for name, of in names.items()}
 
 
-def is_same(path: Path, content: bytes) -> bool:
+def is_same(path: Path, content: bytes, top: Path) -> bool:
     """Whether a file on disk holds what Git has, but for line breaks, which Git may have converted."""
     try:
-        with open_regular(path) as stream:
-            return _one_kind_of_break(stream.read()) == _one_kind_of_break(content)
+        with open_inside(path, top) as stream:
+            return _one_kind_of_break(stream.read(2 * len(content) + 1)) == _one_kind_of_break(content)
     except OSError:
         return False
 
@@ -139,7 +142,7 @@ def _lists(project: Project, commit: str) -> Lists:
     if project.file is None:
         return {}
     path = Path(project.file).absolute()
-    repository = open_repository(path.parent)
+    repository = open_repository(path.parent, project.top)
     if repository.commit(commit) is None:
         return project.lists
     name = repository.files(commit).get(path.name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +13,9 @@ from icemigrate.checks.base import Rule
 from icemigrate.declare.ignores import read_sql_ignores
 from icemigrate.declare.source import Source, read_source
 from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
-from icemigrate.errors import extra_hint
+from icemigrate.errors import extra_hint, why
+from icemigrate.files.boundary import OutsideRepository
+from icemigrate.files.patterns import matching
 from icemigrate.frozen import replace
 from icemigrate.impact.dbt_sources import read_dbt_sources
 from icemigrate.impact.parsing import dialects, is_there
@@ -56,7 +56,7 @@ def sql_findings(
     files = ((plan, rehearsed.folding.file_of(plan).path) for plan in rehearsed.plans)
     asked = ((plan, Path(path).name, new is None or path in new) for plan, path in files)
     lake = lake_of(project, rehearsed.state, asked, rehearsed.folding.before, is_review=new is not None)
-    for found in search(scripts, lake, read_dbt_sources(one.source.path for one in scripts)):
+    for found in search(scripts, lake, read_dbt_sources((one.source.path for one in scripts), project.top)):
         told += _told(found, active, is_looked_at=new is None)
     return tuple(told)
 
@@ -75,12 +75,23 @@ def _scripts(project: Project, told: list[Diagnostic]) -> Iterator[Script]:
     seen: set[str] = set()
     for files in project.impact:
         for pattern, place in files.paths:
-            paths = _matching(project.root, pattern)
+            try:
+                named = matching(project.root, pattern, project.top, _SKIPPED)
+            except OutsideRepository as error:
+                message = f"the SQL at `{pattern}` is not read: {why(error)}"
+                hint = "name files of the repository, below the folder of the project file or beside it"
+                told.append(Diagnostic("outside-repository", message, place, hint))
+                continue
+            except OSError as error:
+                message = f"the SQL at `{pattern}` is not read: {why(error)}"
+                told.append(Diagnostic("unreadable-file", message, place, None, Severity.WARNING))
+                continue
+            paths = [path for path in named if path.suffix.lower() in _EXTENSIONS]
             if not paths:
                 message = f"there is no `.sql` or `.py` file at `{pattern}`"
                 told.append(Diagnostic("no-sql-found", message, place, None, Severity.WARNING))
             for path in paths:
-                source = read_source(path) if str(path) not in seen else None
+                source = read_source(path, top=project.top) if str(path) not in seen else None
                 seen.add(str(path))
                 if isinstance(source, Diagnostic):
                     told.append(replace(source, severity=Severity.WARNING))
@@ -91,22 +102,6 @@ def _scripts(project: Project, told: list[Diagnostic]) -> Iterator[Script]:
 def _script(source: Source, path: Path, files: SqlFiles) -> Script:
     is_python = path.suffix.lower() == ".py"
     return Script(source, path.stem, is_python, "spark" if is_python else files.dialect, files.namespace)
-
-
-def _matching(root: Path, pattern: str) -> list[Path]:
-    """The files of a path, a folder or a pattern, sorted; hidden ones are left out."""
-    # `Path.glob` refuses a pattern that is absolute.
-    names = glob.glob(pattern, root_dir=root, recursive=True)  # noqa: PTH207
-    found = [Path(root, name) for name in names]
-    inside = [child for path in found if path.is_dir() for child in _below(path)]
-    files = (path for path in (*found, *inside) if path.suffix.lower() in _EXTENSIONS and path.is_file())
-    return sorted({Path(os.path.normpath(path)) for path in files})
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name not in _SKIPPED and not name.startswith(".")]
-        yield from (Path(parent, name) for name in names)
 
 
 def _told(found: Found, active: tuple[Active, ...], *, is_looked_at: bool) -> Iterator[Diagnostic]:

@@ -5,10 +5,11 @@ A project without one is fine, and nothing is said about it: the first ``new`` o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from icemigrate.app.saving import write_whole
+from icemigrate.app.saving import write_file
 from icemigrate.declare.files import Listing, Loaded, list_migrations, load_one
 from icemigrate.declare.lock_file import (
     FILE_NAME,
@@ -22,15 +23,16 @@ from icemigrate.declare.source import read_source, shown_path
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.errors import IcemigrateError, why
+from icemigrate.files.reading import open_inside
 from icemigrate.project.values import Project
 
 
 def lock_findings(project: Project, loaded: Loaded) -> Iterator[Diagnostic]:
     """What is wrong with the lock file; nothing where there is none."""
     path = project.migrations_dir / FILE_NAME
-    if not path.exists() and not path.is_symlink():
+    if not os.path.lexists(path):
         return
-    found = _read(path)
+    found = _read(project, path)
     if isinstance(found, Diagnostic):
         yield found
         return
@@ -50,13 +52,13 @@ def fix_lock(project: Project, loaded: Loaded, *, are_sound: bool) -> Diagnostic
     shown = shown_path(path)
     lines = [(f.version, f.checksum) for f in loaded.files]
     are_all_read = not (loaded.broken or loaded.doubles)
-    if are_all_read and _says(path, lock_text(lines)):
+    if are_all_read and _says(project, path, lock_text(lines)):
         return None
     if not (are_sound and are_all_read):
         message = "the lock file was not written: migrations have errors, those of rules left aside"
         hint = "mend them, then `icemigrate check --fix` writes it"
         return Diagnostic("lock-kept", message, Place(shown), hint, Severity.NOTE)
-    _write(path, lines)
+    _write(project, path, lines)
     number = len(loaded.files)
     message = f"the lock file is written: {number} migration{'' if number == 1 else 's'}"
     return Diagnostic("lock-written", message, Place(shown), "commit it with the migrations", Severity.NOTE)
@@ -75,16 +77,16 @@ def keep_lock(
     :param begins: whether to write a lock file where there is none.
     :raises IcemigrateError: it cannot be written, or the folder cannot be read.
     """
-    listing = list_migrations(project.migrations_dir)
+    listing = list_migrations(project.migrations_dir, project.top)
     path = project.migrations_dir / FILE_NAME
-    if not path.exists():
+    if not os.path.lexists(path):
         if not begins:
             return
         checksums = _checksums(project, listing, {file.path.name for file in listing.files})
         if not listing.doubles and len(checksums) == len(listing.files):
-            _write(path, sorted(checksums.items()))
+            _write(project, path, sorted(checksums.items()))
         return
-    lines = _read(path)
+    lines = _read(project, path)
     if isinstance(lines, Diagnostic):
         return
     there = {file.version for file in listing.files}
@@ -93,7 +95,7 @@ def keep_lock(
     fresh = _checksums(project, listing, set(written))
     # A version that is written anew, with other digits perhaps, stands as the file's name has it.
     kept = {version: checksum for version, checksum in checksums.items() if version not in fresh}
-    _write(path, sorted((kept | fresh).items()))
+    _write(project, path, sorted((kept | fresh).items()))
 
 
 def _checksums(project: Project, listing: Listing, names: set[str]) -> dict[Version, str]:
@@ -101,27 +103,33 @@ def _checksums(project: Project, listing: Listing, names: set[str]) -> dict[Vers
     return {file.version: file.checksum for file in files if file is not None}
 
 
-def _read(path: Path) -> tuple[LockLine, ...] | Diagnostic:
-    source = read_source(path)
+def _read(project: Project, path: Path) -> tuple[LockLine, ...] | Diagnostic:
+    source = read_source(path, top=project.top)
     return source if isinstance(source, Diagnostic) else read_lock(source)
 
 
-def _write(path: Path, lines: Sequence[tuple[Version, str]]) -> None:
+def _write(project: Project, path: Path, lines: Sequence[tuple[Version, str]]) -> None:
     """Write the file as a whole or not at all, where it does not say that already.
 
     :raises IcemigrateError: it cannot be read or written.
     """
     text = lock_text(lines)
-    if not _says(path, text):
-        write_whole(Path(shown_path(path)), text)
+    if not _says(project, path, text):
+        write_file(path, text, project.top)
 
 
-def _says(path: Path, text: str) -> bool:
+def _says(project: Project, path: Path, text: str) -> bool:
     """Whether the file holds a text, but for line breaks, which Git may have converted.
 
     :raises IcemigrateError: it cannot be read.
     """
     try:
-        return path.is_file() and path.read_bytes().replace(b"\r\n", b"\n") == text.encode()
+        with open_inside(path, project.top) as stream:
+            # A file that is longer by much holds something else.
+            return stream.read(2 * len(text) + 1).replace(b"\r\n", b"\n") == text.encode()
+    except FileNotFoundError:
+        return False
     except OSError as error:
-        raise IcemigrateError(f"`{shown_path(path)}` cannot be read: {why(error)}") from error
+        raise IcemigrateError(
+            f"`{shown_path(path)}` cannot be read: {why(error)}", "put a file in its place, or remove it"
+        ) from error

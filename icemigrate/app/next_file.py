@@ -34,7 +34,7 @@ def next_name(project: Project, words: str, taken: Iterable[Version] = ()) -> st
     :raises IcemigrateError: the folder cannot be read.
     """
     folder = project.migrations_dir
-    there = [f.version for f in list_migrations(folder).files] if folder.exists() else []
+    there = [f.version for f in list_migrations(folder, project.top).files] if folder.exists() else []
     return new_file_name(words, [*there, *taken], datetime.now(timezone.utc))
 
 
@@ -46,10 +46,10 @@ def put(project: Project, name: str, text: str, *, begins_lock: bool = True) -> 
     :raises UsageError: the file exists.
     :raises IcemigrateError: it cannot be written.
     """
-    (path,) = write_new(project.migrations_dir, {name: text})
+    (path,) = write_new(project.migrations_dir, {name: text}, project.top)
     try:
         keep_lock(project, [name], begins=begins_lock)
     except IcemigrateError:
-        remove([path])
+        remove([path], project.top)
         raise
     return shown_path(path)

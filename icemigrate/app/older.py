@@ -64,16 +64,18 @@ def _unchanged(project: Project) -> tuple[str | None, frozenset[str]]:
 
     :raises GitError: Git does not tell.
     """
-    repository = open_repository(project.migrations_dir)
+    repository = open_repository(project.migrations_dir, project.top)
     base = _main_branch(repository)
     fork = None if base is None else repository.merge_base(base, "HEAD")
     if fork is None:
         return None, frozenset()
     contents = contents_at(repository, fork)
-    listing = list_migrations(project.migrations_dir)
+    listing = list_migrations(project.migrations_dir, project.top)
     here = (*listing.files, *listing.doubles)
     return base, frozenset(
-        f.shown for f in here if f.path.name in contents and is_same(f.path, contents[f.path.name])
+        f.shown
+        for f in here
+        if f.path.name in contents and is_same(f.path, contents[f.path.name], project.top)
     )
 
 

@@ -32,7 +32,7 @@ def load_files(project: Project) -> Loaded:
 
     :raises IcemigrateError: the folder cannot be read.
     """
-    return load_migrations(project.migrations_dir, project.lists)
+    return load_migrations(project.migrations_dir, project.lists, top=project.top)
 
 
 def load_unapplied(project: Project, applied: Iterable[Applied]) -> Loaded:
@@ -46,7 +46,7 @@ def load_unapplied(project: Project, applied: Iterable[Applied]) -> Loaded:
         for a in applied
         if a.standing == "applied" and a.fingerprint
     }
-    loaded = load_migrations(project.migrations_dir, project.lists, known)
+    loaded = load_migrations(project.migrations_dir, project.lists, known, top=project.top)
     as_mistakes(loaded.diagnostics)
     return loaded
 

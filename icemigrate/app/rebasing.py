@@ -20,6 +20,7 @@ from icemigrate.declare.source import shown_path
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import IcemigrateError, UsageError, why
+from icemigrate.files.writing import rename_inside
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History
 from icemigrate.project import Project
@@ -38,7 +39,7 @@ def rebase(project: Project, chosen: Sequence[str] = (), environment: str | None
     :raises IcemigrateError: a file cannot be renamed.
     """
     loaded = load_files(project)
-    listing = list_migrations(project.migrations_dir)
+    listing = list_migrations(project.migrations_dir, project.top)
     as_mistakes(tuple(d for d in loaded.diagnostics if d.code != "duplicate-version"))
     doubles = _read(project, listing.doubles)
     with opened(project, environment) as world:
@@ -142,7 +143,7 @@ class _Work(Frozen):
             moves.append((file, replace(file, version=version, path=path)))
         self._refuse_unfit(moves)
         for old, new in moves:
-            _move(self.project.migrations_dir, Path(old.path).name, Path(new.path).name)
+            _move(self.project, Path(old.path).name, Path(new.path).name)
         if moves:
             names = [[Path(file.path).name for file in side] for side in zip(*moves, strict=True)]
             keep_lock(self.project, written=names[1], removed=names[0])
@@ -183,10 +184,8 @@ def _read(project: Project, doubles: Sequence[FoundFile]) -> tuple[MigrationFile
     return tuple(r.migration for r in read if r.migration is not None)
 
 
-def _move(folder: Path, old: str, new: str) -> None:
+def _move(project: Project, old: str, new: str) -> None:
     try:
-        # A link fails where the name is taken; a renaming would replace the other file.
-        (folder / new).hardlink_to(folder / old)
-        (folder / old).unlink()
+        rename_inside(project.migrations_dir, old, new, project.top)
     except OSError as error:
         raise IcemigrateError(f"`{old}` cannot be renamed to `{new}`: {why(error)}") from error

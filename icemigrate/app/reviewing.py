@@ -127,7 +127,7 @@ class _Change:
 
     def __init__(self, project: Project, base: Base, loaded: Loaded) -> None:
         self.project, self.base = project, base
-        listing = list_migrations(project.migrations_dir)
+        listing = list_migrations(project.migrations_dir, project.top)
         self.now: tuple[FoundFile, ...] = (*listing.files, *listing.doubles)
         self.judged = {*(file.shown for file in self.now), shown_path(project.migrations_dir / FILE_NAME)}
         self._read = {file.path: file for file in loaded.migrations}
@@ -160,7 +160,9 @@ class _Change:
         """Files, as shown, that say in the base what they say now."""
         folder = self.project.migrations_dir
         edited = {one.now.shown for one in self.edits}
-        same = (n for n, content in self.base.contents.items() if is_same(folder / n, content))
+        same = (
+            n for n, content in self.base.contents.items() if is_same(folder / n, content, self.project.top)
+        )
         return frozenset(shown_path(folder / name) for name in same) - edited
 
     @cached_property
@@ -176,9 +178,9 @@ class _Change:
         return tuple(found)
 
     def _edited(self, one: BaseFile, was: MigrationFile, now: MigrationFile) -> Diagnostic:
-        same = is_same(
-            self.project.migrations_dir / one.file.path.name, self.base.contents[one.file.path.name]
-        )
+        name = one.file.path.name
+        path = self.project.migrations_dir / name
+        same = is_same(path, self.base.contents[name], self.project.top)
         how = f"through the lists of {self.project.file}" if same else self._restored(one)
         return Diagnostic(
             "edited-migration",

@@ -8,8 +8,11 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from icemigrate.declare.source import open_regular
+from icemigrate.declare.source import shown_path
 from icemigrate.errors import IcemigrateError, why
+from icemigrate.files.boundary import OutsideRepository
+from icemigrate.files.reading import open_named
+from icemigrate.files.writing import replace_inside, replace_named
 from icemigrate.plan import Plan
 from icemigrate.plan_file import REMAKE, loads
 from icemigrate.render.formats import render
@@ -28,32 +31,39 @@ def save_plan(result: PlanResult, path: Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file, in UTF-8, that nobody ever sees half of.
+    """Write a file that the user named, in UTF-8; no reader sees half of it.
 
     Half a character, which a file's name may hold, is written as JSON's strings have it.
-    What is no file (a named pipe) is written to as it is; a link stays one.  What this process has open
-    already (``/dev/stdout``, ``/dev/fd/3``, the file that its output goes to) keeps what stands in it.
+    What this process has open already (``/dev/stdout``, ``/dev/fd/3``, the file that its output goes to)
+    is appended to.  For links and named pipes see :func:`~icemigrate.files.writing.replace_named`.
 
     :raises IcemigrateError: the file cannot be written.
     """
     data = text.encode("utf-8", errors="backslashreplace")
-    beside = None
     try:
         if (number := _descriptor(path)) is not None:
             _write_on(number, data)
-            return
-        target = path.resolve()
-        if target.exists() and not target.is_file():
-            path.write_bytes(data)
-            return
-        beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        beside.write_bytes(data)
-        beside.replace(target)
+        else:
+            replace_named(path, data)
     except OSError as error:
-        if beside is not None:
-            with suppress(OSError):  # on a disk that is read-only even what is not there cannot be removed
-                beside.unlink(missing_ok=True)
-        raise IcemigrateError(f"`{path}` cannot be written: {why(error)}") from error
+        raise _not_written(path, error) from error
+
+
+def write_file(path: Path, text: str, top: Path) -> None:
+    """Write a file of the repository, in UTF-8; no reader sees half of it.
+
+    :param top: the top of the repository.
+    :raises IcemigrateError: the file cannot be written, or is a link.
+    """
+    try:
+        replace_inside(path, text.encode("utf-8", errors="backslashreplace"), top)
+    except OSError as error:
+        raise _not_written(Path(shown_path(path)), error) from error
+
+
+def _not_written(path: Path, error: OSError) -> IcemigrateError:
+    hint = "put a file in the place of the link" if isinstance(error, OutsideRepository) else None
+    return IcemigrateError(f"`{path}` cannot be written: {why(error)}", hint)
 
 
 def _descriptor(path: Path) -> int | None:
@@ -83,7 +93,7 @@ def saved_plan(path: Path) -> Plan:
     :raises IcemigrateError: the file cannot be read, or is no plan.
     """
     try:
-        with open_regular(path) as stream:
+        with open_named(path) as stream:
             text = stream.read().decode("utf-8")
     except OSError as error:
         hint = "name a file that was written by: icemigrate plan --out FILE"

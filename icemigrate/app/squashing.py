@@ -21,6 +21,7 @@ from icemigrate.declare.source import Source, shown_path
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import IcemigrateError, UsageError, why
+from icemigrate.files.writing import remove_inside
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.sides import EMPTY_STATE, State
 from icemigrate.project.values import Project
@@ -47,9 +48,9 @@ def squash(project: Project, through: str) -> SquashResult:
     _sound(rehearse(project, files))
     name, text = _written(project, files, chosen)
     folder = project.migrations_dir
-    (path,) = write_new(folder, {name: text})
+    (path,) = write_new(folder, {name: text}, project.top)
     for file in chosen:
-        _remove(folder / Path(file.path).name)
+        _remove(folder / Path(file.path).name, project.top)
     keep_lock(project, [name], [Path(file.path).name for file in chosen])
     return SquashResult(project.name, shown_path(path), tuple(f.path for f in chosen))
 
@@ -200,9 +201,9 @@ def _refuse_other(before: State, after: State, last: Version) -> None:
     )
 
 
-def _remove(path: Path) -> None:
+def _remove(path: Path, top: Path) -> None:
     try:
-        path.unlink()
+        remove_inside(path, top)
     except OSError as error:
         raise IcemigrateError(
             f"`{path}` cannot be removed: {why(error)}",

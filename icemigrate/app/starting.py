@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from icemigrate.app.next_file import next_name, put, schema_path
 from icemigrate.declare.scaffold import init_files, new_text, write_new
 from icemigrate.declare.source import shown_path
 from icemigrate.errors import UsageError
+from icemigrate.files.boundary import repository_top
 from icemigrate.project import Project, safe_name
 from icemigrate.project.reading import FILE_NAME
 
@@ -27,13 +29,13 @@ def init(folder: Path) -> tuple[tuple[str, bool], ...]:
     :raises IcemigrateError: a file cannot be written.
     """
     root = folder.absolute()
-    if (root / FILE_NAME).exists():
+    if os.path.lexists(root / FILE_NAME):
         raise UsageError(
             f"`{shown_path(root / FILE_NAME)}` is there already", 'go on with `icemigrate new "what it does"`'
         )
     files = init_files(safe_name(root), source=installed_source())
-    missing = {name: text for name, text in files.items() if not (root / name).exists()}
-    write_new(root, missing)
+    missing = {name: text for name, text in files.items() if not os.path.lexists(root / name)}
+    write_new(root, missing, repository_top(root))
     return tuple((shown_path(root / name), name in missing) for name in files)
 
 

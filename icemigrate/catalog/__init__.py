@@ -19,7 +19,9 @@ def _sqlite(settings: CatalogSettings) -> Catalog:
 
 def _pyiceberg(settings: CatalogSettings) -> Catalog:
     from icemigrate.catalog.pyiceberg import PyIcebergCatalog
+    from icemigrate.catalog.pyiceberg_config import ignore_working_directory
 
+    ignore_working_directory()
     return PyIcebergCatalog(settings)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from icemigrate.catalog.files import ReadBytes, local_path, read_local
 from icemigrate.catalog.port import CatalogSettings
+from icemigrate.catalog.pyiceberg_config import ignore_working_directory
 from icemigrate.errors import MissingExtra, extra_hint
 
 _LONGEST_MESSAGE = 300
@@ -21,6 +22,7 @@ def file_io(settings: CatalogSettings) -> ReadBytes:
     def read(location: str) -> bytes:
         if local_path(location) is not None:
             return read_local(location)
+        ignore_working_directory()
         try:
             from pyiceberg.io import load_file_io
 

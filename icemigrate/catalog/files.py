@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from icemigrate.errors import MetadataError
+from icemigrate.files.reading import open_regular
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.json_text import read_json
 from icemigrate.model.names import TableName
@@ -42,7 +43,9 @@ def read_local(location: str) -> bytes:
     """
     path = local_path(location)
     assert path is not None, f"{location} is not on this machine"
-    return path.read_bytes()
+    # A catalog may name anything: a named pipe or a device would never end.
+    with open_regular(path) as stream:
+        return stream.read()
 
 
 def decode(content: bytes, form: Any = Any) -> Any:

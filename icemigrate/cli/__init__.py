@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Sequence
+
+
+def forget_working_directory() -> None:
+    """Import no module from the working directory, which may be a repository with a ``yaml.py`` in it."""
+    try:
+        here = os.getcwd()  # noqa: PTH109 (`pathlib` is not imported to show `--help`)
+    except OSError:
+        here = ""
+    sys.path[:] = [folder for folder in sys.path if folder not in ("", ".", here)]
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -12,6 +23,8 @@ def main(args: Sequence[str] | None = None) -> int:
     :param args: without the program's name; those of the process where it is ``None``.
     :returns: the exit code, always one of :class:`~icemigrate.errors.ExitCode`.
     """
+    if args is None:
+        forget_working_directory()
     from icemigrate.cli.group import icemigrate
     from icemigrate.cli.outcome import run
 

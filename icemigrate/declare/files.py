@@ -14,6 +14,8 @@ from icemigrate.declare.source import decode, read_bytes, shown_path
 from icemigrate.declare.version import MAX_DIGITS, Version
 from icemigrate.diagnostics import Diagnostic, Place, Severity, sort_key
 from icemigrate.errors import IcemigrateError, why
+from icemigrate.files.boundary import OutsideRepository, is_inside, repository_top
+from icemigrate.files.reading import names_in
 from icemigrate.frozen import Frozen, replace
 from icemigrate.model.collecting import collector_at_rest
 
@@ -23,12 +25,16 @@ _NEAR = re.compile(r"[vV]?([0-9]{1,18})[-_. ]*(.*)", re.DOTALL)
 
 
 class FoundFile(Frozen):
-    """A file that is a migration by its name."""
+    """A file that is a migration by its name.
+
+    :param top: the top of the repository that the file must lie in.
+    """
 
     version: Version
     name: str
     path: Path
     shown: str
+    top: Path
 
 
 class Listing(Frozen):
@@ -74,15 +80,20 @@ NOTHING_KNOWN: Mapping[int, Known] = {}
 
 
 def load_migrations(
-    folder: Path, lists: Lists | None = None, known: Mapping[int, Known] = NOTHING_KNOWN
+    folder: Path,
+    lists: Lists | None = None,
+    known: Mapping[int, Known] = NOTHING_KNOWN,
+    *,
+    top: Path | None = None,
 ) -> Loaded:
     """Read every file of a folder, the others too when some are broken.
 
     :param lists: the project's lists, which ``for_each`` may name.
     :param known: by the number of the version; files with the same fingerprint are not read.
+    :param top: see :func:`list_migrations`.
     :raises IcemigrateError: when the folder itself is missing or cannot be read.
     """
-    listing = list_migrations(folder)
+    listing = list_migrations(folder, top)
     diagnostics = list(listing.diagnostics)
     migrations: list[MigrationFile] = []
     broken: list[Version] = []
@@ -111,7 +122,7 @@ def load_one(file: FoundFile, lists: Lists | None = None) -> Read:
 
 
 def _load(file: FoundFile, lists: Lists, known: Known | None) -> Read | UnreadFile:
-    content = read_bytes(file.path, file.shown)
+    content = read_bytes(file.path, file.shown, file.top)
     if isinstance(content, Diagnostic):
         return Read(None, (content,))
     print_ = fingerprint(content, lists)
@@ -135,17 +146,23 @@ def _read(file: FoundFile, content: bytes, lists: Lists, print_: str) -> Read:
     return replace(read, migration=replace(read.migration, fingerprint=print_))
 
 
-def list_migrations(folder: Path) -> Listing:
+def list_migrations(folder: Path, top: Path | None = None) -> Listing:
     """Find the files without reading them.
 
+    :param top: the top of the repository that the folder must lie in; that of the folder above it where
+        left out.
     :raises IcemigrateError: when the folder itself is missing or cannot be read.
     """
     shown = shown_path(folder)
+    top = repository_top(folder.absolute().parent) if top is None else top
     try:
-        names = sorted(path.name for path in folder.iterdir())
+        names = names_in(folder, top)
     except FileNotFoundError as error:
         hint = "`icemigrate init` makes one, or name another under `migrations` in the project file"
         raise IcemigrateError(f"the migrations folder `{shown}` does not exist", hint) from error
+    except OutsideRepository as error:
+        hint = "put the migrations into the repository, and name their folder under `migrations`"
+        raise IcemigrateError(f"the migrations folder `{shown}` is not read: {why(error)}", hint) from error
     except OSError as error:
         raise IcemigrateError(f"the migrations folder `{shown}` cannot be read: {why(error)}") from error
     files: list[FoundFile] = []
@@ -153,7 +170,7 @@ def list_migrations(folder: Path) -> Listing:
     for name in names:
         path = folder / name
         if not name.startswith((".", "__")) and not name.endswith("~"):
-            found = _classify(path, shown_path(path))
+            found = _classify(path, shown_path(path), top)
             if isinstance(found, FoundFile):
                 files.append(found)
             elif found is not None:
@@ -168,13 +185,13 @@ def list_migrations(folder: Path) -> Listing:
     return Listing(kept, tuple(diagnostics), doubles)
 
 
-def named_as_migration(folder: Path, name: str) -> FoundFile | None:
+def named_as_migration(folder: Path, name: str, top: Path) -> FoundFile | None:
     """What a file of this name in the folder is; ``None`` where it is no migration by its name."""
     found = _NAME.fullmatch(name)
     if found is None or not found.group(2).strip() or len(found.group(1)) > MAX_DIGITS:
         return None
     path = folder / name
-    return FoundFile(Version.parse(found.group(1)), found.group(2), path, shown_path(path))
+    return FoundFile(Version.parse(found.group(1)), found.group(2), path, shown_path(path), top)
 
 
 def _without_doubles(files: list[FoundFile], diagnostics: list[Diagnostic]) -> tuple[FoundFile, ...]:
@@ -188,11 +205,11 @@ def _without_doubles(files: list[FoundFile], diagnostics: list[Diagnostic]) -> t
     return tuple(kept.values())
 
 
-def _classify(path: Path, shown: str) -> FoundFile | Diagnostic | None:
+def _classify(path: Path, shown: str, top: Path) -> FoundFile | Diagnostic | None:
     """A migration, a file that was meant to be one, or nothing of ours."""
-    if path.is_dir():
-        return _folder(path, shown)
-    if (migration := named_as_migration(path.parent, path.name)) is not None:
+    if path.is_dir() and is_inside(path, top):
+        return _folder(path, shown, top)
+    if (migration := named_as_migration(path.parent, path.name, top)) is not None:
         return migration
     found = _NAME.fullmatch(path.name)
     if found is not None and found.group(2).strip():
@@ -208,9 +225,9 @@ def _classify(path: Path, shown: str) -> FoundFile | Diagnostic | None:
     return None
 
 
-def _folder(path: Path, shown: str) -> Diagnostic | None:
+def _folder(path: Path, shown: str, top: Path) -> Diagnostic | None:
     try:
-        holds = any(child.suffix.lower() in _EXTENSIONS for child in path.iterdir())
+        holds = any(Path(name).suffix.lower() in _EXTENSIONS for name in names_in(path, top))
     except OSError:
         holds = False
     if not holds and path.suffix.lower() not in _EXTENSIONS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,8 @@ from icemigrate.declare.scalars import plain_value
 from icemigrate.declare.schema import schema_text
 from icemigrate.declare.version import Version
 from icemigrate.errors import IcemigrateError, UsageError, why
+from icemigrate.files.boundary import OutsideRepository
+from icemigrate.files.writing import create_inside, remove_inside
 
 _WIDTH = 4
 _TIMESTAMP_DIGITS = 14
@@ -177,15 +180,16 @@ def new_text(title: str, schema: str = "../schemas/migration.schema.json") -> st
     return _NEXT.format(schema=schema, description=words if plain else quoted)
 
 
-def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
+def write_new(folder: Path, files: Mapping[str, str], top: Path) -> tuple[Path, ...]:
     """Write files that must not be there yet: all of them, or none when one exists.
 
     :param files: path relative to ``folder`` → text.
+    :param top: the top of the repository, which no file is written outside of.
     :raises UsageError: when one of them exists; nothing is written then.
     :raises IcemigrateError: when a file cannot be written.
     """
     paths = [folder / name for name in files]
-    if taken := [path for path in paths if path.exists() or path.is_symlink()]:
+    if taken := [path for path in paths if os.path.lexists(path)]:
         names = ", ".join(f"`{path.relative_to(folder)}`" for path in taken)
         raise UsageError(
             f"{names} is there already; nothing was written", "remove it, or choose another name"
@@ -193,23 +197,22 @@ def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
     made: list[Path] = []
     for path, text in zip(paths, files.values(), strict=True):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8", newline="\n") as stream:
-                made.append(path)
-                stream.write(text)
+            create_inside(path, text.encode("utf-8"), top)
+            made.append(path)
         except OSError as error:
-            remove(made)
+            remove(made, top)
             if path.parent.is_symlink() and not path.parent.exists():
                 raise IcemigrateError(
                     f"`{path}` cannot be written: `{path.parent}` is a link that leads to no folder",
                     "mend the link or remove it",
                 ) from error
-            raise IcemigrateError(f"`{path}` cannot be written: {why(error)}") from error
+            hint = "put a folder in the place of the link" if isinstance(error, OutsideRepository) else None
+            raise IcemigrateError(f"`{path}` cannot be written: {why(error)}", hint) from error
     return tuple(paths)
 
 
-def remove(paths: Iterable[Path]) -> None:
-    """Take away what was written by half, as on a disk that is full, as far as that can be."""
+def remove(paths: Iterable[Path], top: Path) -> None:
+    """Remove what was written by half, as on a disk that is full, as far as possible."""
     for path in paths:
         with suppress(OSError):
-            path.unlink()
+            remove_inside(path, top)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import codecs
-import errno
-import os
 import re
-import stat
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from icemigrate.diagnostics import Diagnostic, Place
 from icemigrate.errors import why
+from icemigrate.files.boundary import OutsideRepository
+from icemigrate.files.reading import open_inside
 
 SIZE_LIMIT = 4 * 1024 * 1024
 """Bytes. A migration is read by people; a larger file is a data file that went astray."""
@@ -69,36 +67,26 @@ def shown_path(path: Path) -> str:
         return str(path)
 
 
-def read_source(path: Path, shown: str | None = None) -> Source | Diagnostic:
-    """Read a file that stands on disk."""
+def read_source(path: Path, shown: str | None = None, *, top: Path) -> Source | Diagnostic:
+    """Read a file of a repository.
+
+    :param top: the top of the repository.
+    """
     shown = shown_path(path) if shown is None else shown
-    data = read_bytes(path, shown)
+    data = read_bytes(path, shown, top)
     return decode(data, shown) if isinstance(data, bytes) else data
 
 
-def read_bytes(path: Path, shown: str) -> bytes | Diagnostic:
-    """The bytes of a file that stands on disk; of one that is too large no more than shows that."""
+def read_bytes(path: Path, shown: str, top: Path) -> bytes | Diagnostic:
+    """The bytes of a file of a repository; of one that is too large no more than shows that."""
     try:
-        with open_regular(path) as stream:
+        with open_inside(path, top) as stream:
             return stream.read(SIZE_LIMIT + 1)
+    except OutsideRepository as error:
+        message = f"the file is not read: {why(error)}"
+        return Diagnostic("outside-repository", message, Place(shown), "put a file in its place")
     except OSError as error:
         return Diagnostic("unreadable-file", f"the file cannot be read: {why(error)}", Place(shown))
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """A file, opened to be read, unless it is none: a named pipe or a device may never end, or never begin.
-
-    :raises OSError: it cannot be opened, or is no regular file.
-    """
-    # Without `O_NONBLOCK` opening a pipe waits for somebody who writes to it.
-    stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    mode = os.fstat(stream.fileno()).st_mode
-    if stat.S_ISREG(mode):
-        return stream
-    stream.close()
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.EINVAL, "it is no regular file", str(path))
 
 
 def _wide(data: bytes) -> str | None:

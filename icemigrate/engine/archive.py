@@ -136,6 +136,8 @@ def make_later(archive: Archive, java_home: Path, jars: Sequence[Path]) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            # `-m` looks for modules in the working directory first, which may be a repository.
+            cwd="/",
             env=_environment(java_home),
         )
 

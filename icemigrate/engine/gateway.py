@@ -30,6 +30,7 @@ def launch(conf: Mapping[str, str], found: Java, is_local: bool, output: IO[byte
     :param conf: all of Spark's settings, of which it is given those that it must know before it runs.
     :param output: see :func:`output_of_jvm`.
     """
+    import pyspark
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
@@ -39,7 +40,14 @@ def launch(conf: Mapping[str, str], found: Java, is_local: bool, output: IO[byte
             needed.set(key, value)
     # Standard output belongs to icemigrate alone: what the JVM prints there goes to standard error at most.
     streams = {"stdout": output or 2, "stderr": output or 2}
-    with _environment(JAVA_HOME=str(found.home), SPARK_LOCAL_IP="127.0.0.1" if is_local else None):
+    # PySpark takes the folder above the working directory for Spark's own where it holds `bin/spark-submit`.
+    home = os.environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
+    ours = {
+        "JAVA_HOME": str(found.home),
+        "SPARK_LOCAL_IP": "127.0.0.1" if is_local else None,
+        "SPARK_HOME": home,
+    }
+    with _environment(**ours):
         try:
             return launch_gateway(conf=needed, popen_kwargs=streams)  # type: ignore[no-untyped-call]
         except BaseException as stopped:

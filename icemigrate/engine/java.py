@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen
+from icemigrate.programs import find_program
 
 # Spark 4 starts its JVM with `--add-modules=jdk.incubator.vector`; a cut-down Java without it ends at once.
 NEEDED_MODULE = "jdk.incubator.vector"
@@ -151,7 +151,7 @@ def install_hint(major: int) -> str:
     """One line that installs Java with the package manager that this machine has."""
     lines = _INSTALL_LINES if sys.platform != "darwin" else _INSTALL_LINES[::-1]
     for command, line in lines:
-        if shutil.which(command):
+        if find_program(command):
             return f"{line.format(java=major)}   (or set JAVA_HOME to one that is installed elsewhere)"
     return f"install a Java {major} runtime and set JAVA_HOME to its folder"
 
@@ -176,7 +176,7 @@ def _chosen_by_user(environ: Mapping[str, str]) -> Iterator[Java]:
     home = _java_home(environ)
     if home is not None and (java := inspect(Path(home).expanduser())):
         yield java
-    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    on_path = find_program("java", environ)
     if on_path:
         resolved = Path(on_path).resolve()
         # A version manager's shim does not lie in a Java home: the JVM itself knows its home.

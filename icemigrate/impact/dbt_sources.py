@@ -8,36 +8,50 @@ from typing import Any
 
 import yaml
 
+from icemigrate.declare.source import Source, read_source
+from icemigrate.files.boundary import is_inside
+from icemigrate.files.reading import names_in
+
 _PROJECT_FILE = "dbt_project.yml"
 
 
-def read_dbt_sources(models: Iterable[str]) -> dict[tuple[str, str], tuple[str, ...]]:
+def read_dbt_sources(models: Iterable[str], top: Path) -> dict[tuple[str, str], tuple[str, ...]]:
     """The parts of the table, by the names of the source and of its table; all in lower case.
 
     What cannot be read is left out: it is dbt's to tell.
 
     :param models: paths of the models.
+    :param top: the top of the repository, which no file is read outside of.
     """
-    folders = dict.fromkeys(parent for path in models for parent in _up(Path(path).parent))
+    folders = dict.fromkeys(parent for path in models for parent in _up(Path(path).absolute().parent, top))
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for folder in folders:
-        for file in sorted((*folder.glob("*.yml"), *folder.glob("*.yaml"))):
-            found.update(_read(file))
+        for name in _names(folder, top):
+            if name.endswith((".yml", ".yaml")):
+                found.update(_read(folder / name, top))
     return found
 
 
-def _up(folder: Path) -> Iterator[Path]:
+def _up(folder: Path, top: Path) -> Iterator[Path]:
     """A folder, and those above it within its dbt project."""
-    above = [folder, *folder.parents]
-    top = next((at for at, one in enumerate(above) if (one / _PROJECT_FILE).is_file()), 0)
-    yield from above[: top + 1]
+    above = [one for one in (folder, *folder.parents) if is_inside(one, top)]
+    last = next((at for at, one in enumerate(above) if _PROJECT_FILE in _names(one, top)), 0)
+    yield from above[: last + 1]
 
 
-def _read(file: Path) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+def _names(folder: Path, top: Path) -> list[str]:
     try:
-        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        return names_in(folder, top)
+    except OSError:
+        return []
+
+
+def _read(file: Path, top: Path) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    read = read_source(file, top=top)
+    text = read.text if isinstance(read, Source) else ""
+    try:
         content: Any = yaml.safe_load(text) if "sources:" in text else None
-    except (OSError, ValueError, yaml.YAMLError):
+    except (ValueError, RecursionError, yaml.YAMLError):
         return
     for source in _dicts(content, "sources"):
         for table in _dicts(source, "tables"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from icemigrate.declare.source import Source, read_source
 from icemigrate.declare.validate import validate
 from icemigrate.declare.values import duration, entries, items, mapping, text
 from icemigrate.diagnostics import Diagnostic, has_errors, sort_key
-from icemigrate.errors import UsageError
+from icemigrate.errors import UsageError, why
+from icemigrate.files.boundary import OutsideRepository, repository_top, resolved, user_path
 from icemigrate.frozen import Frozen
 from icemigrate.project.environments import build_environment, embedded_environment
 from icemigrate.project.impact import sql_files
@@ -40,20 +43,36 @@ def load_project(path: Path | None = None, directory: Path | None = None) -> Pro
     :param directory: where to look when no path is given; the working directory when omitted.
     :raises UsageError: when ``path`` does not exist.
     """
+    if path is not None:
+        _require_inside(path)
     if path is not None and path.is_dir():
         path, directory = None, path
     if path is None:
         directory = (directory or Path.cwd()).absolute()
-        found = [directory / name for name in (FILE_NAME, _OTHER_NAME) if (directory / name).exists()]
+        found = [directory / name for name in (FILE_NAME, _OTHER_NAME) if os.path.lexists(directory / name)]
         if not found:
             return ProjectRead(default_project(directory), ())
         path = found[0]
     elif not path.exists():
         raise UsageError(f"there is no project file `{path}`", "`icemigrate init` writes one")
-    source = read_source(path)
+    source = read_source(path, top=repository_top(path.absolute().parent))
     if isinstance(source, Diagnostic):
         return ProjectRead(None, (source,))
     return read_project(source, path.absolute().parent)
+
+
+def _require_inside(path: Path) -> None:
+    """Refuse a path in the repository of the working directory that leads out of it.
+
+    :raises UsageError: it does.
+    """
+    absolute, top = user_path(path)
+    if top is None:
+        return
+    try:
+        resolved(absolute, top)
+    except OutsideRepository as error:
+        raise UsageError(f"`{path}` is not read: {why(error)}", "name the real path") from error
 
 
 def default_project(root: Path) -> Project:
@@ -87,11 +106,26 @@ def read_project(source: Source, root: Path) -> ProjectRead:
     if wrong:
         return ProjectRead(None, tuple(sorted(wrong, key=sort_key)))
     content = mapping(node)
-    wrong = (*project_mistakes(content), *rule_mistakes(content))
+    wrong = (*project_mistakes(content), *rule_mistakes(content), *_outside(content, root))
     diagnostics = tuple(sorted(wrong, key=sort_key))
     if has_errors(diagnostics):
         return ProjectRead(None, diagnostics)
     return ProjectRead(_build(content, source.path, root), diagnostics)
+
+
+def _outside(content: Mapping, root: Path) -> Iterator[Diagnostic]:
+    """The folder of migrations, where it lies outside of the repository."""
+    node = content.get("migrations")
+    if not isinstance(node, Scalar):
+        return
+    try:
+        resolved(root / node.text, repository_top(root))
+    except OutsideRepository as error:
+        message = f"the folder `{node.text}` is not read: {why(error)}"
+        hint = "put the migrations into the repository of the project file"
+        yield Diagnostic("outside-repository", message, node.place, hint)
+    except OSError:
+        return  # whoever opens it says what is wrong with it
 
 
 def _build(content: Mapping, shown: str, root: Path) -> Project:

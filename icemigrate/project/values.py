@@ -12,6 +12,7 @@ from typing import Literal, NoReturn, TypeAlias
 from icemigrate.declare.migration import UNSET, Retention, Unset
 from icemigrate.declare.nodes import Node
 from icemigrate.diagnostics import Place
+from icemigrate.files.boundary import repository_top
 
 MASK = "***"
 _SECRET_KEY = re.compile(r"credential|password|passwd|token|secret|key", re.IGNORECASE)
@@ -198,3 +199,8 @@ class Project:
     rules: Mapping[str, RuleSetting] = field(default_factory=dict)
     trash_max_age: timedelta = timedelta(days=30)
     impact: tuple[SqlFiles, ...] = ()
+
+    @property
+    def top(self) -> Path:
+        """The top of the repository that all files of the project must lie in."""
+        return repository_top(self.root)

@@ -56,6 +56,10 @@ READING: Mapping[str, str] = {
     "file's folder.",
     "not-utf8": "A file is not UTF-8. Save it as UTF-8.",
     "out-of-range": "A number is smaller or larger than it may be.",
+    "outside-repository": "A path leads out of the repository, as it is written or by a link, or into its "
+    "folder `.git`. icemigrate neither reads nor writes there, since anyone who can send a change can send a "
+    "link. The repository begins at the folder with `.git`; without one it is the folder of the project "
+    "file.",
     "recursive-alias": "A YAML alias stands inside the anchor that it names, so that it would have no end.",
     "secret-in-file": "A secret stands in the project file for all to read. Write `${NAME}` and set NAME "
     "in the process environment; then change the secret.",

@@ -74,6 +74,8 @@ def act(made: Runner, **inputs: str) -> int:
     event = json.loads(Path(made.environment["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
     head = event.get("pull_request", {}).get("head", {}).get("repo") or {}
     made.context["github.event.pull_request.head.repo.full_name"] = head.get("full_name", "")
+    user = event.get("pull_request", {}).get("user") or {}
+    made.context["github.event.pull_request.user.login"] = user.get("login", "")
     made.context |= {f"inputs.{name}": made.value(value) for name, value in given.items()}
     return made.run([step for step in ACTION["runs"]["steps"] if step.get("id") != "install"])
 
@@ -201,11 +203,20 @@ def test_the_action_installs_its_own_source(tmp_path: Path, workspace: Path, hos
         ignore=shutil.ignore_patterns("__pycache__"),
     )
     packages = next(path for path in sys.path if path.endswith("site-packages"))
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    # The new environment has the packages of this one, as if it had downloaded them.
+    found = tools / "packages.pth"
+    found.write_text(f"import sys; sys.path.insert(0, {packages!r})\n")
+    (tools / "python").write_text(
+        f'#!/bin/sh\n"{sys.executable}" "$@"\nfor folder in "$4"/lib/python*/site-packages; do\n'
+        f'  cp "{found}" "$folder"\ndone\n'
+    )
+    (tools / "python").chmod(0o755)
     made = runner(
         workspace,
         host,
-        PYTHONPATH=packages,
-        PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        PATH=f"{tools}{os.pathsep}{os.environ['PATH']}",
         PIP_NO_INDEX="1",
         PIP_NO_DEPS="1",
         PIP_NO_BUILD_ISOLATION="0",

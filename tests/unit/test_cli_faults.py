@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -106,14 +106,14 @@ def test_a_folder_that_cannot_be_read(
 
 
 def refuse_listing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listing = Path.iterdir
+    listing = os.listdir
 
-    def refused(self: Path) -> Iterator[Path]:
-        if self == folder:
+    def refused(listed: Path) -> list[str]:
+        if listed == folder.resolve():
             raise PermissionError(13, "Permission denied")
-        return listing(self)
+        return listing(listed)
 
-    monkeypatch.setattr(Path, "iterdir", refused)
+    monkeypatch.setattr(os, "listdir", refused)
 
 
 def test_a_locked_database(

@@ -123,7 +123,7 @@ def test_a_lock_file_that_is_a_folder_is_a_finding_and_a_fault(shop: GitProject)
     shop.path(FILE_NAME).unlink()
     shop.path(FILE_NAME).mkdir()
     assert shop.findings(None) == ["icemigrate.lock:1 unreadable-file"]
-    with pytest.raises(IcemigrateError, match="cannot be written"):
+    with pytest.raises(IcemigrateError, match="cannot be read: is a directory"):
         fix(shop)
 
 
@@ -336,11 +336,19 @@ def test_a_lock_file_that_is_stale_in_the_base_is_told_as_such(shop: GitProject)
     assert shop.findings() == [f"!{one}" for one in stale]
 
 
-def test_a_lock_file_that_is_a_link_stays_one(shop: GitProject) -> None:
-    real = shop.folder / "real.lock"
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_a_lock_file_that_is_a_link_is_not_written_through(
+    shop: GitProject, tmp_path: Path, is_inside: bool
+) -> None:
+    real = (shop.folder if is_inside else tmp_path) / "real.lock"
     shop.path(FILE_NAME).rename(real)
     shop.path(FILE_NAME).symlink_to(real)
+    before = real.read_bytes()
     shop.write("0003_venue.yaml", column("venue"))
-    fix(shop)
+    expected = (
+        "it is a link, and links are not written through" if is_inside else "it leads out of the repository"
+    )
+    with pytest.raises(IcemigrateError, match=expected):
+        fix(shop)
+    assert real.read_bytes() == before
     assert shop.path(FILE_NAME).is_symlink()
-    assert locked(shop) == ["0001", "0002", "0003"]

@@ -122,14 +122,42 @@ def test_a_folder_is_no_file(project: Embedded, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == "error: `migrations` cannot be written: is a directory\n"
 
 
-def test_a_file_that_is_there_is_replaced_as_a_whole_and_a_link_stays(project: Embedded) -> None:
+def test_a_file_that_is_there_is_replaced_as_a_whole(project: Embedded) -> None:
     real = project.folder / "real.json"
     real.write_text("old" * 10_000)
-    link = project.folder / "link.json"
+    main(["check", "--format", "json=real.json"])
+    assert json.loads(real.read_text())["ok"] is False
+
+
+def test_a_link_outside_of_the_repository_is_the_users_own_and_stays(
+    project: Embedded, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    real, link = elsewhere / "real.json", elsewhere / "link.json"
+    real.write_text("old" * 10_000)
     link.symlink_to(real)
-    main(["check", "--format", "json=link.json"])
+    main(["check", "--format", f"json={link}"])
     assert link.is_symlink()
     assert json.loads(real.read_text())["ok"] is False
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_an_output_is_not_written_through_a_link_of_the_repository(
+    project: Embedded,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+    is_folder: bool,
+) -> None:
+    target = tmp_path_factory.mktemp("elsewhere") / "check.json"
+    target.write_text("mine")
+    if is_folder:
+        (project.folder / "out").symlink_to(target.parent)
+    else:
+        (project.folder / "out").mkdir()
+        (project.folder / "out" / "check.json").symlink_to(target)
+    assert main(["check", "--format", "json=out/check.json"]) == ExitCode.ERROR
+    assert "error: `out/check.json` cannot be written: it " in capsys.readouterr().err
+    assert target.read_text() == "mine"
 
 
 def test_what_is_no_file_is_written_to_as_it_is(project: Embedded) -> None:

@@ -108,14 +108,14 @@ def test_a_folder_named_like_a_migration(tmp_path: Path) -> None:
 
 def test_a_folder_inside_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder(tmp_path, "1_a.yaml", "secret/2_b.yaml")
-    iterdir = Path.iterdir
+    listdir = os.listdir
 
-    def refused(self: Path) -> object:
-        if self.name == "secret":
+    def refused(listed: Path) -> list[str]:
+        if listed.name == "secret":
             raise PermissionError(13, "Permission denied")
-        return iterdir(self)
+        return listdir(listed)
 
-    monkeypatch.setattr(Path, "iterdir", refused)
+    monkeypatch.setattr(os, "listdir", refused)
     assert load_migrations(path).diagnostics == ()
 
 
@@ -126,20 +126,23 @@ def test_a_link_to_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["migrations/2_b.yaml", "migrations/icemigrate.lock", "icemigrate.yaml"])
-@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "device"])
 def test_what_is_no_regular_file_is_not_waited_for(
     name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder(tmp_path, "1_a.yaml", text="tables: [{name: m.t, columns: [{name: id, type: long}]}]\n")
+    expected = "the file cannot be read: it is no regular file [unreadable-file]"
     if kind == "pipe":
         os.mkfifo(tmp_path / name)
+    elif kind == "link to a pipe":
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / name).symlink_to(tmp_path / "pipe")
     else:
         (tmp_path / name).symlink_to("/dev/zero")
+        expected = "the file is not read: it leads out of the repository [outside-repository]"
     assert main(["check"]) == ExitCode.FINDINGS
     shown = capsys.readouterr()
-    assert f"{name}:1:1: error: the file cannot be read: it is no regular file [unreadable-file]" in (
-        shown.out + shown.err
-    )
+    assert f"{name}:1:1: error: {expected}" in shown.out + shown.err
 
 
 def test_a_saved_plan_that_is_a_pipe_is_not_waited_for(

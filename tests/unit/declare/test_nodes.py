@@ -148,15 +148,15 @@ def test_line_breaks_and_byte_order_marks_do_not_count(line_break: str, mark: st
 def test_a_file_that_is_too_large(tmp_path: Path) -> None:
     path = tmp_path / "0001_large.yaml"
     path.write_bytes(b"#" * (SIZE_LIMIT + 1))
-    found = read_source(path)
+    found = read_source(path, top=tmp_path)
     assert isinstance(found, Diagnostic)
     assert found.code == "too-large"
     path.write_bytes(b"#" * SIZE_LIMIT)
-    assert isinstance(read_source(path), Source)
+    assert isinstance(read_source(path, top=tmp_path), Source)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    found = read_source(tmp_path / "gone.yaml")
+    found = read_source(tmp_path / "gone.yaml", top=tmp_path)
     assert isinstance(found, Diagnostic)
     assert (found.code, found.message) == (
         "unreadable-file",
@@ -168,11 +168,11 @@ def test_paths_are_shown_as_a_user_would_type_them(tmp_path: Path, monkeypatch: 
     (tmp_path / "a.yaml").write_text("x: 1")
     monkeypatch.chdir(tmp_path)
     for path in (tmp_path / "a.yaml", Path("a.yaml")):
-        found = read_source(path)
+        found = read_source(path, top=tmp_path)
         assert isinstance(found, Source)
         assert found.path == "a.yaml"
     monkeypatch.chdir("/")
-    outside = read_source(tmp_path / "a.yaml", "shown")
+    outside = read_source(tmp_path / "a.yaml", "shown", top=tmp_path)
     assert isinstance(outside, Source)
     assert outside.path == "shown"
 

@@ -24,7 +24,7 @@ def versions(*texts: str) -> list[Version]:
 
 
 def test_a_new_project_has_no_mistakes(tmp_path: Path) -> None:
-    written = write_new(tmp_path, init_files("market", "steps"))
+    written = write_new(tmp_path, init_files("market", "steps"), tmp_path)
     assert {str(path.relative_to(tmp_path)) for path in written} == {
         "icemigrate.yaml",
         "steps/0001_create_events.yaml",
@@ -105,7 +105,7 @@ def test_the_commented_table_is_sound_too() -> None:
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("mine")
     with pytest.raises(UsageError, match="`b` is there already"):
-        write_new(tmp_path, {"a": "1", "b": "2"})
+        write_new(tmp_path, {"a": "1", "b": "2"}, tmp_path)
     assert not (tmp_path / "a").exists()
     assert (tmp_path / "b").read_text() == "mine"
 
@@ -113,11 +113,11 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 def test_a_folder_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "migrations").write_text("")
     with pytest.raises(IcemigrateError, match="cannot be written"):
-        write_new(tmp_path, {"migrations/x.yaml": ""})
+        write_new(tmp_path, {"migrations/x.yaml": ""}, tmp_path)
 
 
 def test_a_folder_that_is_a_link_to_itself_is_told_as_that(tmp_path: Path) -> None:
     (tmp_path / "migrations").symlink_to("migrations")
     with pytest.raises(IcemigrateError, match="is a link that leads to no folder") as refused:
-        write_new(tmp_path / "migrations", {"a": "1"})
+        write_new(tmp_path / "migrations", {"a": "1"}, tmp_path)
     assert refused.value.hint == "mend the link or remove it"

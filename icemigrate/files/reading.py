@@ -1,0 +1,69 @@
+"""Reads files: regular ones alone, and those of a repository without leaving it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from icemigrate.files.boundary import open_folder, resolved, user_path
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+"""Without ``O_NONBLOCK``, opening a named pipe waits for a process that writes to it."""
+
+
+def open_inside(path: Path, top: Path) -> BinaryIO:
+    """Open a file of a repository to read it.
+
+    A link is followed as long as it stays within the repository.
+
+    :param top: the top of the repository, see :func:`~icemigrate.files.boundary.repository_top`.
+    :raises OutsideRepository: the path leads out of the repository.
+    :raises OSError: it cannot be opened, or is no regular file.
+    """
+    real = resolved(path, top)
+    folder = open_folder(real.parent, top)
+    try:
+        return _regular(os.open(real.name, _READ | os.O_NOFOLLOW, dir_fd=folder), path)
+    finally:
+        os.close(folder)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file that no repository names, such as one of the user's, to read it.
+
+    :raises OSError: it cannot be opened, or is no regular file.
+    """
+    return _regular(os.open(path, _READ), path)
+
+
+def open_named(path: Path) -> BinaryIO:
+    """Open a file that the user named on the command line; see :func:`~icemigrate.files.boundary.user_path`.
+
+    :raises OutsideRepository: the path lies in the repository, and a link there leads out.
+    :raises OSError: it cannot be opened, or is no regular file.
+    """
+    absolute, top = user_path(path)
+    return open_regular(path) if top is None else open_inside(absolute, top)
+
+
+def names_in(folder: Path, top: Path) -> list[str]:
+    """The names in a folder of a repository, sorted.
+
+    :raises OutsideRepository: the path leads out of the repository.
+    :raises OSError: the folder cannot be listed.
+    """
+    return sorted(os.listdir(resolved(folder, top)))  # noqa: PTH208 (names, no paths)
+
+
+def _regular(number: int, path: Path) -> BinaryIO:
+    stream = os.fdopen(number, "rb")
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode):
+        return stream
+    stream.close()
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
