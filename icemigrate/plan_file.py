@@ -199,7 +199,10 @@ def _comparable(plan: Plan) -> dict[str, Any]:
         "files": {m.version: m.checksum for m in plan.migrations},
         "tables": {str(n): None if t is None else structure(t) for n, t in plan.based_on.items()},
         "statements": [
-            text for m in plan.migrations for part in running(m, plan.catalog_name) for text in _texts(part)
+            text
+            for m in plan.migrations
+            for part in running(m, plan.catalog_name, plan.project)
+            for text in _texts(part)
         ],
     }
 

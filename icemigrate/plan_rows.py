@@ -50,17 +50,18 @@ def later_name(plan: TablePlan) -> TableName:
     return renames[-1].new if renames else plan.name
 
 
-def table_parts(plan: TablePlan, catalog: str, version: str) -> Iterator[Step | RowsPart]:
+def table_parts(plan: TablePlan, catalog: str, project: str, version: str) -> Iterator[Step | RowsPart]:
     """All that is done to one table, in running order.
 
     :param catalog: the catalog's name in Spark SQL.
+    :param project: whose migration it is.
     """
-    return chain.from_iterable(_groups(plan, catalog, version))
+    return chain.from_iterable(_groups(plan, catalog, project, version))
 
 
-def running(migration: MigrationPlan, catalog: str) -> Iterator[Step | RowsPart]:
+def running(migration: MigrationPlan, catalog: str, project: str) -> Iterator[Step | RowsPart]:
     """All that a migration does to its tables, in running order."""
-    of_tables = [_groups(table, catalog, migration.version) for table in migration.tables]
+    of_tables = [_groups(table, catalog, project, migration.version) for table in migration.tables]
     for together in zip(*of_tables, strict=True):
         yield from chain.from_iterable(together)
 
@@ -68,29 +69,32 @@ def running(migration: MigrationPlan, catalog: str) -> Iterator[Step | RowsPart]
 _Group: TypeAlias = "tuple[Step | RowsPart, ...]"
 
 
-def _groups(plan: TablePlan, catalog: str, version: str) -> tuple[_Group, _Group, _Group, _Group]:
+def _groups(
+    plan: TablePlan, catalog: str, project: str, version: str
+) -> tuple[_Group, _Group, _Group, _Group]:
     """What is done to one table; a group runs when those before it have run of all tables."""
+    branch = branch_name(project, version)
     return (
         _rows(plan, Stage.BEFORE, When.FIRST),
-        (*plan.steps, *_on_branch(plan, catalog, version)),
-        (*_publication(plan, catalog, version), *plan.finish),
+        (*plan.steps, *_on_branch(plan, catalog, branch)),
+        (*_publication(plan, catalog, branch), *plan.finish),
         _rows(plan, Stage.SETTLED, When.LAST),
     )
 
 
-def _on_branch(plan: TablePlan, catalog: str, version: str) -> _Group:
+def _on_branch(plan: TablePlan, catalog: str, branch: str) -> _Group:
     """What is written and asked there; the checks alone ask the table itself."""
     writes, checks = _of(plan, Stage.WRITE), _of(plan, Stage.AFTER)
     if not writes:
         return _rows(plan, Stage.AFTER)
-    made = Sql(create_branch_sql(catalog, later_name(plan), branch_name(version)))
+    made = Sql(create_branch_sql(catalog, later_name(plan), branch))
     return (RowsPart((*writes, *checks), (made, *_statements((*writes, *checks)))),)
 
 
-def _publication(plan: TablePlan, catalog: str, version: str) -> _Group:
+def _publication(plan: TablePlan, catalog: str, branch: str) -> _Group:
     if not _of(plan, Stage.WRITE):
         return ()
-    out = Sql(publish_branch_sql(catalog, later_name(plan), branch_name(version)))
+    out = Sql(publish_branch_sql(catalog, later_name(plan), branch))
     return (RowsPart((), (out,), When.CHECKED),)
 
 

@@ -17,7 +17,7 @@ from icemigrate.data.required import filled, left_in_files
 from icemigrate.diff import Found
 from icemigrate.frozen import replace
 from icemigrate.merge import Conflict, merge
-from icemigrate.model.makers import trash_name
+from icemigrate.model.makers import trash_name, trash_names
 from icemigrate.model.names import Path, TableName
 from icemigrate.model.schema import index
 from icemigrate.model.sides import Wanted
@@ -48,7 +48,9 @@ def plan_table(
     if goal is None:
         return _drop(case, actual)
     if base is None:
-        trashed = actual.get(trash_name(name, version))
+        trashed = next(
+            (t for n in trash_names(name, surroundings.project, version) if (t := actual.get(n))), None
+        )
         outcome = first_mention(case, goal, actual.get(name), wanted.name in former, trashed)
     else:
         outcome = _known(case, goal, base, actual)
@@ -78,7 +80,14 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
     )
     works = tuple(work.fitted(ground) for work in works)
     plan = with_works(
-        outcome.plan, works, ground, outcome.after, case.surroundings.catalog_name, case.version, is_resumed
+        outcome.plan,
+        works,
+        ground,
+        outcome.after,
+        case.surroundings.catalog_name,
+        case.surroundings.project,
+        case.version,
+        is_resumed,
     )
     problems = (
         *work_problems(works, ground, case.surroundings.has_branches),
@@ -180,6 +189,6 @@ def _drop(case: Case, actual: Mapping[TableName, Table | None]) -> Outcome:
             f"{old_name}:name", f"table {case.base.uuid}", "dropped", f"another table, {there.uuid}"
         )
         return Outcome(replace(case.plan(old_name), conflicts=(conflict,)), there)
-    trash = trash_name(old_name, case.version)
+    trash = trash_name(old_name, case.surroundings.project, case.version)
     found = [Found(DropTable(old_name, trash), there)]
     return judge(case, case.plan(old_name, found), found, None, None)

@@ -249,6 +249,7 @@ def with_works(
     ground: Ground,
     left: Table,
     catalog: str,
+    project: str,
     version: str,
     is_resumed: bool,
 ) -> TablePlan:
@@ -256,10 +257,11 @@ def with_works(
 
     :param left: the table as the migration leaves it.
     :param catalog: the catalog's name in Spark SQL.
+    :param project: whose migration it is.
     :param is_resumed: an earlier run of the migration was cut short.
     """
     before, after = table_sql(catalog, plan.name), table_sql(catalog, ground.table.name)
-    branch = branch_sql(catalog, ground.table.name, branch_name(version))
+    branch = branch_sql(catalog, ground.table.name, branch_name(project, version))
     places = {
         Stage.BEFORE: before,
         Stage.WRITE: branch,

@@ -29,7 +29,7 @@ def plan_text(plan: MigrationPlan) -> str:
     """What a plan does, change by change: with what it costs, and whether there is a way back."""
     lines = [f"+ create namespace {format_path(n)}" for n in plan.create_namespaces if n != ("db",)]
     for table in plan.tables:
-        parts = table_parts(table, "lake", plan.version)
+        parts = table_parts(table, "lake", "market", plan.version)
         for _, alike in groupby(parts, lambda part: isinstance(part, Step)):
             lines += _lines([c for p in alike for c in (p.changes if isinstance(p, Step) else p.works)])
         lines += [f"note: {note}" for note in table.notes]
@@ -49,7 +49,7 @@ def _lines(part: Sequence[PlannedChange | PlannedWork]) -> Iterator[str]:
 def statements_text(plan: MigrationPlan) -> str:
     """The statements, each ended by a semicolon, those about rows where they run."""
     without = replace(plan, create_namespaces=())
-    return "\n".join(f"{text};" for text in statements(without, "lake"))
+    return "\n".join(f"{text};" for text in statements(without, "lake", "market"))
 
 
 def open_text(plan: MigrationPlan) -> str:

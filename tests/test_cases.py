@@ -107,7 +107,7 @@ def test_planning_again_gives_nothing(case: Case) -> None:
 
 def _marked(table: Table) -> Table:
     """The table with the tag that a run puts on it in the end."""
-    return replace(table, refs={**table.refs, tag_name(VERSION): Ref("tag", 8)})
+    return replace(table, refs={**table.refs, tag_name("market", VERSION): Ref("tag", 8)})
 
 
 @every

@@ -21,7 +21,7 @@ from icemigrate.drift.values import Machines
 from icemigrate.errors import MetadataError, UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History
-from icemigrate.model.marks import is_own_branch, tag_name
+from icemigrate.model.marks import is_own_branch, older_tag_names, tag_name
 from icemigrate.model.names import BadName, TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.sides import State
@@ -293,8 +293,11 @@ def _marks(world: Opened, history: History, met: Met) -> Iterable[str]:
     if met.there is None or world.environment.keep_tags is not None or world.environment.record != "tags":
         return
     for applied in history.applied:
-        tag = tag_name(applied.version.text)
-        if applied.standing != "applied" or tag in met.there.refs:
+        tag, older = (
+            tag_name(world.project.name, applied.version.text),
+            older_tag_names(applied.version.text)[0],
+        )
+        if applied.standing != "applied" or {tag, older} & met.there.refs.keys():
             continue
         record = history.undo_record(applied.version)
         if record is not None and record.baseline:

@@ -25,7 +25,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History, is_history
 from icemigrate.live import with_writers
 from icemigrate.model.collecting import collector_at_rest
-from icemigrate.model.makers import trash_name
+from icemigrate.model.makers import trash_names
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
@@ -99,7 +99,8 @@ def plan_in(
     physical = {world.names.table(name) for name in names}
     if again is not None:
         # A table that it made the first time was put into the trash.
-        physical |= {trash_name(name, again.file.version.text) for name in physical}
+        version = again.file.version.text
+        physical |= {t for n in physical for t in trash_names(n, world.project.name, version)}
     known = {world.names.table(name): table for name, table in history.state.tables.items()}
     actual = world.catalog.load(sorted(physical), with_writers=True, known=known)
     there = frozenset(world.catalog.namespaces())

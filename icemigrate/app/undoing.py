@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from icemigrate.app.world import Opened
 from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Evidence
-from icemigrate.model.makers import trash_name
+from icemigrate.model.makers import trash_names
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
@@ -87,7 +87,9 @@ class Undoing:
         records, physical = tuple(records), self.world.names.table
         tables = [(record.version, undo) for record in records for undo in record.tables]
         names = {name for _, undo in tables for name in names_of(undo, state, physical)}
-        names |= {trash_name(name, version) for version in {v for v, _ in tables} for name in names}
+        project = self.world.project.name
+        versions = {v for v, _ in tables}
+        names |= {trash for v in versions for name in names for trash in trash_names(name, project, v)}
         catalog = self.world.catalog
         actual = dict(catalog.load(sorted(names), with_writers=True))
         lost = [undo for _, undo in tables if uuid_of(undo) is not None and find(undo, actual) is None]

@@ -22,6 +22,7 @@ class PublishRows(Change):
 
     :param base: the snapshot of main that the rows were written on; ``None`` where the table had none.
     :param rows: what was written; ``None`` where nothing was, so that only nobody may have written.
+    :param written_on: the branch itself, where its name is longer than the plan's.
     """
 
     kind: ClassVar[str] = "publish_rows"
@@ -31,6 +32,7 @@ class PublishRows(Change):
     branch: str
     base: int | None
     rows: Snapshot | None
+    written_on: str = ""
 
     @classmethod
     def detect(cls, pair: Pair) -> Iterator[Change]:
@@ -47,7 +49,7 @@ class PublishRows(Change):
             raise HeadMoved(f"others wrote to table `{table.name}` {when}", "apply again")
         if self.rows is None:
             return table
-        refs = {name: ref for name, ref in table.refs.items() if name != self.branch}
+        refs = {name: ref for name, ref in table.refs.items() if name != (self.written_on or self.branch)}
         refs[MAIN] = replace(refs[MAIN], snapshot_id=self.rows.id)
         return replace(table, refs=refs, snapshot=self.rows)
 

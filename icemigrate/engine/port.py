@@ -38,12 +38,12 @@ class Marker(Frozen):
     @property
     def tag(self) -> str:
         """The tag under which the table reads with the migration's schema."""
-        return tag_name(self.version)
+        return tag_name(self.project, self.version)
 
     @property
     def before_tag(self) -> str:
         """The tag under which the rows are as they were before it."""
-        return before_tag_name(self.version)
+        return before_tag_name(self.project, self.version)
 
     @property
     def summary(self) -> dict[str, str]:

@@ -40,6 +40,7 @@ class Account:
     on_event: Callable[[Event], None]
     before_each: Callable[[str], None]
     is_redo: bool
+    project: str
     at: str = ""
     _todo: tuple[str, ...] = field(init=False)
     _place: int = 0
@@ -48,7 +49,7 @@ class Account:
     _number: int = 0
 
     def __post_init__(self) -> None:
-        self._todo = statements(self.migration, self.catalog)
+        self._todo = statements(self.migration, self.catalog, self.project)
 
     @property
     def done(self) -> tuple[str, ...]:
@@ -121,12 +122,12 @@ class Account:
         self._copied.clear()
 
 
-def statements(migration: MigrationPlan, catalog: str) -> tuple[str, ...]:
+def statements(migration: MigrationPlan, catalog: str, project: str) -> tuple[str, ...]:
     """All its statements as text, in order.
 
     :param catalog: the catalog's name in Spark SQL.
     """
-    parts = [*running(migration, catalog)]
+    parts = [*running(migration, catalog, project)]
     asked = [part for part in parts if isinstance(part, RowsPart) and part.when is When.FIRST]
     return (
         *(text for part in asked for text in _texts(part)),

@@ -43,7 +43,14 @@ class LateRows(Rows):
     def behind(cls, rows: Rows, seen: int | None) -> LateRows:
         """Those behind rows that are out."""
         late = cls(
-            rows.engine, rows.plan, rows.project, rows.version, rows.catalog, rows.since, rows.on_event
+            rows.engine,
+            rows.plan,
+            rows.project,
+            rows.version,
+            rows.catalog,
+            rows.since,
+            rows.on_event,
+            rows.run,
         )
         late.seen = seen
         return late
@@ -57,7 +64,7 @@ class LateRows(Rows):
         """
         if table.snapshot_id == self.seen:
             return [], []
-        branch = self._branch(name)
+        branch = self._planned(name)
         writes = [*_values(self.plan, table, branch)]
         if writes:
             self._note(name, "others wrote behind its rows: what they wrote gets its values too")

@@ -34,6 +34,7 @@ class Recovery(Frozen):
     engine: Engine
     publisher: Publisher
     held: Held
+    project: str
     inverse: Inverse
     on_event: Callable[[Event], None]
 
@@ -96,7 +97,7 @@ class Recovery(Frozen):
             migration=replace(plan, direction=Direction.ROLLBACK),
             engine=self.engine,
             publisher=self.publisher,
-            marker=Marker("", migration.version, "", ""),
+            marker=Marker(self.project, migration.version, "", ""),
             on_event=self.on_event,
             before_each=lambda text: self.held.step(f"{migration.version}, undoing: {text}"[:_WIDEST]),
         )
@@ -112,7 +113,7 @@ class Recovery(Frozen):
         with suppress(LockHeld, KeyboardInterrupt):  # what comes next says so, or somebody asked to stop
             for table in undo.tables:
                 with suppress(IcemigrateError):
-                    self._untag(Marker("", version, "", ""), table)
+                    self._untag(Marker(self.project, version, "", ""), table)
 
     def _untag(self, marker: Marker, table: TableUndo) -> None:
         before = table.actual_before

@@ -28,7 +28,7 @@ from icemigrate.frozen import replace
 from icemigrate.model.evidence import Publication
 from icemigrate.model.layout import OldShare
 from icemigrate.model.makers import made_by
-from icemigrate.model.marks import branch_name
+from icemigrate.model.marks import branch_name, is_branch_of, run_branch_name
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.plan import TablePlan
@@ -51,6 +51,7 @@ class Rows:
     :param catalog: the catalog's name in Spark SQL.
     :param since: the snapshot that was current when the migration first began.
     :param on_event: told of every statement.
+    :param run: the id of this run, which its branch has in its name.
     :param base: the snapshot that the rows are written on, or would be.
     :param is_on_branch: whether rows wait on the branch; else there are none to be published.
     """
@@ -62,6 +63,7 @@ class Rows:
     catalog: str
     since: int | None
     on_event: Callable[[Event], None]
+    run: str = ""
     note: ClassVar[str] = NOTE
     base: Snapshot | None = field(default=None, init=False)
     is_on_branch: bool = field(default=False, init=False)
@@ -71,6 +73,16 @@ class Rows:
     def key(self) -> str:
         """What the summaries of its snapshots say."""
         return made_by(self.project, self.version)
+
+    @property
+    def branch(self) -> str:
+        """The branch on which this run writes, and no other run."""
+        return run_branch_name(self.project, self.version, self.run)
+
+    @property
+    def _planned_branch(self) -> str:
+        """The same branch as plans and messages call it."""
+        return branch_name(self.project, self.version)
 
     @property
     def _summary(self) -> dict[str, str]:
@@ -151,9 +163,9 @@ class Rows:
 
     def publication(self, table: Table) -> PublishRows:
         """What makes main what is written, in the commit that relies on it."""
-        branch, base = branch_name(self.version), self.base
+        branch, base = self.branch, self.base
         if not self.is_on_branch:
-            return PublishRows(table.name, branch, _id(base), None)
+            return PublishRows(table.name, self._planned_branch, _id(base), None)
         assert base is not None, "rows are written on some"
         written = table.refs.get(branch)
         if written is None:
@@ -165,7 +177,7 @@ class Rows:
             )
         # Nobody has counted the rows.
         rows = replace(base, id=written.snapshot_id, total_records=None)
-        return PublishRows(table.name, branch, base.id, rows)
+        return PublishRows(table.name, self._planned_branch, base.id, rows, written_on=branch)
 
     def publish(self, name: TableName) -> int | None:
         """Make main what is written.
@@ -176,9 +188,10 @@ class Rows:
         """
         if not self.is_on_branch:
             return _id(self.base)
-        branch = branch_name(self.version)
+        branch = self.branch
         text = publish_branch_sql(self.catalog, name, branch)
-        if not self._told(name, text, lambda: publish(self.engine, name, text, branch, _id(self.base))):
+        told_text = publish_branch_sql(self.catalog, name, self._planned_branch)
+        if not self._told(name, told_text, lambda: publish(self.engine, name, text, branch, _id(self.base))):
             raise overtaken(name)
         there = require(self.engine, name)
         written = there.refs.get(branch)  # somebody may write to main already
@@ -192,14 +205,17 @@ class Rows:
 
     def drop_branch(self, name: TableName) -> None:
         """Take the branch away, where there is one."""
-        self.engine.sql(drop_branch_sql(self.catalog, name, branch_name(self.version)))
+        self._drop_older_branches(name)
+        self.engine.sql(drop_branch_sql(self.catalog, name, self.branch))
 
     def _branch_off(self, name: TableName) -> Snapshot:
         """Make the branch; what it was made from."""
-        text = create_branch_sql(self.catalog, name, branch_name(self.version))
-        self._told(name, text, lambda: self.engine.sql(text))
+        self._drop_older_branches(name)
+        told_text = create_branch_sql(self.catalog, name, self._planned_branch)
+        text = create_branch_sql(self.catalog, name, self.branch)
+        self._told(name, told_text, lambda: self.engine.sql(text))
         table = require(self.engine, name)
-        branch = table.refs.get(branch_name(self.version))
+        branch = table.refs.get(self.branch)
         if table.snapshot is None:
             raise EngineError(f"table `{name}` has lost its rows meanwhile", "apply again")
         self._make_readable(name, table.snapshot)
@@ -208,38 +224,60 @@ class Rows:
         # Somebody wrote right behind it.
         return replace(table.snapshot, id=branch.snapshot_id, total_records=None)
 
+    def _drop_older_branches(self, name: TableName) -> None:
+        """Drop the branches that earlier runs of the migration left: this run writes to its own."""
+        for other in require(self.engine, name).refs:
+            if other != self.branch and is_branch_of(other, self.project, self.version):
+                self.engine.sql(drop_branch_sql(self.catalog, name, other))
+
     def _make_readable(self, name: TableName, base: Snapshot) -> None:
         """Have Spark read on the branch what it cannot read before a snapshot knows it."""
         metadata = self.engine.metadata_json(name)
         if metadata is not None and lacks_a_variant(metadata, base.id):
             text = append_nothing_sql(self._branch(name))
-            self._told(name, text, lambda: self.engine.write(text, self._summary))
+            told_text = append_nothing_sql(self._planned(name))
+            self._told(name, told_text, lambda: self.engine.write(text, self._summary))
+
+    def _planned(self, name: TableName) -> str:
+        """The branch as the plan's SQL names it; :meth:`_run` puts this run's own branch there."""
+        return branch_sql(self.catalog, name, self._planned_branch)
 
     def _branch(self, name: TableName) -> str:
         """The branch as SQL names it."""
-        return branch_sql(self.catalog, name, branch_name(self.version))
+        return branch_sql(self.catalog, name, self.branch)
 
     def _ask_in_place(self, checks: Iterable[DataStatement], name: TableName, table: Table) -> None:
         """Ask the table itself, where nothing was written."""
         own = table_sql(self.catalog, name)
         before = own if table.snapshot is None else f"{own} VERSION AS OF {table.snapshot.id}"
-        self._run(checks, name, {BEFORE_MARK: before, self._branch(name): own})
+        self._run(checks, name, {BEFORE_MARK: before}, own)
 
-    def _run(self, statements: Iterable[DataStatement], name: TableName, instead: Mapping[str, str]) -> None:
+    def _run(
+        self,
+        statements: Iterable[DataStatement],
+        name: TableName,
+        instead: Mapping[str, str],
+        branch: str | None = None,
+    ) -> None:
         """Run statements of data steps; they are told as the plan has them, by which they are known and
         numbered.
 
         :param name: the table in the catalog by now.
         :param instead: what stands in queries, and what they ask instead.
+        :param branch: what they use in the place of the branch; this run's branch where left out.
         """
+        planned = self._planned(name)
+        branch = self._branch(name) if branch is None else branch
         for statement in statements:
             text = statement.text
             if isinstance(statement, Rewriting):
                 self._told(name, text, partial(self._rewrite, name, statement))
             elif isinstance(statement, Sql):
-                self._told(name, text, partial(self.engine.write, text, self._summary))
+                self._told(
+                    name, text, partial(self.engine.write, text.replace(planned, branch), self._summary)
+                )
             else:
-                asked = text
+                asked = text.replace(planned, branch)
                 for old, new in instead.items():
                     asked = asked.replace(old, new)
                 self._told(name, text, partial(self._ask, asked, statement))

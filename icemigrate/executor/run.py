@@ -182,7 +182,9 @@ class _Run:
             # A call to the JVM may be torn apart, so nothing more is asked of it from this thread.
             raise Interrupted(self._report(work), Stopped("you asked to stop at once")) from error
         except IcemigrateError as cause:
-            recovery = Recovery(self.engine, self.ways.unmarked, self.held, self.inverse, self.on_event)
+            recovery = Recovery(
+                self.engine, self.ways.unmarked, self.held, self.plan.project, self.inverse, self.on_event
+            )
             begun = [resumed or p.declared in work.begun for p in migration.tables]
             raise recovery.recover(
                 replace(migration, tables=tuple(compress(migration.tables, begun))),
@@ -299,6 +301,7 @@ class _Run:
             known=self.known,
             is_redo=self.plan.redo is not None,
             is_resumed=is_resumed,
+            run_id=self.held.run,
         )
 
     def _record(

@@ -42,6 +42,7 @@ class Work:
     :param known: the tables as the plan found them, by name in the catalog; ``None`` where there was none.
     :param is_redo: whether it is applied once more, after it was rolled back.
     :param is_resumed: whether an earlier run has begun with it.
+    :param run_id: of the lock under which it runs.
     :param begun: declared names of tables on which anything may have been done.
     :param after: the tables as they were read back, by the declared name in their plan; ``None`` where gone.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
@@ -60,6 +61,7 @@ class Work:
     known: Mapping[TableName, Table | None] = field(default_factory=dict)
     is_redo: bool = False
     is_resumed: bool = False
+    run_id: str = ""
     begun: set[TableName] = field(default_factory=set)
     after: dict[TableName, Table | None] = field(default_factory=dict)
     renumbered: set[TableName] = field(default_factory=set)
@@ -68,7 +70,9 @@ class Work:
     publishing: Publishing = field(init=False)
 
     def __post_init__(self) -> None:
-        self.account = Account(self.migration, self.catalog, self.on_event, self.before_each, self.is_redo)
+        self.account = Account(
+            self.migration, self.catalog, self.on_event, self.before_each, self.is_redo, self.marker.project
+        )
         self.publishing = Publishing(self.engine, self.publisher, self.marker, self.account, self.catalog)
 
     def run(self) -> None:
@@ -172,7 +176,7 @@ class Work:
         first = self._first(plan)
         since = None if first is None or first.snapshot is None else first.snapshot.id
         by, hear = self.marker, self.account.hear
-        return Rows(self.engine, plan, by.project, by.version, self.catalog, since, hear)
+        return Rows(self.engine, plan, by.project, by.version, self.catalog, since, hear, self.run_id)
 
     @contextmanager
     def _no_branches_left(self) -> Iterator[list[Written]]:

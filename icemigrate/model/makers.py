@@ -28,9 +28,18 @@ def project_of(table: Table) -> str | None:
     return None if maker is None else maker.rpartition("/")[0]
 
 
-def trash_name(name: TableName, version: str) -> TableName:
+def trash_name(name: TableName, project: str, version: str) -> TableName:
     """What a table is called in the trash.
 
     :param version: of the migration that dropped it, or of the one that made it and was taken back.
     """
-    return TableName((TRASH_NAMESPACE,), "__".join((*name.namespace, name.name, version)))
+    return TableName((TRASH_NAMESPACE,), "__".join((*name.namespace, name.name, project, version)))
+
+
+def trash_names(name: TableName, project: str, version: str) -> tuple[TableName, TableName]:
+    """All names that a table may have in the trash.
+
+    The second one is of releases that left the project out of the name.
+    """
+    older = TableName((TRASH_NAMESPACE,), "__".join((*name.namespace, name.name, version)))
+    return trash_name(name, project, version), older

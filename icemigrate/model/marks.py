@@ -1,6 +1,7 @@
 """The tags and branches that icemigrate puts on tables: their names, and how others' are told from them.
 
-People may begin a name of their own as ours begin: only the exact names are ours.
+The names carry the project, so that equal versions of two projects never share one.  People may begin a name
+of their own as ours begin: only the exact names are ours.
 """
 
 from __future__ import annotations
@@ -12,23 +13,46 @@ from icemigrate.model.table import Ref
 _PREFIX = "icemigrate-"
 REFILL_BRANCH = f"{_PREFIX}refill"
 """Where values that come back are written before they are published."""
-_TAG = re.compile(re.escape(_PREFIX) + "[0-9]{1,18}(-before)?")
-_BRANCH = re.compile(re.escape(_PREFIX) + "([0-9]{1,18}-data|refill)")
+FENCE_TAG = f"{_PREFIX}fence"
+"""On REST catalogs: every commit asserts this tag, and a takeover moves it."""
+_PROJECT = "([A-Za-z_][A-Za-z0-9_-]*-)?"
+"""Releases before the project was a part of the names wrote them without it."""
+_TAG = re.compile(re.escape(_PREFIX) + _PROJECT + "[0-9]{1,18}(-before)?")
+_BRANCH = re.compile(re.escape(_PREFIX) + "(" + _PROJECT + "[0-9]{1,18}-data(-[0-9a-f]{8})?|refill)")
 
 
-def tag_name(version: str) -> str:
+def tag_name(project: str, version: str) -> str:
     """The tag under which a table reads with a migration's schema."""
-    return f"{_PREFIX}{version}"
+    return f"{_PREFIX}{project}-{version}"
 
 
-def before_tag_name(version: str) -> str:
+def before_tag_name(project: str, version: str) -> str:
     """The tag under which the rows are as they were before a migration."""
-    return f"{tag_name(version)}-before"
+    return f"{tag_name(project, version)}-before"
 
 
-def branch_name(version: str) -> str:
+def older_tag_names(version: str) -> tuple[str, str]:
+    """Both tags as releases named them that left the project out of the names."""
+    return f"{_PREFIX}{version}", f"{_PREFIX}{version}-before"
+
+
+def branch_name(project: str, version: str) -> str:
     """The branch on which a migration writes rows."""
-    return f"{_PREFIX}{version}-data"
+    return f"{tag_name(project, version)}-data"
+
+
+def run_branch_name(project: str, version: str, run: str) -> str:
+    """The branch on which one run of a migration writes rows: no other run writes to it.
+
+    :param run: the run's id; without one the branch is called as plans call it.
+    """
+    return f"{branch_name(project, version)}-{run[:8]}" if run else branch_name(project, version)
+
+
+def is_branch_of(name: str, project: str, version: str) -> bool:
+    """Whether a branch was made by any run of a migration."""
+    own = branch_name(project, version)
+    return name in (own, f"{_PREFIX}{version}-data") or (is_own_branch(name) and name.startswith(f"{own}-"))
 
 
 def is_own_tag(name: str) -> bool:
@@ -43,7 +67,7 @@ def is_own_branch(name: str) -> bool:
 
 def is_reserved(name: str) -> bool:
     """Whether a name is ours: tags and branches share their names, so nobody's else may have it as either."""
-    return is_own_tag(name) or is_own_branch(name)
+    return name == FENCE_TAG or is_own_tag(name) or is_own_branch(name)
 
 
 def is_own(name: str, ref: Ref) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from icemigrate.changes.base import Reversible
 from icemigrate.diagnostics import Diagnostic, once_quoted
 from icemigrate.merge import Conflict
-from icemigrate.plan import MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
+from icemigrate.plan import MigrationPlan, Plan, PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.plan_rows import RowsPart, table_parts
 from icemigrate.render import words
 from icemigrate.render.created import created_lines
@@ -36,7 +36,7 @@ def _plan(result: PlanResult, *, with_statements: bool) -> str:
         lines += [f"**{obstacles}**", ""]
     lines += _diagnostics(result.diagnostics)
     for migration in plan.migrations:
-        lines += _migration(migration, plan.catalog_name, with_statements)
+        lines += _migration(migration, plan, with_statements)
     lines += [f"- {text(line)}" for line in words.lying_old_lines(result)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -47,7 +47,7 @@ def _diagnostics(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
         yield from (*lines, "")
 
 
-def _migration(migration: MigrationPlan, catalog: str, with_statements: bool) -> Iterator[str]:
+def _migration(migration: MigrationPlan, plan: Plan, with_statements: bool) -> Iterator[str]:
     yield f"#### {code(migration.version)} {text(migration.description)}"
     yield ""
     for namespace in migration.create_namespaces:
@@ -58,13 +58,13 @@ def _migration(migration: MigrationPlan, catalog: str, with_statements: bool) ->
     if migration.create_namespaces or recorded is not None:
         yield ""
     for table in migration.tables:
-        yield from _table(table, migration, catalog, with_statements)
+        yield from _table(table, migration, plan, with_statements)
     for namespace in migration.drop_namespaces:
         yield f"- **-** drop namespace {code('.'.join(namespace))}, left empty"
 
 
-def _table(table: TablePlan, migration: MigrationPlan, catalog: str, with_statements: bool) -> Iterator[str]:
-    parts = [*table_parts(table, catalog, migration.version)]
+def _table(table: TablePlan, migration: MigrationPlan, plan: Plan, with_statements: bool) -> Iterator[str]:
+    parts = [*table_parts(table, plan.catalog_name, plan.project, migration.version)]
     changes: list[PlannedChange | PlannedWork] = []
     for part in parts:
         changes += part.changes if isinstance(part, Step) else part.works

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from icemigrate.changes.base import Reversible
 from icemigrate.merge import Conflict
-from icemigrate.plan import Direction, MigrationPlan, PlannedChange, PlannedWork, Step, TablePlan
+from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.plan_rows import RowsPart, table_parts
 from icemigrate.render import words
 from icemigrate.render.created import created_lines
@@ -23,7 +23,7 @@ def plan_text(result: PlanResult, style: Style) -> str:
     plan = result.plan
     lines = [style.dim(f"{plan.project} → {plan.environment} ({words.visible(plan.catalog)})"), ""]
     for migration in plan.migrations:
-        lines += [*_migration(migration, plan.catalog_name, style), ""]
+        lines += [*_migration(migration, plan, style), ""]
     found = list(diagnostics_lines(result.diagnostics, style))
     if found:
         lines += [*found, ""]
@@ -38,12 +38,12 @@ def plan_text(result: PlanResult, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _migration(migration: MigrationPlan, catalog: str, style: Style) -> Iterator[str]:
+def _migration(migration: MigrationPlan, plan: Plan, style: Style) -> Iterator[str]:
     yield style.bold(words.migration_title(migration))
     for namespace in migration.create_namespaces:
         yield f"{_INDENT}{style.symbol('+')} create namespace {words.one_line('.'.join(namespace))}"
     for table in migration.tables:
-        yield from (f"{_INDENT}{line}" for line in _table(table, migration, catalog, style))
+        yield from (f"{_INDENT}{line}" for line in _table(table, migration, plan, style))
     for namespace in migration.drop_namespaces:
         yield f"{_INDENT}{style.symbol('-')} drop namespace {words.one_line('.'.join(namespace))}, left empty"
     recorded = words.recorded_text(migration)
@@ -53,9 +53,9 @@ def _migration(migration: MigrationPlan, catalog: str, style: Style) -> Iterator
         yield f"{_INDENT}{style.dim('nothing to do')}"
 
 
-def _table(table: TablePlan, migration: MigrationPlan, catalog: str, style: Style) -> Iterator[str]:
+def _table(table: TablePlan, migration: MigrationPlan, plan: Plan, style: Style) -> Iterator[str]:
     yield f"{style.symbol(words.table_symbol(table))} {style.bold(words.one_line(words.table_label(table)))}"
-    for part in table_parts(table, catalog, migration.version):
+    for part in table_parts(table, plan.catalog_name, plan.project, migration.version):
         if isinstance(part, Step):
             lines = _step(part, migration, style)
         else:

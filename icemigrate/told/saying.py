@@ -76,8 +76,9 @@ SAYING: Mapping[str, str] = {
     "rename-part": "The format itself names the parts of lists and maps: `element`, `key`, `value`.",
     "rename-to-itself": "A rename leads to the name that is there already. Leave it out.",
     "renamed-and-dropped": "A column is renamed and dropped in one file. Drop it by its old name.",
-    "reserved-reference": "A branch or a tag has a name that icemigrate gives its own (`icemigrate-0002`, "
-    "`icemigrate-0002-before`, `icemigrate-0002-data`, `icemigrate-refill`). Choose another one.",
+    "reserved-reference": "A branch or a tag has a name that icemigrate gives its own "
+    "(`icemigrate-market-0002`, `icemigrate-market-0002-before`, `icemigrate-market-0002-data`, "
+    "`icemigrate-fence`, `icemigrate-refill`). Choose another one.",
     "reserved-table": "The table is icemigrate's own: a project's history, or what waits in the trash. "
     "Name another one; where the history is kept, `history:` in the project file says.",
     "retype-default": "A column that is retyped has a default, which is no value of the new type. Say it "

@@ -17,7 +17,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import Conflict, done_notes, rebind_by_path
 from icemigrate.model import legality
 from icemigrate.model.evidence import Evidence
-from icemigrate.model.marks import branch_name
+from icemigrate.model.marks import is_branch_of
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
@@ -68,6 +68,7 @@ def undo_altered(
     undo: TableUndo,
     there: Table,
     new_name: TableName,
+    project: str,
     version: str,
     catalog: str,
     evidence: Evidence | None,
@@ -77,6 +78,7 @@ def undo_altered(
 
     :param there: the table as it is now.
     :param new_name: the name in the catalog that it shall have.
+    :param project: whose migration it is.
     :param version: of the migration, for the commit's text.
     """
     recorded = _settled(undo, there)
@@ -93,7 +95,7 @@ def undo_altered(
     outcome = difference(current, current if taken else merged.target, KINDS)
     rows = rewind(undo, there, evidence, options)
     relies = evidence is not None and relies_on_files(undo, staying.kept)
-    found, final = _found(outcome, rows, current, version, relies)
+    found, final = _found(outcome, rows, current, (project, version), relies)
     # Rows that go back to an earlier snapshot have their values there.
     refill = plan_refill(final, version, catalog, evidence if rows.change is None else None, options)
     found += refill.before
@@ -182,7 +184,7 @@ def _renamed(there: Table, name: TableName, catalog: str) -> tuple[Table, Sequen
 
 
 def _found(
-    outcome: Difference, rows: Rows, current: Table, version: str, relies_on_files: bool
+    outcome: Difference, rows: Rows, current: Table, owner: tuple[str, str], relies_on_files: bool
 ) -> tuple[list[Found], Table]:
     """The changes that are committed together, and the table that comes of them."""
     found, final = list(outcome.found), outcome.after
@@ -191,7 +193,7 @@ def _found(
         final = rows.change.apply(final)
     if rows.change is not None or (found and relies_on_files):
         found.insert(0, Found(ExpectSnapshot(current.name, current.snapshot_id), current))
-    if (left := branch_name(version)) in final.refs:
+    for left in [name for name in final.refs if is_branch_of(name, *owner)]:
         # A run that died while it wrote rows has left it.
         branch = DropReference(final.name, left, final.refs[left])
         found.append(Found(branch, final))

@@ -8,7 +8,7 @@ from icemigrate.changes.end_refill import is_refilling
 from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Questions
 from icemigrate.model.makers import made_by
-from icemigrate.model.marks import before_tag_name
+from icemigrate.model.marks import before_tag_name, older_tag_names
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
@@ -82,13 +82,14 @@ def questions_about(
     is_recorded = undo.rows_changed and not undo.rows_open and not rows_stay
     then = undo.actual_after if is_recorded else undo.actual_before
     since = None if then is None or then.snapshot is None else then.snapshot.id
-    versions = tuple(_keeping(undo, version)) if held else ()
+    versions = tuple(_keeping(undo, project, version)) if held else ()
     key = made_by(project, version) if undo.rows_open and not rows_stay else None
     return Questions(since, nulls, narrow, held, frozenset(snapshots), versions, key, undo.rows_changed)
 
 
-def _keeping(undo: TableUndo, version: str) -> Iterator[str]:
+def _keeping(undo: TableUndo, project: str, version: str) -> Iterator[str]:
     """What keeps the rows from before the migration: its tag, and the snapshot itself until it expires."""
-    yield before_tag_name(version)
+    yield before_tag_name(project, version)
+    yield older_tag_names(version)[1]
     if undo.actual_before is not None and undo.actual_before.snapshot is not None:
         yield str(undo.actual_before.snapshot.id)

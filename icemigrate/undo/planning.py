@@ -167,7 +167,7 @@ class _World:
             return _Done(
                 replace(plan, notes=("stays: it was there before the migration adopted it",)), there, None
             )
-        trash = trash_name(there.name, version)
+        trash = trash_name(there.name, self.place.project, version)
         if self.options.apart and there.uuid is not None:
             trash = TableName(trash.namespace, f"{trash.name}__{there.uuid[:8]}")
         change = DropTable(there.name, trash)
@@ -253,6 +253,7 @@ class _World:
             table,
             there,
             target,
+            self.place.project,
             undo.version,
             self.place.catalog_name,
             undo.evidence.get(table.declared),

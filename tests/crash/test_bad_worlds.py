@@ -120,7 +120,7 @@ def test_a_tag_that_somebody_removed(alone: Stage, crash_jvm: SparkSession) -> N
     world = alone.world
     world.restore(alone.applied)
     session = session_of(world, crash_jvm)
-    for tag in ("icemigrate-0002", "icemigrate-0002-before"):
+    for tag in ("icemigrate-shop-0002", "icemigrate-shop-0002-before"):
         session.sql(f"ALTER TABLE {world.catalog}.shop.trades DROP TAG `{tag}`")
     world.planned()
     world.done("rollback")

@@ -31,7 +31,7 @@ allow: [destructive]
 tables:
   - {name: shop.old, drop: true}
 """
-TRASHED = "icemigrate_trash.shop__old__0002"
+TRASHED = "icemigrate_trash.shop__old__shop__0002"
 
 
 def test_a_maintain_that_dies_is_finished_by_the_next(gateway: Gateway, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_table_is_made_as_declared(lake: Lake) -> None:
     assert [f.source_ids for f in table.sort_order.fields] == [(1,)]
     assert table.properties["comment"] == "What was traded"
     assert table.properties["write.parquet.compression-codec"] == "zstd"
-    assert "icemigrate-0001" in table.refs
+    assert "icemigrate-market-0001" in table.refs
     # A foreign client's own idea of it: rows go in and come out.
     lake.sql(ROW)
     assert lake.sql("SELECT symbol, volume, place.zip FROM {t}") == [("A", 10, 3000)]
@@ -154,10 +154,14 @@ def test_the_tags_read_with_their_schema_and_their_rows(trades: Lake) -> None:
     trades.write("0002_evolve", EVOLVE)
     trades.apply()
     trades.sql("DELETE FROM {t}")
-    assert trades.sql("SELECT * FROM {t} VERSION AS OF 'icemigrate-0001'") == []
-    before = "SELECT symbol, volume, qualifiers, place.zip FROM {t} VERSION AS OF 'icemigrate-0002-before'"
+    assert trades.sql("SELECT * FROM {t} VERSION AS OF 'icemigrate-market-0001'") == []
+    before = (
+        "SELECT symbol, volume, qualifiers, place.zip FROM {t} VERSION AS OF 'icemigrate-market-0002-before'"
+    )
     assert trades.sql(before) == [("A", 10, 7, 3000)]
-    assert trades.sql("SELECT symbol, quantity FROM {t} VERSION AS OF 'icemigrate-0002'") == [("A", 10)]
+    assert trades.sql("SELECT symbol, quantity FROM {t} VERSION AS OF 'icemigrate-market-0002'") == [
+        ("A", 10)
+    ]
     summaries = trades.sql(
         "SELECT summary['icemigrate.version'], summary['icemigrate.project'] FROM {t}.snapshots"
         " WHERE summary['icemigrate.version'] IS NOT NULL ORDER BY 1"
@@ -177,7 +181,7 @@ def test_a_table_moves_to_another_namespace_with_its_rows(trades: Lake) -> None:
     assert trades.tables() == (deals.name,)
     name = trades.sql_name("deals", f"{trades.namespace}_archive")
     assert trades.sql(f"SELECT symbol, x FROM {name}") == [("A", None)]
-    assert trades.sql(f"SELECT symbol FROM {name} VERSION AS OF 'icemigrate-0002-before'") == [("A",)]
+    assert trades.sql(f"SELECT symbol FROM {name} VERSION AS OF 'icemigrate-market-0002-before'") == [("A",)]
     # Back again, under the name that it had.
     trades.write("0003_back", "tables: [{name: market_data.trades, renamed_from: archive.deals}]")
     trades.apply()
@@ -190,7 +194,7 @@ def test_a_dropped_table_waits_in_the_trash_and_a_new_one_keeps_away_from_its_fi
     trades.write("0002_drop", "allow: [destructive]\ntables: [{name: market_data.trades, drop: true}]")
     trades.apply()
     assert trades.tables() == ()
-    trash = TableName(("icemigrate_trash",), f"{trades.namespace}__trades__0002")
+    trash = TableName(("icemigrate_trash",), f"{trades.namespace}__trades__market__0002")
     waiting = trades.find(trash)
     assert waiting is not None
     assert waiting.uuid == before.uuid
@@ -224,7 +228,7 @@ def test_an_equal_table_is_adopted_and_another_one_is_a_conflict(lake: Lake) -> 
     lake.apply()
     after = lake.table()
     assert (after.schema, after.snapshot, after.uuid) == (before.schema, before.snapshot, before.uuid)
-    assert {"icemigrate-0001", "icemigrate-0001-before"} <= set(after.refs)
+    assert {"icemigrate-market-0001", "icemigrate-market-0001-before"} <= set(after.refs)
 
 
 def test_what_was_changed_by_hand_is_never_overwritten_in_silence(trades: Lake) -> None:
@@ -296,7 +300,7 @@ def test_every_format_version_is_made_and_changed(lake: Lake, version: int) -> N
         (1, "id", "long"),
         (3, "made", "uuid"),
     ]
-    assert {"icemigrate-0001", "icemigrate-0002"} <= set(table.refs)
+    assert {"icemigrate-market-0001", "icemigrate-market-0002"} <= set(table.refs)
 
 
 def test_an_environment_s_overrides_and_namespaces_hold_in_the_catalog(trades: Lake) -> None:

@@ -94,7 +94,7 @@ def test_rows_are_written_and_asked_about_before_anybody_sees_them(trades: Lake)
     table = trades.table()
     assert [f.name for f in table.schema.fields] == ["id", "venue", "price", "settled", "note"]
     assert branches(table) == {"main"}
-    assert trades.sql("SELECT venue FROM {t} VERSION AS OF 'icemigrate-0002-before' WHERE id = 1") == [
+    assert trades.sql("SELECT venue FROM {t} VERSION AS OF 'icemigrate-market-0002-before' WHERE id = 1") == [
         ("xnys",)
     ]
     assert trades.api.drift().tables == ()

@@ -58,6 +58,8 @@ def test_trino_queries_the_history_and_the_tags(lake: Lake, reader: Trino) -> No
     table = f"{CATALOG}.{lake.namespace}.trades"
     now = reader.query(f"SELECT symbol, volume, qualifiers FROM {table} ORDER BY symbol")
     assert now == [["A", 10, 7], ["B", 20, None]]
-    assert reader.query(f"SELECT * FROM {table} FOR VERSION AS OF 'icemigrate-0001'") == []
-    before = f"SELECT symbol, volume, qualifiers FROM {table} FOR VERSION AS OF 'icemigrate-0002-before'"
+    assert reader.query(f"SELECT * FROM {table} FOR VERSION AS OF 'icemigrate-market-0001'") == []
+    before = (
+        f"SELECT symbol, volume, qualifiers FROM {table} FOR VERSION AS OF 'icemigrate-market-0002-before'"
+    )
     assert reader.query(before) == [["A", 10, 7]]

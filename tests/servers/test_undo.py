@@ -115,7 +115,7 @@ def test_a_drop_and_a_creation_are_taken_back(lake: Lake) -> None:
     # What a migration made is put away, not destroyed.
     assert roll_back(lake) == ("0001",)
     assert lake.tables() == ()
-    away = lake.find(TableName(("icemigrate_trash",), f"{lake.namespace}__trades__0001"))
+    away = lake.find(TableName(("icemigrate_trash",), f"{lake.namespace}__trades__market__0001"))
     assert away is not None
     assert away.uuid == uuid
     # The namespace that it had made goes, unless it took the files of what is in the trash along.

@@ -115,8 +115,13 @@ def test_rows_are_filled_asked_about_and_published(desk: Desk, format_version: i
         (1, "xnys", 1050, "BUY", 10),
         (2, "none", 2050, "SELL", 20),
     ]
-    assert desk.refs() == {"main", "icemigrate-0001", "icemigrate-0002", "icemigrate-0002-before"}
-    assert desk.rows(at=" VERSION AS OF 'icemigrate-0002-before'") == [(1, "xnys"), (2, None)]
+    assert desk.refs() == {
+        "main",
+        "icemigrate-desk-0001",
+        "icemigrate-desk-0002",
+        "icemigrate-desk-0002-before",
+    }
+    assert desk.rows(at=" VERSION AS OF 'icemigrate-desk-0002-before'") == [(1, "xnys"), (2, None)]
     assert "price" not in desk.spark.table(desk.table).columns
     assert desk.project.plan().is_empty
     desk.run("rollback", "--auto-approve")
@@ -223,7 +228,7 @@ def test_a_value_that_became_null_stops_a_retype_and_nobody_saw_it(
     assert "every table is as it was before the migration" in told
     assert columns(desk) == before
     assert desk.rows() == [(1, "xnys"), (2, None)]
-    assert "icemigrate-0002-data" not in desk.refs()
+    assert "icemigrate-desk-0002-data" not in desk.refs()
 
 
 OVERWRITE = """
@@ -353,7 +358,7 @@ def test_a_check_that_does_not_hold_undoes_all_though_others_wrote_meanwhile(
     assert "every table is as it was before the migration" in told
     assert desk.rows() == [(1, "xnys"), (2, None), (3, "xlon")]
     assert "note" not in desk.spark.table(desk.table).columns
-    assert desk.refs() == {"main", "icemigrate-0001"}, "nothing is left that says that it was applied"
+    assert desk.refs() == {"main", "icemigrate-desk-0001"}, "nothing is left that says that it was applied"
     assert desk.project.plan().plan.migrations[0].version == "0002"
 
 
@@ -427,11 +432,11 @@ def test_what_a_dead_run_wrote_on_its_branch_does_not_keep_a_type_from_going_bac
 
     with pytest.raises(Interrupted):
         desk.project.apply(spark=desk.spark, on_event=die)
-    assert "icemigrate-0002-data" in desk.refs()
+    assert "icemigrate-desk-0002-data" in desk.refs()
     desk.run("rollback", "--auto-approve")
     assert desk.rows("id, n") == [(1, 2)]
     assert dict(desk.spark.table(desk.table).dtypes)["id"] == "int"
-    assert "icemigrate-0002-data" not in desk.refs()
+    assert "icemigrate-desk-0002-data" not in desk.refs()
 
 
 @pytest.mark.parametrize("filled", ["venue: upper(venue)", "note: upper(venue)"])

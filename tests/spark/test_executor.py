@@ -159,7 +159,7 @@ def test_the_tag_reads_with_the_schema_and_the_rows_of_its_migration(lake: Lake)
     lake.apply()
     trades = f"{lake.prefix}.trades"
     assert lake.snapshots_of_main() == main, "no branch moves"
-    assert lake.columns(f"SELECT * FROM {trades} VERSION AS OF 'icemigrate-0001'") == [
+    assert lake.columns(f"SELECT * FROM {trades} VERSION AS OF 'icemigrate-market-0001'") == [
         "symbol",
         "company_id",
         "at",
@@ -168,10 +168,12 @@ def test_the_tag_reads_with_the_schema_and_the_rows_of_its_migration(lake: Lake)
         "qualifiers",
         "place",
     ]
-    assert lake.rows(f"SELECT * FROM {trades} VERSION AS OF 'icemigrate-0001'") == []
+    assert lake.rows(f"SELECT * FROM {trades} VERSION AS OF 'icemigrate-market-0001'") == []
     lake.spark.sql(f"DELETE FROM {trades}")
-    assert lake.rows(f"SELECT symbol, quantity FROM {trades} VERSION AS OF 'icemigrate-0002'") == [("A", 10)]
-    before = f"SELECT symbol, volume, qualifiers FROM {trades} VERSION AS OF 'icemigrate-0002-before'"
+    assert lake.rows(f"SELECT symbol, quantity FROM {trades} VERSION AS OF 'icemigrate-market-0002'") == [
+        ("A", 10)
+    ]
+    before = f"SELECT symbol, volume, qualifiers FROM {trades} VERSION AS OF 'icemigrate-market-0002-before'"
     assert lake.rows(before) == [("A", 10, 7)]
     summaries = lake.rows(
         f"SELECT summary['icemigrate.project'], summary['icemigrate.version'], "
@@ -194,8 +196,8 @@ def test_a_tag_of_rows_is_kept_from_now_on_and_not_from_when_they_were_written(l
     lake.apply(keep=timedelta(days=14))
     refs = lake.table().refs
     fortnight = 14 * 24 * 3600 * 1000
-    assert refs["icemigrate-0001"].max_ref_age_ms == 2**63 - 1
-    before, after = refs["icemigrate-0002-before"], refs["icemigrate-0002"]
+    assert refs["icemigrate-market-0001"].max_ref_age_ms == 2**63 - 1
+    before, after = refs["icemigrate-market-0002-before"], refs["icemigrate-market-0002"]
     assert before.snapshot_id == written.id
     assert before.max_ref_age_ms is not None
     assert after.max_ref_age_ms is not None
@@ -254,12 +256,12 @@ def test_a_migration_that_stops_halfway_goes_on_when_it_is_applied_again(lake: L
     assert "\tat " not in fault.message
     standings = [(a.version.text, a.standing) for a in lake.deployment.read().applied]
     assert standings == [("0001", "applied"), ("0002", "interrupted")]
-    assert "icemigrate-0002" not in lake.table().refs
+    assert "icemigrate-market-0002" not in lake.table().refs
 
     (record,) = lake.apply()
     assert record.version.text == "0002"
     assert set(record.statements).isdisjoint(fault.done)
-    assert "icemigrate-0002" in lake.table().refs
+    assert "icemigrate-market-0002" in lake.table().refs
     assert lake.deployment.plan().is_empty
     assert lake.table().schema.find(("quantity",)) is not None
 
@@ -281,7 +283,7 @@ def test_a_table_that_exists_is_adopted_and_marked_and_otherwise_left_alone(lake
     after = lake.table("t")
     assert after.schema == before.schema
     assert after.snapshot == before.snapshot
-    assert set(after.refs) == {"main", "icemigrate-0001", "icemigrate-0001-before"}
+    assert set(after.refs) == {"main", "icemigrate-market-0001", "icemigrate-market-0001-before"}
     assert lake.state.tables[TableName((lake.namespace,), "t")].schema.fields == after.schema.fields
 
 
@@ -290,13 +292,13 @@ def test_a_table_is_renamed_then_dropped_into_the_trash(lake: Lake) -> None:
     lake.add("0002", "tables: [{{name: {ns}.deals, renamed_from: {ns}.trades}}]")
     lake.apply()
     assert TableName((lake.namespace,), "trades") in lake.state.former
-    assert "icemigrate-0002" in lake.table("deals").refs
+    assert "icemigrate-market-0002" in lake.table("deals").refs
     lake.add("0003", "allow: [destructive]\ntables: [{{name: {ns}.deals, drop: true}}]")
     lake.apply()
     assert not lake.state.tables
     names = lake.catalog.tables()
     assert TableName((lake.namespace,), "deals") not in names
-    trash = TableName(("icemigrate_trash",), f"{lake.namespace}__deals__0003")
+    trash = TableName(("icemigrate_trash",), f"{lake.namespace}__deals__market__0003")
     assert trash in names
     assert lake.deployment.plan().is_empty
 
@@ -316,5 +318,5 @@ def test_what_others_change_meanwhile_is_noted(lake: Lake) -> None:
     notes = [e.text for e in lake.events if isinstance(e, Noted)]
     assert any("their.key" in note for note in notes)
     assert lake.table().properties["their.key"] == "x"
-    assert [e.tag for e in lake.events if isinstance(e, TableMarked)][-1] == "icemigrate-0002"
+    assert [e.tag for e in lake.events if isinstance(e, TableMarked)][-1] == "icemigrate-market-0002"
     assert isinstance(lake.events[-1], MigrationRecorded)

@@ -46,7 +46,7 @@ def test_rows_that_are_older_than_their_tag_is_kept_outlive_an_expiry(
     grow_older(shop, days=20)
     shop.apply("0002", DROP)
     (limit,) = shop.sql(
-        "SELECT max_reference_age_in_ms FROM @.trades.refs WHERE name = 'icemigrate-0002-before'"
+        "SELECT max_reference_age_in_ms FROM @.trades.refs WHERE name = 'icemigrate-shop-0002-before'"
     )
     assert 34 * DAY_MS <= limit[0] < 35 * DAY_MS
     # What a tag of its own with the same words comes to: it is that old already.
@@ -58,8 +58,8 @@ def test_rows_that_are_older_than_their_tag_is_kept_outlive_an_expiry(
     )
     refs = {row[0] for row in shop.sql("SELECT name FROM @.trades.refs")}
     # The tag of the first migration, which was applied 20 days ago, is over as well.
-    assert refs == {"main", "icemigrate-0002", "icemigrate-0002-before"}
-    before = "SELECT CAST(price AS string) FROM @.trades VERSION AS OF 'icemigrate-0002-before'"
+    assert refs == {"main", "icemigrate-shop-0002", "icemigrate-shop-0002-before"}
+    before = "SELECT CAST(price AS string) FROM @.trades VERSION AS OF 'icemigrate-shop-0002-before'"
     assert shop.sql(before) == [("1.25",)]
     # Three weeks later its time is over, and that of the migration's own tag too.
     grow_older(shop, days=21)

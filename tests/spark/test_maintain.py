@@ -32,7 +32,7 @@ DROP = """
     allow: [destructive]
     tables: [{name: db.trades, drop: true}]
 """
-TRASHED = "icemigrate_trash.db__trades__0002"
+TRASHED = "icemigrate_trash.db__trades__shop__0002"
 SCHEMA = Path(__file__).parents[2] / "schemas" / "maintain.schema.json"
 
 
@@ -123,7 +123,7 @@ def test_what_a_rollback_put_into_the_trash_goes_after_its_own_stay(shop: Shop, 
     shop.rollback()
     later(31)
     (act,) = do(shop, "trash").acts
-    assert act.table == "icemigrate_trash.db__trades__0001"
+    assert act.table == "icemigrate_trash.db__trades__shop__0001"
     assert act.consequences == ("`apply --redo 0001` makes `db.trades` anew then, without its rows",)
 
 
@@ -154,7 +154,7 @@ def test_a_trashed_table_whose_folder_another_uses_stays(shop: Shop, later: Any)
 
 def test_trash_of_others_is_passed_over(shop: Shop, later: Any) -> None:
     shop.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {shop.catalog}.icemigrate_trash")
-    other = f"{shop.catalog}.icemigrate_trash.db__theirs__0001"
+    other = f"{shop.catalog}.icemigrate_trash.db__theirs__shop__0001"
     shop.spark.sql(f"CREATE TABLE {other} (id INT) USING iceberg")
     later(365)
     assert look(shop, "trash").result.kept == ()
@@ -164,7 +164,7 @@ def test_trash_of_others_is_passed_over(shop: Shop, later: Any) -> None:
 
 def test_trash_of_another_history_of_the_same_project_name_is_refused(shop: Shop, later: Any) -> None:
     shop.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {shop.catalog}.icemigrate_trash")
-    other = f"{shop.catalog}.icemigrate_trash.db__theirs__0001"
+    other = f"{shop.catalog}.icemigrate_trash.db__theirs__shop__0001"
     mark = "'icemigrate.created-by'='shop/0001'"
     shop.spark.sql(f"CREATE TABLE {other} (id INT) USING iceberg TBLPROPERTIES ({mark})")
     later(365)
@@ -204,7 +204,7 @@ def test_what_expires_is_what_was_foreseen(shop: Shop) -> None:
     assert act.text.startswith("expire 2 of 6 snapshots"), act.text
     assert len(shop.sql("SELECT * FROM @.trades.snapshots")) == 4
     assert sorted(shop.sql("SELECT id FROM @.trades")) == [(1,), (2,)]
-    before = "SELECT id FROM @.trades VERSION AS OF 'icemigrate-0002-before'"
+    before = "SELECT id FROM @.trades VERSION AS OF 'icemigrate-shop-0002-before'"
     assert sorted(shop.sql(before)) == [(1,), (2,)]
     assert look(shop, "snapshots").acts == ()
     assert shop.rollback() == ("0002",)

@@ -267,18 +267,18 @@ def test_a_second_run_takes_the_tags_over(
     engine.mark(name, replace(marker, checksum="new", before=second.snapshot.id))
     after = engine.table(name)
     assert after is not None
-    assert after.refs["icemigrate-0001-before"].snapshot_id == second.snapshot.id
+    assert after.refs["icemigrate-p-0001-before"].snapshot_id == second.snapshot.id
     assert after.snapshot == second.snapshot
-    tagged = after.refs["icemigrate-0001"].snapshot_id
+    tagged = after.refs["icemigrate-p-0001"].snapshot_id
     (checksum,) = spark.sql(
         f"SELECT summary['icemigrate.checksum'] FROM local.{name}.snapshots WHERE snapshot_id = {tagged}"
     ).collect()
     assert tuple(checksum) == ("new",)
-    assert spark.sql(f"SELECT * FROM local.{name} VERSION AS OF 'icemigrate-0001'").count() == 2
+    assert spark.sql(f"SELECT * FROM local.{name} VERSION AS OF 'icemigrate-p-0001'").count() == 2
     engine.mark(name, replace(marker, before=12345))
     again = engine.table(name)
     assert again is not None
-    assert again.refs["icemigrate-0001-before"] == after.refs["icemigrate-0001-before"]
+    assert again.refs["icemigrate-p-0001-before"] == after.refs["icemigrate-p-0001-before"]
 
 
 def test_tags_outlive_the_expiry_of_snapshots(
@@ -289,4 +289,4 @@ def test_tags_outlive_the_expiry_of_snapshots(
     engine.mark(name, Marker("p", "0001", "d", "c"))
     spark.sql(f"INSERT OVERWRITE local.{name} VALUES (2, 'b')")
     spark.sql(f"CALL local.system.expire_snapshots(table => '{name}', older_than => TIMESTAMP '2999-01-01')")
-    assert spark.sql(f"SELECT id FROM local.{name} VERSION AS OF 'icemigrate-0001'").collect()[0].id == 1
+    assert spark.sql(f"SELECT id FROM local.{name} VERSION AS OF 'icemigrate-p-0001'").collect()[0].id == 1

@@ -204,7 +204,7 @@ def test_a_migration_is_one_commit_and_comes_out_as_planned(lake: Lake, version:
     for step in plan.steps:
         for planned in step.changes:
             expected = planned.change.apply(expected)
-    own = {name: ref for name, ref in after.refs.items() if not name.startswith("icemigrate-0002")}
+    own = {name: ref for name, ref in after.refs.items() if not name.startswith("icemigrate-market-0002")}
     verdict = verify(before, expected, replace(after, refs=own))
     assert (verdict.ignored, verdict.foreign, verdict.renumbered) == ((), (), ())
     assert replace(after.schema, id=0) == replace(expected.schema, id=0)
@@ -213,13 +213,15 @@ def test_a_migration_is_one_commit_and_comes_out_as_planned(lake: Lake, version:
     main = after.refs.get("main")
     assert (main is not None) is rows
     assert "audit" in after.refs
-    assert ("icemigrate-0002-before" in after.refs) is rows
+    assert ("icemigrate-market-0002-before" in after.refs) is rows
     marker = next(
-        s for s in metadata["snapshots"] if s["snapshot-id"] == after.refs["icemigrate-0002"].snapshot_id
+        s
+        for s in metadata["snapshots"]
+        if s["snapshot-id"] == after.refs["icemigrate-market-0002"].snapshot_id
     )
     assert marker["schema-id"] == metadata["current-schema-id"]
     assert marker["summary"]["icemigrate.version"] == "0002"
-    columns = lake.spark.sql(f"SELECT * FROM {lake.text} VERSION AS OF 'icemigrate-0002'").columns
+    columns = lake.spark.sql(f"SELECT * FROM {lake.text} VERSION AS OF 'icemigrate-market-0002'").columns
     assert columns == [f.name for f in after.schema.fields]
     lake.spark.sql(f"SELECT trace, quantity, place.town FROM {lake.text}").collect()
     assert all(e.on_copy for e in lake.told(StatementFinished))
@@ -228,7 +230,7 @@ def test_a_migration_is_one_commit_and_comes_out_as_planned(lake: Lake, version:
     )
     (published,) = lake.told(TablePublished)
     assert published.tries == 1
-    assert [e.tag for e in lake.told(TableMarked)] == ["icemigrate-0002"]
+    assert [e.tag for e in lake.told(TableMarked)] == ["icemigrate-market-0002"]
 
 
 def test_both_ways_lead_to_the_same_table(lake: Lake, spark: SparkSession, warehouse: Warehouse) -> None:
@@ -297,7 +299,7 @@ def test_a_reader_sees_the_table_before_or_after_and_nothing_between(lake: Lake)
                 [f["name"] for f in schema["fields"]],
                 max(len(spec["fields"]) for spec in metadata["partition-specs"]),
                 metadata["properties"].get("my.key"),
-                "icemigrate-0002" in metadata["refs"],
+                "icemigrate-market-0002" in metadata["refs"],
             )
 
     with meanwhile(poll):
@@ -327,7 +329,7 @@ def test_rows_appended_meanwhile_cost_one_more_try_and_no_more_statements(lake: 
     assert any("another writer" in e.text for e in lake.told(Noted))
     assert lake.rows(f"SELECT symbol FROM {lake.text}") == [("first",)]
     # The rows before the migration are those that the commit found.
-    before = f"SELECT symbol FROM {lake.text} VERSION AS OF 'icemigrate-0002-before'"
+    before = f"SELECT symbol FROM {lake.text} VERSION AS OF 'icemigrate-market-0002-before'"
     assert lake.rows(before) == [("first",)]
 
 
@@ -381,7 +383,7 @@ def test_a_plan_whose_ground_has_moved_stops(
         lake.publish(plan, "0002", listen=meddle)
     assert says in stopped.value.message
     assert stopped.value.exit_code == 4
-    assert "icemigrate-0002" not in lake.metadata()[1]["refs"]
+    assert "icemigrate-market-0002" not in lake.metadata()[1]["refs"]
     assert not lake.told(TablePublished)
 
 
@@ -550,7 +552,9 @@ def test_a_renamed_table_is_renamed_at_once_and_altered_in_one_commit(lake: Lake
     assert after.schema.find(("x",)) is not None
     assert [e.on_copy for e in lake.told(StatementFinished)] == [False, True]
     lake.text = lake.text.replace(".trades", ".deals")
-    assert lake.rows(f"SELECT symbol, x FROM {lake.text} VERSION AS OF 'icemigrate-0002'") == [("A", None)]
+    assert lake.rows(f"SELECT symbol, x FROM {lake.text} VERSION AS OF 'icemigrate-market-0002'") == [
+        ("A", None)
+    ]
 
 
 def test_a_table_goes_up_a_format_and_gets_what_only_metadata_commits_can_say(lake: Lake) -> None:
@@ -578,7 +582,7 @@ def test_a_table_goes_up_a_format_and_gets_what_only_metadata_commits_can_say(la
     assert after is not None
     assert after.schema.find(("more",)) is not None
     assert after.properties["a"] == "b"
-    assert "icemigrate-0004" in after.refs
+    assert "icemigrate-market-0004" in after.refs
     assert lake.metadata()[1]["metadata-log"][-1]["metadata-file"] == location
 
 
@@ -593,7 +597,7 @@ def test_without_tags_the_commit_holds_the_difference_alone(lake: Lake) -> None:
     assert after is not None
     assert after.schema.find(("x",)) is not None
     assert len(lake.metadata()[1]["snapshots"]) == snapshots
-    assert "icemigrate-0002" not in after.refs
+    assert "icemigrate-market-0002" not in after.refs
     assert not lake.told(TableMarked)
     assert lake.metadata()[1]["metadata-log"][-1]["metadata-file"] == location
     unmarked.close()

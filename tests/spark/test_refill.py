@@ -107,7 +107,7 @@ ALL_BACK = [
     (100, "NEW", None, "CET", None, False),
 ]
 
-BEFORE = "icemigrate-0002-before"
+BEFORE = "icemigrate-shop-0002-before"
 
 
 def at_publication(do: Callable[[], object]) -> Callable[[Event], None]:
@@ -221,7 +221,7 @@ def test_a_migration_restores_columns_with_values_that_were_rewritten_away(
         f"0003: db.trades: brought back from {BEFORE}: 4 values of price, 4 values of at.venue",
     ]
     # Its tag reads with the values, and its undo leaves them in their files.
-    tagged = "SELECT count(price) FROM @.trades VERSION AS OF 'icemigrate-0003'"
+    tagged = "SELECT count(price) FROM @.trades VERSION AS OF 'icemigrate-shop-0003'"
     assert shop.sql(tagged) == [(4,)]
     assert "write.merge.mode" not in shop.table().properties
     shop.rollback(Options())
@@ -292,7 +292,7 @@ def test_a_row_that_reads_a_default_gets_what_it_had_and_one_table_holds_up_no_o
     assert shop.sql(rows.format("by_row")) == DEFAULTS_BACK
     written = [(3, 50, *row[2:]) if row[0] == 3 else row for row in DEFAULTS_BACK]
     assert shop.sql(rows.format("by_id")) == written
-    told, kept = [n.removeprefix("0003: ") for n in notes], "icemigrate-0003-before"
+    told, kept = [n.removeprefix("0003: ") for n in notes], "icemigrate-shop-0003-before"
     stays = "it was written while the column was there, and stays"
     assert f"db.by_id: 1 row reads another value of lot than in {kept}: {stays}" in told
     query = f"SELECT id, lot FROM {shop.catalog}.db.twice VERSION AS OF '{kept}'"
@@ -310,7 +310,7 @@ def test_a_row_that_was_written_by_an_expired_snapshot_keeps_its_value(
     shop.apply("0002", f"tables: [{{name: db.by_row, columns: {columns}, format_version: 3}}]")
     for number in (1, 2):  # a file each
         shop.sql(f"INSERT INTO @.by_row VALUES ({number}, {number}, 0, 0, 0)")
-    shop.sql("ALTER TABLE @.by_row CREATE TAG `icemigrate-0002`")
+    shop.sql("ALTER TABLE @.by_row CREATE TAG `icemigrate-shop-0002`")
     shop.sql("UPDATE @.by_row SET lot = 10 WHERE id = 1")
     shop.apply("0003", "{allow: [destructive], tables: [{name: db.by_row, drop_columns: [lot]}]}")
     shop.sql("UPDATE @.by_row SET n = 1 WHERE id = 2")
@@ -320,4 +320,6 @@ def test_a_row_that_was_written_by_an_expired_snapshot_keeps_its_value(
     # The file of the first holds the newer value; that of the second was written without the column.
     assert shop.sql("SELECT id, lot, n FROM @.by_row ORDER BY id") == [(1, 10, 0), (2, 2, 1)]
     (stays,) = [n for n in notes if "another value of lot" in n]
-    assert "than in icemigrate-0002: it was written while the column was there, or may have been" in stays
+    assert (
+        "than in icemigrate-shop-0002: it was written while the column was there, or may have been" in stays
+    )

@@ -243,7 +243,7 @@ def test_expiry_that_removed_the_schema_does_not_matter(shop: Shop) -> None:
     shop.insert(ROW_1)
     shop.apply("0002", "{allow: [destructive], tables: [{name: db.trades, drop_columns: [venue, price]}]}")
     shop.insert("(2, 'BB', TIMESTAMP '2026-01-02 10:00:00')", "id, symbol, at")
-    for tag in ("icemigrate-0001", "icemigrate-0002", "icemigrate-0002-before"):
+    for tag in ("icemigrate-shop-0001", "icemigrate-shop-0002", "icemigrate-shop-0002-before"):
         shop.sql(f"ALTER TABLE @.trades DROP TAG IF EXISTS `{tag}`")
     shop.sql(
         f"CALL {shop.catalog}.system.expire_snapshots(table => 'db.trades',"

@@ -31,7 +31,7 @@ from tests.build import NAME, table
 from tests.planning import make_plan
 
 OTHER = replace(NAME, name="u")
-BRANCH = "icemigrate-0002-data"
+BRANCH = "icemigrate-shop-0002-data"
 
 
 @dataclass(slots=True)
@@ -326,7 +326,9 @@ def test_others_who_replace_a_table_at_its_publication_are_seen() -> None:
 def test_somebody_who_takes_a_branch_away_is_told_of() -> None:
     migration, lake = two()
     lake.then["UPDATE lake.db.u"] = lambda: lake.sql("ALTER TABLE lake.db.t DROP BRANCH")
-    with pytest.raises(EngineError, match="somebody took away the branch `icemigrate-0002-data` of table"):
+    with pytest.raises(
+        EngineError, match="somebody took away the branch `icemigrate-shop-0002-data` of table"
+    ):
         work(migration, lake, AtOnce(lake)).run()
 
 

@@ -210,13 +210,13 @@ def test_rows_that_nobody_recorded_go_back_as_far_as_they_were_published() -> No
 def test_a_branch_that_a_dead_run_has_left_goes_with_the_undo() -> None:
     lake = Lake()
     undo = backfilled(lake)
-    refs = {"icemigrate-0002-data": Ref("branch", 8), "audit": Ref("branch", 7)}
+    refs = {"icemigrate-market-0002-data": Ref("branch", 8), "audit": Ref("branch", 7)}
     lake.by_hand(lambda t: replace(t, refs={**t.refs, **refs}))
     done = plan_of(lake, undo, Evidence(), Options())
     assert done.problems == ()
-    assert "drop branch icemigrate-0002-data" in [c.text for step in done.steps for c in step.changes]
+    assert "drop branch icemigrate-market-0002-data" in [c.text for step in done.steps for c in step.changes]
     assert "audit" in done.after.refs
-    assert "icemigrate-0002-data" not in done.after.refs
+    assert "icemigrate-market-0002-data" not in done.after.refs
 
 
 def test_what_does_not_hold_before_keeps_everything_from_being_done() -> None:
@@ -257,7 +257,7 @@ def test_a_check_that_fails_is_known_by_the_plans_words_where_no_row_is_written(
             "{tables: [{name: db.t, columns: [{name: b, type: int}], backfill: [{set: {b: '1'}}], "
             "checks: [{after: 'select 1 from {table}', gives: 0}]}]}",
         )
-    assert refused.value.failed == "select 1 from local.db.t.`branch_icemigrate-0002-data`"
+    assert refused.value.failed == "select 1 from local.db.t.`branch_icemigrate-market-0002-data`"
     assert refused.value.failed not in refused.value.left
 
 
@@ -342,7 +342,7 @@ class Behind(RecordingEngine):
         super().sql(text)
         if "fast_forward" in text:
             self.is_out = True
-            own = {"icemigrate-0002-data": Ref("branch", 2)}
+            own = {"icemigrate-shop-0002-data": Ref("branch", 2)}
             self.tables[NAME] = replace(self.tables[NAME], snapshot=Snapshot(3, 3, 3), refs=own)
             raise EngineError("no answer came")
 
@@ -363,7 +363,7 @@ def test_a_check_that_is_to_find_nothing_is_shown_in_words() -> None:
     text = "{tables: [{name: db.t, checks: [{after: 'select a from {table} where a < 0'}]}]}"
     world = World(State({NAME: table}), {NAME: table}, frozenset({("db",)}))
     migration = planned(world, text)
-    (part,) = running(migration, "lake")
+    (part,) = running(migration, "lake", "market")
     assert isinstance(part, RowsPart)
     (line,) = work_lines(part, migration.tables[0], migration)
     assert line.endswith("where a < 0;  -- gives no rows")
@@ -619,7 +619,7 @@ def test_what_is_filled_is_required_when_its_rows_are_out(is_resumed: bool) -> N
     assert found.after is not None
     required = {entry.path for entry in index(found.after.schema).values() if entry.field.required}
     assert required == {("id",), ("s",), ("s", "a")}
-    branch = "local.db.t.`branch_icemigrate-0002-data`"
+    branch = "local.db.t.`branch_icemigrate-market-0002-data`"
     asked = [[s.text for s in work.statements if isinstance(s, Ask)] for work in found.plan.rows]
     assert asked == [
         [f"SELECT count(*) FROM {branch} WHERE s.a IS NULL"],
@@ -674,7 +674,7 @@ def test_what_is_in_a_struct_that_is_filled_whole_is_required_behind_it() -> Non
     plan = make_plan(world, "0002", WHOLE).plan
     assert plan.problems == ()
     (entry,) = plan.tables
-    branch = "lake.db.t.`branch_icemigrate-0002-data`"
+    branch = "lake.db.t.`branch_icemigrate-market-0002-data`"
     (filled,) = entry.rows
     assert [statement.text for statement in filled.statements[1:]] == [
         f"SELECT count(*) FROM {branch} WHERE leg IS NOT NULL AND leg.size IS NULL",

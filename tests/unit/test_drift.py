@@ -329,10 +329,10 @@ def test_only_the_exact_names_of_our_tags_and_branches_are_passed_over(shop: Emb
     snapshot = {"snapshot-id": 7, "timestamp-ms": 1, "manifest-list": "x", "summary": {"operation": "append"}}
     kinds = {
         "main": "branch",
-        "icemigrate-0001": "tag",
-        "icemigrate-0002-before": "tag",
+        "icemigrate-market-0001": "tag",
+        "icemigrate-market-0002-before": "tag",
         "icemigrate-release": "tag",
-        "icemigrate-0002-data": "branch",
+        "icemigrate-market-0002-data": "branch",
         "icemigrate-lab": "branch",
     }
     refs = {name: {"type": kind, "snapshot-id": 7} for name, kind in kinds.items()}
@@ -341,8 +341,8 @@ def test_only_the_exact_names_of_our_tags_and_branches_are_passed_over(shop: Emb
     (table,) = told(shop).tables
     assert {f.fact for f in table.facts} == {"tags.icemigrate-release", "branches.icemigrate-lab"}
     (stray,) = (n for n in table.notes if "branch" in n)
-    assert stray.startswith("the branch icemigrate-0002-data is left of a run that died")
-    assert "icemigrate-0002-data" not in accept(shop)
+    assert stray.startswith("the branch icemigrate-market-0002-data is left of a run that died")
+    assert "icemigrate-market-0002-data" not in accept(shop)
 
 
 def test_limits_that_no_file_can_say_are_told_and_the_rest_is_declared(shop: Embedded) -> None:
@@ -463,10 +463,10 @@ def test_a_branch_under_the_name_of_one_of_our_tags_is_told_and_not_declared(sho
     file = shop.metadata_file(T)
     document = json.loads(file.read_text(encoding="utf-8"))
     snapshot = {"snapshot-id": 7, "timestamp-ms": 1, "manifest-list": "x", "summary": {"operation": "append"}}
-    refs = {name: {"type": "branch", "snapshot-id": 7} for name in ("main", "icemigrate-0009", "dev")}
+    refs = {name: {"type": "branch", "snapshot-id": 7} for name in ("main", "icemigrate-market-0009", "dev")}
     document |= {"snapshots": [snapshot], "current-snapshot-id": 7, "refs": refs}
     file.write_text(json.dumps(document), encoding="utf-8")
-    assert facts(shop).keys() == {"branches.icemigrate-0009", "branches.dev"}
+    assert facts(shop).keys() == {"branches.icemigrate-market-0009", "branches.dev"}
     said = accept(shop)
-    assert "icemigrate-0009" not in said
+    assert "icemigrate-market-0009" not in said
     assert "dev: {}" in said

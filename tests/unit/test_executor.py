@@ -167,7 +167,10 @@ def test_several_migrations_are_recorded_one_by_one(world: World) -> None:
     records = world.run(world.plan(v0001=MAKE, v0002=CHANGE))
     assert [r.version.text for r in records] == ["0001", "0002"]
     assert [(e.number, e.of) for e in world.events if isinstance(e, MigrationStarted)] == [(1, 2), (2, 2)]
-    assert [marker.tag for _, marker in world.engine.markers] == ["icemigrate-0001", "icemigrate-0002"]
+    assert [marker.tag for _, marker in world.engine.markers] == [
+        "icemigrate-market-0001",
+        "icemigrate-market-0002",
+    ]
 
 
 def test_a_plan_without_migrations_touches_nothing(world: World) -> None:
@@ -188,7 +191,7 @@ def test_a_statement_that_fails_ends_the_run_and_tells_what_is_left(made: World)
     assert "SET TBLPROPERTIES" in fault.left[0]
     assert "refused" in fault.message
     assert made.applied == [("0001", "applied"), ("0002", "interrupted")]
-    assert [marker.tag for _, marker in made.engine.markers] == ["icemigrate-0001"]
+    assert [marker.tag for _, marker in made.engine.markers] == ["icemigrate-market-0001"]
 
     made.engine.fails.clear()
     again = made.plan(v0002=CHANGE, v0003="tables: [{name: db.t, properties: {z: z}}]")
@@ -258,7 +261,7 @@ def test_a_record_that_fails_leaves_everything_else_done(made: World) -> None:
     take_away(made)
     (record,) = made.run(made.plan(v0002=CHANGE))
     assert record.statements == ()
-    assert [marker.tag for _, marker in made.engine.markers][-1] == "icemigrate-0002"
+    assert [marker.tag for _, marker in made.engine.markers][-1] == "icemigrate-market-0002"
 
 
 def take_away(world: World) -> None:
@@ -349,7 +352,7 @@ def test_a_dropped_table_is_in_the_trash_and_not_marked(made: World) -> None:
     (name,) = made.engine.tables
     assert name.namespace == ("icemigrate_trash",)
     assert (dict(made.state.tables), made.state.former) == ({}, {T})
-    assert [marker.tag for _, marker in made.engine.markers] == ["icemigrate-0001"]
+    assert [marker.tag for _, marker in made.engine.markers] == ["icemigrate-market-0001"]
 
 
 def test_a_table_without_words_in_spark_is_made_through_the_engine(world: World) -> None:
@@ -397,7 +400,7 @@ def test_a_tag_is_kept_from_now_on(keep: timedelta | None, age_ms: int, limit: i
 
 def test_a_marker_says_what_it_marks() -> None:
     marker = Marker("p", "0003", "d", "c")
-    assert (marker.tag, marker.before_tag) == ("icemigrate-0003", "icemigrate-0003-before")
+    assert (marker.tag, marker.before_tag) == ("icemigrate-p-0003", "icemigrate-p-0003-before")
     assert marker.summary == {
         "icemigrate.project": "p",
         "icemigrate.version": "0003",

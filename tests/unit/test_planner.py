@@ -264,7 +264,7 @@ def test_a_dropped_table_goes_into_the_trash() -> None:
     (migration,) = planned.migrations
     (change,) = changes(only(migration))
     assert isinstance(change, DropTable)
-    assert change.trash == TableName((TRASH_NAMESPACE,), "db__t__0007")
+    assert change.trash == TableName((TRASH_NAMESPACE,), "db__t__market__0007")
     assert only(migration).wanted is None
     assert migration.ready
     assert planned.state.tables == {}

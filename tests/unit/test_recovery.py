@@ -188,7 +188,7 @@ def test_tags_that_cannot_be_taken_off_leave_what_is_undone_undone(
         if isinstance(event, UndoFinished):
             for name in NAMES:
                 there = made.engine.tables[name]
-                refs = {**there.refs, "icemigrate-0002": Ref("tag", 1)}
+                refs = {**there.refs, "icemigrate-market-0002": Ref("tag", 1)}
                 made.engine.tables[name] = replace(there, refs=refs)
             monkeypatch.setattr(RecordingEngine, "commit", refuse)
 

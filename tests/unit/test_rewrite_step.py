@@ -36,7 +36,7 @@ def plan(base: Table = BASE) -> Plan:
 def test_it_is_one_call_in_the_tables_order() -> None:
     (table_plan,) = plan().migrations[0].tables
     options = "map('rewrite-all', 'true', 'max-file-group-size-bytes', '10737418240')"
-    (part,) = running(plan().migrations[0], "my lake")
+    (part,) = running(plan().migrations[0], "my lake", "market")
     assert [s.text for s in part.statements] == [
         "CALL `my lake`.system.rewrite_data_files("
         f"table => 'db.t', strategy => 'sort', options => {options})",

@@ -65,7 +65,7 @@ def run(made: Plan, engine: RecordingEngine, is_straight: bool = True) -> list[s
     """
     heard: list[Event] = []
     (migration,) = made.migrations
-    marker = Marker("shop", "0002", "", "")
+    marker = Marker("market", "0002", "", "")
     found = [(t.declared, engine.tables[t.name]) for t in migration.tables]
     undo = UndoRecord("0002", tuple(TableUndo(name, name, t, t, t, t) for name, t in found))
     publisher = DirectPublisher(engine, tags=False)
@@ -75,7 +75,7 @@ def run(made: Plan, engine: RecordingEngine, is_straight: bool = True) -> list[s
     assert [*work.account.done] == started
     assert work.account.report().left == ()
     numbers = [e.number for e in heard if isinstance(e, StatementStarted)]
-    texts = statements(migration, "lake")
+    texts = statements(migration, "lake", "market")
     assert numbers == [texts.index(text) + 1 for text in started]
     assert not is_straight or tuple(started) == texts
     return started
@@ -119,7 +119,7 @@ def test_what_must_hold_is_asked_of_all_tables_ahead_of_all_else() -> None:
     assert "-- ahead of all else of the migration:" in plan_text(result, Style())
     started = run(made, engine)
     assert ["v < 0" in started[0], "id < 0" in started[1]] == [True, True]
-    assert tuple(started) == statements(migration, "lake")
+    assert tuple(started) == statements(migration, "lake", "market")
 
 
 def test_files_are_written_again_only_behind_all_tables() -> None:
@@ -153,7 +153,7 @@ def test_rows_are_published_when_the_checks_of_all_tables_hold() -> None:
         assert places(shown, ["when the checks of all tables hold:"]) < places(shown, ["fast_forward"])
     started = run(made, engine)
     (migration,) = made.migrations
-    assert tuple(started) == statements(migration, "lake")
+    assert tuple(started) == statements(migration, "lake", "market")
     out = [at for at, text in enumerate(started) if "fast_forward" in text]
     checked = next(at for at, text in enumerate(started) if "id < 0" in text)
     assert len(out) == 2

@@ -128,8 +128,8 @@ MAIN = {"main": {"snapshot-id": 4, "type": "branch"}}
         ({}, MAIN, {1, 2, 3, 9}),
         ({"history.expire.max-snapshot-age-ms": str(100 * DAY)}, MAIN, set()),
         ({"history.expire.min-snapshots-to-keep": "3"}, MAIN, {1, 9}),
-        ({}, {**MAIN, "icemigrate-0001-before": {"snapshot-id": 2, "type": "tag"}}, {1, 3, 9}),
-        ({}, {**MAIN, "icemigrate-0001": {"snapshot-id": 9, "type": "tag"}}, {1, 2, 3}),
+        ({}, {**MAIN, "icemigrate-market-0001-before": {"snapshot-id": 2, "type": "tag"}}, {1, 3, 9}),
+        ({}, {**MAIN, "icemigrate-market-0001": {"snapshot-id": 9, "type": "tag"}}, {1, 2, 3}),
         ({}, {**MAIN, "old": {"snapshot-id": 2, "type": "tag", "max-ref-age-ms": DAY}}, {1, 2, 3, 9}),
         ({}, {**MAIN, "b": {"snapshot-id": 2, "type": "branch", "min-snapshots-to-keep": 2}}, {3, 9}),
         ({}, {}, {1, 2, 3, 9}),
@@ -146,7 +146,7 @@ def test_what_expires_is_what_no_reference_needs(
     ("refs", "kept"),
     [
         ({}, (0, ())),
-        ({"icemigrate-0001": {"snapshot-id": 2, "type": "tag"}}, (1, ("icemigrate-0001",))),
+        ({"icemigrate-market-0001": {"snapshot-id": 2, "type": "tag"}}, (1, ("icemigrate-market-0001",))),
         ({"new": {"snapshot-id": 4, "type": "tag"}}, (0, ())),
         ({"old": {"snapshot-id": 2, "type": "tag", "max-ref-age-ms": DAY}}, (0, ())),
         ({"b": {"snapshot-id": 2, "type": "branch", "min-snapshots-to-keep": 2}}, (2, ("b",))),
@@ -195,7 +195,7 @@ def test_calls_name_their_table_in_a_string() -> None:
 
 SCHEMA = Schema((Field(1, "id", Primitive("long"), required=False),))
 AT = datetime(2026, 5, 1, tzinfo=timezone.utc)
-GONE = TableName(("icemigrate_trash",), "db__a__0002")
+GONE = TableName(("icemigrate_trash",), "db__a__market__0002")
 
 
 def dropped(standing: str = "applied", log: Log | None = None) -> History:
@@ -218,7 +218,7 @@ def test_a_table_in_the_trash_is_known_by_its_uuid_and_the_projects_mark_alone_i
     history = dropped()
     ours = Table(GONE, SCHEMA, uuid="u1")
     made = Table(
-        TableName(GONE.namespace, "db__c__0001"),
+        TableName(GONE.namespace, "db__c__market__0001"),
         SCHEMA,
         {},
         uuid="u2",  # type: ignore[arg-type]

@@ -12,4 +12,4 @@ from tests.undoing import Lake
 def plan_of(lake: Lake, undo: TableUndo, evidence: Evidence, options: Options) -> Altered:
     """What undoing it does to the table as it is now."""
     there = lake.table()
-    return undo_altered(undo, there, there.name, "0002", "local", evidence, options)
+    return undo_altered(undo, there, there.name, "market", "0002", "local", evidence, options)

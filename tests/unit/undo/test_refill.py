@@ -37,7 +37,7 @@ DROP = """
 """
 ENTRY = {"sequence-number": 1, "timestamp-ms": 1, "manifest-list": "x", "summary": {"operation": "append"}}
 PRICE, Y = 2, 6
-TAG = "icemigrate-0002-before"
+TAG = "icemigrate-market-0002-before"
 REFILL, NO_REFILL = Options(refill=True), Options(refill=False)
 
 
@@ -79,7 +79,8 @@ def test_a_refill_writes_on_a_branch_only_what_is_missing(lake: Lake) -> None:
     assert commit == end == "(commit)"
     assert branch == "ALTER TABLE local.db.t CREATE OR REPLACE BRANCH `icemigrate-refill`"
     source = (
-        "(SELECT _row_id AS k0, price AS v0, s.y AS v1 FROM local.db.t VERSION AS OF 'icemigrate-0002-before'"
+        "(SELECT _row_id AS k0, price AS v0, s.y AS v1 "
+        "FROM local.db.t VERSION AS OF 'icemigrate-market-0002-before'"
         " WHERE price IS NOT NULL OR s.y IS NOT NULL)"
     )
     assert price == (
@@ -334,7 +335,8 @@ def test_a_restored_column_is_refilled_from_what_keeps_it_when_it_runs(lake: Lak
         restored(lake, BY_ID, (3, 0))
     (merge,) = [text for text in lake.engine.log if text.startswith("MERGE")]
     assert (
-        "USING (SELECT id AS k0, price AS v0 FROM lake.db.t VERSION AS OF 'icemigrate-0002-before'" in merge
+        "USING (SELECT id AS k0, price AS v0 FROM lake.db.t VERSION AS OF 'icemigrate-market-0002-before'"
+        in merge
     )
 
 
@@ -401,7 +403,7 @@ def test_a_row_that_reads_a_default_is_asked_when_it_was_written(defaulted: Lake
 
 
 def test_of_two_versions_one_gives_its_defaults_back_since_it_writes_the_others(defaulted: Lake) -> None:
-    kept = {**default_kept("lot", 2), **default_kept("note", 3, "icemigrate-0001")}
+    kept = {**default_kept("lot", 2), **default_kept("note", 3, "icemigrate-market-0001")}
     found = Evidence(held={i: Share(0, 0, 3) for i in kept}, kept=kept)
     merges = [text for text in statements(defaulted, found) if text.startswith("MERGE")]
     assert ["lot AS v0" in text for text in merges] == [True]

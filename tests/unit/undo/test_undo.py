@@ -288,7 +288,7 @@ def test_a_table_that_a_later_migration_renamed_is_found(lake: Lake) -> None:
 
 def test_a_table_that_was_made_goes_into_the_trash(lake: Lake) -> None:
     lake.rollback("0001")
-    assert lake.names() == {"icemigrate_trash.db__t__0001"}
+    assert lake.names() == {"icemigrate_trash.db__t__market__0001"}
     assert lake.state.tables == {}
 
 
@@ -314,7 +314,7 @@ def test_an_adopted_table_stays(lake: Lake) -> None:
 def test_a_dropped_table_is_renamed_back(lake: Lake) -> None:
     before = lake.table()
     lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop: true}]}")
-    assert lake.names() == {"icemigrate_trash.db__t__0002"}
+    assert lake.names() == {"icemigrate_trash.db__t__market__0002"}
     lake.rollback("0002")
     assert lake.table() == before
     assert set(lake.state.tables) == {TableName.parse("db.t")}
@@ -322,13 +322,13 @@ def test_a_dropped_table_is_renamed_back(lake: Lake) -> None:
 
 def test_a_dropped_table_whose_trash_was_emptied_is_refused(lake: Lake) -> None:
     lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop: true}]}")
-    del lake.engine.tables[TableName.parse("icemigrate_trash.db__t__0002")]
+    del lake.engine.tables[TableName.parse("icemigrate_trash.db__t__market__0002")]
     assert problems(lake.undo("0002")) == ["trash-emptied"]
 
 
 def test_a_dropped_table_whose_name_is_taken_is_refused(lake: Lake) -> None:
     lake.apply("0002", "{allow: [destructive], tables: [{name: db.t, drop: true}]}")
-    trashed = lake.table("icemigrate_trash.db__t__0002")
+    trashed = lake.table("icemigrate_trash.db__t__market__0002")
     lake.engine.tables[TableName.parse("db.t")] = replace(trashed, name=TableName.parse("db.t"), uuid="other")
     assert problems(lake.undo("0002")) == ["table-exists"]
 
@@ -360,10 +360,10 @@ def test_a_new_table_under_a_name_that_the_same_file_freed_goes_first(lake: Lake
     made = next(t for t in lake.record("0002").tables if t.declared_before is None)
     assert made.actual_before is None
     lake.rollback("0002")
-    assert lake.names() == {"db.t", "icemigrate_trash.db__t__0002"}
+    assert lake.names() == {"db.t", "icemigrate_trash.db__t__market__0002"}
     assert lake.table() == before
     assert set(lake.state.tables) == {TableName.parse("db.t")}
-    assert columns(lake.table("icemigrate_trash.db__t__0002")) == ["z#1"]
+    assert columns(lake.table("icemigrate_trash.db__t__market__0002")) == ["z#1"]
 
 
 def test_of_a_file_that_was_cut_short_before_it_made_anything_the_old_table_stays(lake: Lake) -> None:
@@ -401,7 +401,7 @@ def _partial(lake: Lake, rule: str) -> list[str]:
 
 def test_partial_leaves_a_table_dropped_whose_trash_was_emptied(lake: Lake) -> None:
     lake.apply("0002", f"{{allow: [destructive], tables: [{{name: db.t, drop: true}}, {REST[2:]}]}}")
-    del lake.engine.tables[TableName.parse("icemigrate_trash.db__t__0002")]
+    del lake.engine.tables[TableName.parse("icemigrate_trash.db__t__market__0002")]
     (note,) = _partial(lake, "trash-emptied")
     assert note.startswith("stays: db.t being dropped; ")
     assert lake.state.tables == {}
@@ -409,7 +409,7 @@ def test_partial_leaves_a_table_dropped_whose_trash_was_emptied(lake: Lake) -> N
 
 def test_partial_leaves_a_table_dropped_whose_name_is_taken(lake: Lake) -> None:
     lake.apply("0002", f"{{allow: [destructive], tables: [{{name: db.t, drop: true}}, {REST[2:]}]}}")
-    trashed = lake.table("icemigrate_trash.db__t__0002")
+    trashed = lake.table("icemigrate_trash.db__t__market__0002")
     other = replace(trashed, name=TableName.parse("db.t"), uuid="other")
     lake.engine.tables[other.name] = other
     (note,) = _partial(lake, "table-exists")
@@ -433,7 +433,7 @@ def test_partial_leaves_a_name_that_is_taken_and_undoes_the_rest_of_the_table(la
 
 def test_partial_leaves_a_table_whose_place_in_the_trash_is_taken(lake: Lake) -> None:
     lake.apply("0002", f"{{tables: [{{name: db.n, columns: [{{name: y, type: int}}]}}, {REST[2:]}]}}")
-    trash = TableName.parse("icemigrate_trash.db__n__0002")
+    trash = TableName.parse("icemigrate_trash.db__n__market__0002")
     lake.engine.tables[trash] = replace(lake.table(), name=trash, uuid="other")
     (note,) = _partial(lake, "trash-taken")
     assert note.startswith("stays: db.n; ")
@@ -448,7 +448,7 @@ def test_several_versions_go_back_one_after_another(lake: Lake) -> None:
     lake.apply("0004", "{tables: [{name: db.n, columns: [{name: x, type: int}]}]}")
     lake.rollback("0004", "0003", "0002")
     assert lake.table().schema.fields == before.schema.fields
-    assert lake.names() == {"db.t", "icemigrate_trash.db__n__0004"}
+    assert lake.names() == {"db.t", "icemigrate_trash.db__n__market__0004"}
     assert {a.version.text: a.standing for a in lake.history.applied} == {
         "0001": "applied",
         "0002": "held",
