@@ -7,6 +7,7 @@ import sys
 from typing import TextIO
 
 from icemigrate.errors import IcemigrateError
+from icemigrate.hidden_characters import escaped_lines
 
 
 def write(text: str, stream: TextIO | None = None) -> None:
@@ -19,7 +20,7 @@ def write(text: str, stream: TextIO | None = None) -> None:
     """
     stream = stream or sys.stdout
     try:
-        stream.write(_encodable(text, stream))
+        stream.write(_encodable(escaped_lines(text, painted=True), stream))
         stream.flush()
     except OSError as error:
         # What is still buffered would fail again while Python shuts down.

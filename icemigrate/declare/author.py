@@ -20,6 +20,7 @@ from icemigrate.declare.author_parts import (
 from icemigrate.declare.author_schema import SchemaEntry, schema_between
 from icemigrate.declare.fold_settings import follow
 from icemigrate.declare.yaml_text import to_yaml
+from icemigrate.hidden_characters import escaped
 from icemigrate.model import retention
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import index
@@ -103,7 +104,7 @@ def dump(
     document: Entry = _given({"description": description, "allow": list(allow), "because": because})
     document |= _given({"replaces": replaces})
     document |= _given({"namespaces": list(namespaces), "tables": [dict(e) for e in entries]})
-    return ("" if header is None else f"# {header}\n") + to_yaml(document)
+    return ("" if header is None else f"# {escaped(header)}\n") + to_yaml(document)
 
 
 def _given(keys: Entry) -> Entry:

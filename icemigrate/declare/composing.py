@@ -14,7 +14,7 @@ import yaml
 
 from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
 from icemigrate.declare.scalars import Value, plain_value
-from icemigrate.declare.source import Source
+from icemigrate.declare.source import Source, hidden_characters
 from icemigrate.declare.syntax import explain
 from icemigrate.diagnostics import Diagnostic, Place
 from icemigrate.frozen import Frozen
@@ -47,7 +47,7 @@ def parse(source: Source) -> Parsed:
         return Parsed(None, (*composer.diagnostics, explain(error, source)), readable=False)
     except _Stop as stop:
         return Parsed(None, (*composer.diagnostics, stop.diagnostic), readable=False)
-    return Parsed(composer.root, tuple(composer.diagnostics))
+    return Parsed(composer.root, (*composer.diagnostics, *hidden_characters(source)))
 
 
 _PREFIX = "tag:yaml.org,2002:"

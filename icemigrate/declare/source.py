@@ -5,14 +5,15 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from icemigrate.diagnostics import Diagnostic, Place
+from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.errors import why
 from icemigrate.files.boundary import OutsideRepository
 from icemigrate.files.reading import open_inside
+from icemigrate.hidden_characters import HIDDEN, REORDERING, escaped
 
 SIZE_LIMIT = 4 * 1024 * 1024
 """Bytes. A migration is read by people; a larger file is a data file that went astray."""
@@ -124,6 +125,28 @@ def decode(data: bytes, shown: str) -> Source | Diagnostic:
             'remove it; in a text in double quotes it is written as an escape, such as "\\u0007"',
         )
     return Source(shown, _one_kind_of_break(text))
+
+
+def hidden_characters(source: Source) -> Iterator[Diagnostic]:
+    """One finding for each line with characters that a reviewer does not see.
+
+    Marks that turn the direction of writing, and tag characters, are an error: the line shows other text than
+    it holds ("Trojan Source", CVE-2021-42574).  Others are a warning.
+    """
+    if source.text.isascii():
+        return
+    for number, line in enumerate(source.text.split("\n"), start=1):
+        # A line may be megabytes of them: one is enough to say so.
+        worst = REORDERING.search(line)
+        found = worst or next((one for one in HIDDEN.finditer(line) if one[0] != "\t"), None)
+        if found is not None:
+            yield Diagnostic(
+                "hidden-character",
+                f"the line holds a character that is not seen: U+{ord(found[0]):04X}",
+                Place(source.path, number, found.start() + 1),
+                f'remove it, or write it as an escape in double quotes: "{escaped(found[0])}"',
+                Severity.ERROR if worst else Severity.WARNING,
+            )
 
 
 def _one_kind_of_break(text: str) -> str:

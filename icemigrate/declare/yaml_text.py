@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from icemigrate.hidden_characters import HIDDEN, escaped
+
 WIDTH = 110
 """A mapping or list that fits into so many characters stands on one line."""
 
@@ -94,21 +96,14 @@ def _scalar(value: Any, plain: re.Pattern[str] = _FLOW) -> str:
     assert isinstance(value, str), value
     if (
         plain.fullmatch(value)
+        and not HIDDEN.search(value)
         and not value.endswith(" ")
         and " #" not in value
         and not _RESERVED.match(value)
     ):
         return value
-    # JSON's strings are YAML's double-quoted ones, but for characters that YAML wants escaped.
-    return re.sub(
-        r"[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]",
-        _escape,
-        json.dumps(value, ensure_ascii=False),
-    )
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    # JSON's strings are YAML's double-quoted ones, but for characters that YAML or a reader cannot see.
+    return escaped(json.dumps(value, ensure_ascii=False))
 
 
 def _float(value: float) -> str:

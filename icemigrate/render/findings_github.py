@@ -7,6 +7,7 @@ GitHub keeps ten errors and ten warnings of a step, so the weightiest come first
 from __future__ import annotations
 
 from icemigrate.diagnostics import Severity
+from icemigrate.hidden_characters import escaped_lines
 from icemigrate.render import words
 from icemigrate.render.findings_text import tally
 from icemigrate.render.places import Finding, findings_of
@@ -38,7 +39,7 @@ def _command(finding: Finding) -> str:
 
 def _data(text: str) -> str:
     """As the runner reads it back; a percent sign first, since the others bring new ones."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return escaped_lines(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 from icemigrate.diagnostics import Severity
+from icemigrate.hidden_characters import escaped_json
 from icemigrate.render.places import findings_of
 from icemigrate.results import CheckResult, Failure
 
@@ -26,4 +27,4 @@ def gitlab_text(result: CheckResult | Failure) -> str:
         }
         for finding in findings_of(result)
     ]
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return escaped_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from icemigrate.checks import RULES, rule_of
 from icemigrate.checks.base import Rule
 from icemigrate.diagnostics import Severity
+from icemigrate.hidden_characters import escaped_json
 from icemigrate.render import words
 from icemigrate.render.places import Finding, findings_of, rule_names
 from icemigrate.results import CheckResult, Failure
@@ -50,7 +51,7 @@ def sarif_text(result: CheckResult | Failure) -> str:
     if isinstance(result, CheckResult):
         run["automationDetails"] = {"id": f"icemigrate/{result.project}/"}
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+    return escaped_json(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _rule(rule: Rule) -> _Object:

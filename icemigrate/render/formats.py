@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from icemigrate.drift.results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.frozen import Frozen
+from icemigrate.hidden_characters import escaped_json, escaped_lines
 from icemigrate.model.imported import ImportResult
 from icemigrate.model.upkeep import MaintainResult
 from icemigrate.render import documents as doc
@@ -71,7 +72,10 @@ class Format(Frozen):
 
 
 def _json(document: Callable[[Any], doc.Document]) -> Renderer:
-    return lambda value, _style: json.dumps(document(value), indent=2, ensure_ascii=False) + "\n"
+    def render(value: object, _style: Style) -> str:
+        return escaped_json(json.dumps(document(value), indent=2, ensure_ascii=False)) + "\n"
+
+    return render
 
 
 def _plain(render: Callable[[Any], str]) -> Renderer:
@@ -162,4 +166,6 @@ def format_named(name: str) -> Format:
 
 def render(value: object, name: str = "text", style: Style = PLAIN) -> str:
     """A result in a format; ends with a line break."""
-    return format_named(name).renderers[type(value)](value, style)
+    text = format_named(name).renderers[type(value)](value, style)
+    # Each renderer escapes what it is given; what one forgets is escaped here.
+    return escaped_lines(text, painted=style.colour)

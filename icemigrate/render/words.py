@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from itertools import groupby
@@ -14,6 +13,7 @@ from icemigrate.data.base import Ask
 from icemigrate.data.rewrite import Rewrite
 from icemigrate.diagnostics import once_quoted
 from icemigrate.frozen import Frozen
+from icemigrate.hidden_characters import escaped, escaped_lines
 from icemigrate.merge import UNKNOWN_BASE, Conflict
 from icemigrate.model.counting import count as count
 from icemigrate.model.layout import OldShare
@@ -291,12 +291,11 @@ _BREAKS = re.compile(r"[\t ]*[\r\n]\s*|\t+")
 
 
 def one_line(text: str) -> str:
-    """A text without line breaks and without characters that would steer a terminal.
+    """A text without line breaks, its hidden characters as escapes (:mod:`icemigrate.hidden_characters`).
 
     Blanks stay as they are: two in a name make another name than one.
     """
-    joined = _BREAKS.sub(" ", text.strip())
-    return joined if joined.isprintable() else "".join(_safe(c) for c in joined)
+    return escaped(_BREAKS.sub(" ", text.strip()))
 
 
 def note_line(text: str) -> str:
@@ -305,13 +304,8 @@ def note_line(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A text of several lines without characters that would steer a terminal."""
-    return text if text.isprintable() else "".join(c if c == "\n" else _safe(c) for c in text)
-
-
-def _safe(character: str) -> str:
-    # Control characters and marks that turn the direction of writing: names come from strangers' catalogs.
-    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
+    """A text of several lines, its hidden characters as escapes (:mod:`icemigrate.hidden_characters`)."""
+    return escaped_lines(text)
 
 
 def moment(at: datetime | None) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-_SPECIAL = re.compile(r"[\\'\x00-\x1f\x7f]|\$(?=\{)")
+from icemigrate.hidden_characters import HIDDEN
+
+_SPECIAL = re.compile(rf"[\\']|\$(?=\{{)|{HIDDEN.pattern}")
 _LONGEST = 80
 """What is longer than this goes over several lines; in characters."""
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -14,15 +16,16 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def string_sql(text: str) -> str:
     r"""A text as a string literal under Spark's default rules for backslashes.
 
-    Control characters are written as ``\uXXXX``.  So is the ``$`` of ``${``, which Spark would otherwise
-    replace by a setting of that name before it reads the statement (``spark.sql.variable.substitute``).
+    Hidden characters are written as ``\uXXXX``: the statement that is shown is the one that runs.  So is the
+    ``$`` of ``${``, which Spark would otherwise replace by a setting of that name before it reads the
+    statement (``spark.sql.variable.substitute``).
     """
     return f"'{_SPECIAL.sub(_escape, text)}'"
 
 
 def _escape(found: re.Match[str]) -> str:
     char = found.group()
-    return _ESCAPES.get(char) or f"\\u{ord(char):04x}"
+    return _ESCAPES.get(char) or (f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}")
 
 
 def properties_sql(properties: Mapping[str, str]) -> str:

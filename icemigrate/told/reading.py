@@ -28,6 +28,9 @@ READING: Mapping[str, str] = {
     "empty-value": "A list or a text is empty where at least one value is needed. Leave the key out instead.",
     "folder-not-read": "Migration files are read from the folder itself, not from folders in it. Move them "
     "up.",
+    "hidden-character": "A file holds a character that a reviewer does not see. A bidirectional control or a "
+    "tag character is an error, since the line shows other text than it holds; a zero-width character or an "
+    "odd blank is a warning. Remove it, or write it as an escape in double quotes: the checksum stays.",
     "key-not-plain": "A key is a list or a mapping. A text that begins with `{` or `[` stands in quotes.",
     "listed-twice": "The same thing stands twice in a list. Keep one of the two.",
     "lock-chain": "A line of the lock file does not follow from the one before it, as after a merge by "

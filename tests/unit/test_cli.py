@@ -72,6 +72,7 @@ def test_help_imports_no_command(capsys: pytest.CaptureFixture[str]) -> None:
         "icemigrate.cli.streams",
         "icemigrate.debugging",
         "icemigrate.frozen",
+        "icemigrate.hidden_characters",
         "icemigrate.diagnostics",
         "icemigrate.errors",
         "icemigrate.versions",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator
 
+from icemigrate.hidden_characters import HIDDEN, escaped
 from icemigrate.model.legality.breach import Breach, View, column
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.types import Struct, below, is_nested
@@ -29,8 +29,6 @@ METADATA_COLUMNS = frozenset(
 
 MAX_BYTES = 255
 """How long a part of a table's name may be, in UTF-8: it becomes a folder, and file systems end there."""
-
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def no_duplicate_names(view: View) -> Iterator[Breach]:
@@ -89,13 +87,13 @@ def no_names_that_look_the_same(view: View) -> Iterator[Breach]:
 
 
 def names_are_printable(view: View) -> Iterator[Breach]:
-    """No name has control characters, line breaks, or marks that turn the direction of writing.
+    """No name has hidden characters: controls, line breaks, zero-width characters, bidirectional marks.
 
     Iceberg takes every text for a name.  Nobody can type such a one in a query, and where it is shown it
     breaks the line or passes itself off as another (Unicode TR 36, "Bidirectional text spoofing").
     """
     for place, name, what in _written(view):
-        if _UNPRINTABLE.search(name):
+        if HIDDEN.search(name):
             yield Breach(
                 "unprintable-name",
                 _subject(place),
@@ -110,7 +108,7 @@ def names_have_no_blank_edges(view: View) -> Iterator[Breach]:
     Iceberg takes it, and nobody sees why a query does not find the column.
     """
     for place, name, what in _written(view):
-        if name != name.strip() and not _UNPRINTABLE.search(name):
+        if name != name.strip() and not HIDDEN.search(name):
             yield Breach(
                 "blank-edged-name",
                 _subject(place),
@@ -166,7 +164,7 @@ def _subject(place: str | Path) -> tuple[str, ...]:
 
 def _escaped(name: str) -> str:
     """A name in quotes, with escapes for whatever cannot be seen."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in f'"{name}"')
+    return escaped(f'"{name}"')
 
 
 def no_metadata_names(view: View) -> Iterator[Breach]:

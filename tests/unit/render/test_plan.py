@@ -142,7 +142,7 @@ def test_text_names_who_writes_the_table_and_who_must_restart() -> None:
         "gives `v`",
         "writer: Spark stream, query q-7; about 2 commits a day, "
         "last 2026-11-18 11:06:40 UTC; goes on as it is",
-        "writer: Kafka Connect stream, group control.g�[2J; 0 commits in 7 days, "
+        "writer: Kafka Connect stream, group control.g\\u001b[2J; 0 commits in 7 days, "
         "last 2026-11-18 11:06:40 UTC; goes on as it is",
         "writer: one that does not say who it is, as PyIceberg does not; 1 commit in 7 days, "
         "last 2026-11-18 11:06:40 UTC; goes on as it is",

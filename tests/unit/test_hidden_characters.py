@@ -1,0 +1,256 @@
+"""Hidden characters of files and catalogs: escaped in every output and in every file that is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import unicodedata
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icemigrate.cli import main
+from icemigrate.declare.composing import parse
+from icemigrate.declare.nodes import to_data
+from icemigrate.declare.source import Source
+from icemigrate.declare.yaml_text import to_yaml
+from icemigrate.diagnostics import Diagnostic, Place
+from icemigrate.errors import ExitCode
+from icemigrate.frozen import replace
+from icemigrate.hidden_characters import HIDDEN, escaped, escaped_json, escaped_lines
+from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
+from icemigrate.model.types import Field, Primitive
+from icemigrate.render.formats import FORMATS, names_for, render
+from icemigrate.results import CheckResult, Failure
+from icemigrate.sql.literals import string_sql
+from tests.embedded import Embedded, applied
+
+HOSTILE = (
+    "\x1b[2J\x07\x9b31m\u202e\u2066\u2069\u200b\u200d\u200e\u2028\u2029\ufeff\xad\u061c\u00a0\u2060\u3164\ufe00"
+    "\U000e0041\U000e0100\ue000"
+)
+TEXT = f"a{HOSTILE}z"
+NO_CONTROLS = "".join(c for c in HOSTILE if unicodedata.category(c) != "Cc")
+
+
+def quoted(text: str) -> str:
+    """The text in double quotes, as YAML has it."""
+    return escaped(json.dumps(text, ensure_ascii=False))
+
+
+def hidden_in(text: str) -> list[str]:
+    """The hidden characters of an output, line breaks and tabs aside."""
+    return [f"U+{ord(c):04X}" for c in HIDDEN.findall(text) if c not in "\n\t"]
+
+
+def test_every_character_of_the_categories_is_hidden() -> None:
+    for number in range(sys.maxunicode + 1):
+        character = chr(number)
+        category = unicodedata.category(character)
+        if category in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or (
+            category == "Zs" and number not in (32, 0x3000)
+        ):
+            assert HIDDEN.fullmatch(character), f"U+{number:04X}"
+        elif category[0] in "LNP":
+            assert not HIDDEN.fullmatch(character) or number in (0x115F, 0x1160, 0x3164, 0xFFA0), (
+                f"U+{number:04X}"
+            )
+
+
+def test_text_that_is_seen_stays_as_it_is() -> None:
+    for text in ("plain", "é café 東京\u3000駅 العربية हिन्दी", "⚠️ ❤️ 👍🏽", "§ ´ → … \\ ' \""):
+        assert (escaped(text), escaped_lines(text)) == (text, text)
+
+
+def test_escapes() -> None:
+    assert escaped("a\n\t\x1b\u202e\U000e0041") == r"a\n\t\u001b\u202e\U000e0041"
+    assert escaped_lines("a\n\tb\x1b[31m") == "a\n\tb\\u001b[31m"
+    assert escaped_lines("\x1b[31mred\x1b[0m\x1b[2J", painted=True) == "\x1b[31mred\x1b[0m\\u001b[2J"
+    assert string_sql("a\u202e\U000e0041\n") == r"'a\u202e\U000e0041\n'"
+
+
+@given(st.text(st.characters(codec="utf-16", categories=None) | st.sampled_from(HOSTILE)))
+def test_json_and_yaml_come_back_as_they_were(text: str) -> None:
+    document = escaped_json(json.dumps({text: [text]}, indent=1, ensure_ascii=False))
+    assert hidden_in(document) == []
+    assert json.loads(document) == {text: [text]}
+    written = to_yaml({"tables": [{"name": text, "properties": {text: text}}]})
+    assert hidden_in(written) == []
+    assert yaml.safe_load(written) == {"tables": [{"name": text, "properties": {text: text}}]}
+    parsed = parse(Source("it", written))
+    assert parsed.node is not None
+    assert to_data(parsed.node) == yaml.safe_load(written)
+
+
+@given(st.text(st.characters(codec="utf-16", categories=None) | st.sampled_from(HOSTILE + "`%:,<&|@\n\r\"'")))
+def test_every_format_of_findings_escapes(text: str) -> None:
+    place = Place(text or "x", 1, 1)
+    found = (Diagnostic("bad-name", text, place, text), Diagnostic(text or "x", text))
+    for result in (
+        CheckResult(project=text, migrations=1, tables=1, diagnostics=found, base=text),
+        Failure(error="Fault", message=text, hint=text, exit_code=1, diagnostics=()),
+    ):
+        for name in names_for(type(result)):
+            shown = render(result, name)
+            assert hidden_in(shown) == [], name
+            if name == "junit":
+                ElementTree.fromstring(shown)
+            elif name in ("json", "sarif", "gitlab"):
+                json.loads(shown)
+            elif name == "github":
+                assert all(line.startswith("::") for line in shown.splitlines()[:2])
+
+
+MAKE = f"""\
+description: {quoted(TEXT)}
+tables:
+  - name: db.t
+    description: {quoted(TEXT)}
+    columns: [{{name: id, type: long, description: {quoted(TEXT)}}}]
+    properties: {{{quoted("p" + NO_CONTROLS)}: {quoted(TEXT)}}}
+"""
+ALTER = f"""\
+description: {quoted(TEXT)}
+tables:
+  - name: db.t
+    columns:
+      - {{name: id, description: {quoted(TEXT + "2")}}}
+      - {{name: n, type: string, description: {quoted(TEXT)}}}
+    properties: {{q: {quoted(TEXT)}}}
+    backfill: [{{set: {{n: {quoted("'" + NO_CONTROLS + "'")}}}}}]
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Embedded:
+    """A project with hostile texts in a file that is applied, and in one that is pending."""
+    monkeypatch.chdir(tmp_path)
+    made = applied(tmp_path, MAKE)
+    made.write("0002_alter.yaml", ALTER)
+    return made
+
+
+def outputs(capfd: pytest.CaptureFixture[str], *args: str) -> str:
+    """All that a command prints; no command ends by a bug."""
+    main(args)
+    out, err = capfd.readouterr()
+    assert "this is a bug" not in err, err
+    return out + err
+
+
+def test_commands_escape_what_files_and_tables_hold(
+    shop: Embedded, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.edit("db.t", {f"theirs{NO_CONTROLS}": TEXT})
+    shown = {}
+    for command in ("check", "plan", "status", "history", "drift", "rules", "doctor"):
+        for name in ("text", "json", *(f.name for f in FORMATS if command in ("check", "plan"))):
+            shown[f"{command} {name}"] = outputs(capfd, command, "--format", name)
+    shown["show"] = outputs(capfd, "show")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown["painted"] = re.sub(r"\x1b\[[0-9]{1,2}m", "", outputs(capfd, "plan"))
+    monkeypatch.delenv("FORCE_COLOR")
+    shown["revert"] = outputs(capfd, "revert", "0001")
+    for command, text in shown.items():
+        assert hidden_in(text) == [], command
+    assert "\\u202e" in shown["plan text"]
+    assert "\\u202e" in shown["drift text"]
+    assert yaml.safe_load(shown["show"])["tables"][0]["description"] == TEXT
+
+
+def test_files_that_commands_write_hold_escapes(shop: Embedded, capfd: pytest.CaptureFixture[str]) -> None:
+    (shop.folder / "migrations" / "0002_alter.yaml").unlink()
+    shop.edit("db.t", {"theirs": TEXT})
+    name = TableName.parse("db.new")
+    table = shop.engine.tables[TableName.parse("db.t")]
+    column = Field(1, "id", Primitive("long"), doc=TEXT)
+    new = replace(table, name=name, uuid="", location=None, schema=Schema((column,)), properties={"k": TEXT})
+    odd = replace(
+        new, name=TableName(("db",), f"odd{NO_CONTROLS}"), schema=Schema((replace(column, name=TEXT),))
+    )
+    shop.engine.tables |= {name: new, odd.name: odd}
+    shop.save()
+    assert hidden_in(outputs(capfd, "import")) == []
+    outputs(capfd, "drift", "--accept")
+    outputs(capfd, "import", "db.new", "--description", TEXT)
+    outputs(capfd, "plan", "--out", "plan.json")
+    outputs(capfd, "check", "--fix")
+    files = [*(shop.folder / "migrations").iterdir(), shop.folder / "plan.json"]
+    written = {path.name: path.read_text(encoding="utf-8") for path in files if path.name != "0001_make.yaml"}
+    assert len(written) >= 3, written.keys()
+    assert [name for name, text in written.items() if hidden_in(text) or hidden_in(name)] == []
+    assert "\\u202e" in "".join(written.values())
+
+
+def test_names_of_files_and_arguments_are_escaped(shop: Embedded, capfd: pytest.CaptureFixture[str]) -> None:
+    shop.write(f"0003_odd{NO_CONTROLS}\x1b[2J.yaml", "tabels: []\n")
+    (shop.folder / "migrations" / os.fsdecode(b"0004_\xff.yaml")).write_text("tabels: []\n", encoding="utf-8")
+    for name in names_for(CheckResult):
+        assert hidden_in(outputs(capfd, "check", "--format", name)) == [], name
+    for args in (
+        ("check", "--project", TEXT),
+        ("plan", "--env", TEXT),
+        ("plan", "--to", TEXT),
+        ("apply", TEXT),
+        ("show", TEXT),
+        ("explain", TEXT),
+        (TEXT,),
+        ("check", "--format", TEXT),
+        ("new", TEXT),
+        ("import", TEXT),
+        ("comment", TEXT),
+    ):
+        assert hidden_in(outputs(capfd, *args)) == [], args
+
+
+def test_names_with_hidden_characters_are_refused_and_shown_as_escapes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = Embedded(tmp_path)
+    for hidden in ("\u200b", "\xad", "\u202e", "\U000e0041", "\u3164", "\xa0"):
+        name = quoted(f"i{hidden}d")
+        made.write("0001_make.yaml", f"tables: [{{name: db.t, columns: [{{name: {name}, type: long}}]}}]\n")
+        assert main(["check"]) == ExitCode.FINDINGS
+        out = capfd.readouterr().out
+        assert "[unprintable-name]" in out
+        assert escaped(hidden) in out
+        assert hidden_in(out) == []
+
+
+@pytest.mark.parametrize(
+    ("hidden", "weight"),
+    [
+        ("\u202e", "error"),
+        ("\u2066", "error"),
+        ("\U000e0041", "error"),
+        ("\u200b", "warning"),
+        ("\xad", "warning"),
+    ],
+)
+def test_check_reports_a_hidden_character_in_a_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    hidden: str,
+    weight: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = Embedded(tmp_path)
+    text = f"tables: [{{name: db.t, columns: [{{name: id, type: long}}]}}]  # drops {hidden}nothing\n"
+    made.write("0001_make.yaml", text)
+    main(["check"])
+    out = capfd.readouterr().out
+    column = text.index(hidden) + 1
+    message = f"the line holds a character that is not seen: U+{ord(hidden):04X} [hidden-character]"
+    assert f"migrations/0001_make.yaml:1:{column}: {weight}: {message}" in out
+    (tmp_path / "icemigrate.yaml").write_text(f"project: market  # {hidden}\n", encoding="utf-8")
+    made.write("0001_make.yaml", text.replace(hidden, ""))
+    outputs(capfd, "check")
