@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -68,6 +69,8 @@ class Order:
 
     :param folder: of the project; ``out``, ``err`` and ``code`` are made beside it under ``name``.
     :param database: of the catalog.
+    :param conductor: a Unix socket that gets a line for each change of the catalog and each call to the JVM
+        (``change 3``, ``call 17``); the process goes on when a byte comes back.
     """
 
     folder: Path
@@ -77,6 +80,7 @@ class Order:
     name: str = "client"
     environment: Mapping[str, str] = field(default_factory=dict)
     blow: Blow | None = None
+    conductor: Path | None = None
 
     @property
     def out(self) -> Path:
@@ -110,6 +114,9 @@ def run(order: Order, barrier: Barrier | None = None) -> None:
         barrier.wait()
     if order.blow is not None:
         _watch(order.database, _striking(order.blow))
+    if order.conductor is not None:
+        report = _reporting(order.conductor)
+        _watch(order.database, lambda n: report("change", n), lambda n: report("call", n))
     code = main(order.args)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -143,10 +150,33 @@ def _striking(blow: Blow) -> Callable[[int], None]:
     return strike
 
 
-def _watch(database: Path, on_change: Callable[[int], None]) -> None:
+def _reporting(conductor: Path) -> Callable[[str, int], None]:
+    def connection() -> tuple[socket.socket, set[int]]:
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(str(conductor))
+        return line, {int(number) for number in line.recv(4096).split()}
+
+    own = threading.local()
+    _, wanted = connection()
+
+    def report(kind: str, number: int) -> None:
+        if kind == "change" or number in wanted:
+            # While one thread waits for its answer the others go on, as those that renew the lock do.
+            if not hasattr(own, "line"):
+                own.line, _ = connection()
+            own.line.sendall(f"{kind} {number}\n".encode())
+            own.line.recv(1)
+
+    return report
+
+
+def _watch(
+    database: Path, on_change: Callable[[int], None], on_call: Callable[[int], None] = lambda number: None
+) -> None:
     """Look at the catalog after every call to the JVM, from whatever thread.
 
-    :param on_change: told how many changes there were, at the first call and when there was one.
+    :param on_change: gets the number of changes so far, at the first call and when there was one.
+    :param on_call: gets the number of calls so far, after each.
     """
     connection = sqlite3.connect(database, timeout=60, check_same_thread=False)
     mutex = threading.RLock()
@@ -154,17 +184,21 @@ def _watch(database: Path, on_change: Callable[[int], None]) -> None:
     def version() -> int:
         return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
-    seen, changes = version(), -1
+    seen, changes, calls = version(), -1, 0
     send = JavaClient.send_command
 
     def watched(self: Any, *args: Any, **named: Any) -> Any:
-        nonlocal seen, changes
+        nonlocal seen, changes, calls
         answer = send(self, *args, **named)
         with mutex:
-            now = version()
-            if now != seen or changes < 0:
+            now, calls, number = version(), calls + 1, calls + 1
+            change = now != seen or changes < 0
+            if change:
                 seen, changes = now, changes + 1
-                on_change(changes)
+            at = changes
+        if change:
+            on_change(at)
+        on_call(number)
         return answer
 
     JavaClient.send_command = watched

@@ -100,12 +100,17 @@ class World:
         shutil.copy(self.database, other.database)
         return other
 
-    def start(self, *args: str, blow: Blow | None = None, barrier: Any = None) -> tuple[BaseProcess, Order]:
+    def start(
+        self,
+        *args: str,
+        blow: Blow | None = None,
+        barrier: Any = None,
+        conductor: Path | None = None,
+    ) -> tuple[BaseProcess, Order]:
         """Start the command line in a process of its own."""
         self.started += 1
-        order = Order(
-            self.folder, self.database, self.gateway, args, f"client{self.started}", self.environment, blow
-        )
+        name = f"client{self.started}"
+        order = Order(self.folder, self.database, self.gateway, args, name, self.environment, blow, conductor)
         process = _context.Process(target=run, args=(order, barrier))
         process.start()
         return process, order

@@ -1,0 +1,149 @@
+"""Many random runs, from the command line: `python -m tests.crash.model.random_runs --runs 2000`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+from icemigrate.engine.session import start
+from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
+from tests.crash.client import Gateway
+from tests.crash.model.run import Bases, Outcome, run
+from tests.crash.world import World
+from tests.one_spark import end_jvm, start_jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_RUNS_OF_A_JVM = 80
+"""Clients that are killed give nothing back of what they use in the JVM."""
+
+
+def session_on(world: World) -> SparkSession:
+    """A session of another client on the world's catalog, in the JVM that runs."""
+    conf = sqlite_catalog_conf(world.database, world.warehouse) | {"cache-enabled": "false"}
+    return start(SparkSettings(world.catalog, conf))
+
+
+def run_all(
+    seeds: Sequence[int], gateway: Gateway, folder: Path, at_once: int, keep: bool = False
+) -> Iterator[Outcome]:
+    """Do the runs of some seeds, several at once, since they wait for leases most of the time."""
+    bases = Bases(folder / "bases", gateway, session_on)
+
+    def one(seed: int) -> Outcome:
+        try:
+            return run(seed, folder, bases, keep)
+        except Exception:
+            return Outcome(seed, [f"the test itself failed:\n{traceback.format_exc()}"])
+
+    with ThreadPoolExecutor(at_once) as pool:
+        yield from pool.map(one, seeds)
+
+
+def report(outcome: Outcome, verbose: bool) -> str:
+    """A run in words: what failed, and how it is done again."""
+    lines = [f"seed {outcome.seed}: {'FAILED' if outcome.faults else 'ok'}"]
+    if verbose or outcome.faults:
+        lines += outcome.log
+    lines += [f"  FAULT: {fault}" for fault in outcome.faults]
+    if outcome.faults:
+        lines.append(f"  again: {outcome.replay}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def jvm(folder: Path) -> Iterator[Gateway]:
+    """A JVM for some runs."""
+    session = start_jvm(folder)
+    at = session.sparkContext._gateway
+    assert at is not None
+    try:
+        yield Gateway(at.gateway_parameters.port, at.gateway_parameters.auth_token)
+    finally:
+        end_jvm()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, help="the first seed; without it a random one")
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--keep", action="store_true", help="leave the worlds of failed runs")
+    parser.add_argument("--summary", type=Path, help="a file for the counts, as JSON")
+    parser.add_argument("--until", type=float, help="begin no JVM after this time (seconds since 1970)")
+    chosen = parser.parse_args(arguments)
+    first = secrets.randbelow(10**9) if chosen.seed is None else chosen.seed
+    if chosen.runs <= _RUNS_OF_A_JVM:
+        return _batch(first, chosen)
+    return _batches(first, chosen)
+
+
+def _batch(first: int, chosen: argparse.Namespace) -> int:
+    folder, counts, failed = Path(mkdtemp(prefix="runs")), Counter[str](), list[int]()
+    began = time.monotonic()
+    with jvm(folder / "jvm") as gateway:
+        for outcome in run_all(
+            range(first, first + chosen.runs), gateway, folder, chosen.at_once, chosen.keep
+        ):
+            counts += outcome.counts
+            failed += [outcome.seed] if outcome.faults else []
+            if chosen.verbose or outcome.faults:
+                print(report(outcome, chosen.verbose), flush=True)
+    if not chosen.keep or not failed:
+        shutil.rmtree(folder, ignore_errors=True)
+    summary = {"first": first, "seconds": round(time.monotonic() - began, 1)}
+    print(json.dumps({**summary, "failed": failed, "counts": dict(sorted(counts.items()))}), flush=True)
+    return 1 if failed else 0
+
+
+def _batches(first: int, chosen: argparse.Namespace) -> int:
+    """Many runs, in processes that have a JVM each."""
+    total, failed, seconds = Counter[str](), list[int](), 0.0
+    for begin in range(first, first + chosen.runs, _RUNS_OF_A_JVM):
+        if chosen.until is not None and time.time() > chosen.until:
+            break
+        number = min(_RUNS_OF_A_JVM, first + chosen.runs - begin)
+        command = [sys.executable, "-m", "tests.crash.model.random_runs", "--seed", str(begin)]
+        command += ["--runs", str(number), "--at-once", str(chosen.at_once)]
+        ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        *told, last = ran.stdout.splitlines() or [""]
+        print("\n".join(told), flush=True)
+        try:
+            part = json.loads(last)
+        except ValueError:
+            print(f"the batch of {begin} did not come to an end: {ran.returncode} {last}", flush=True)
+            failed.append(begin)
+            continue
+        total += Counter(part["counts"])
+        failed += part["failed"]
+        seconds += part["seconds"]
+        summary = {
+            "first": first,
+            "seconds": seconds,
+            "failed": failed,
+            "counts": dict(sorted(total.items())),
+        }
+        print(f"so far: {json.dumps(summary)}", flush=True)
+        if chosen.summary is not None:
+            chosen.summary.write_text(json.dumps(summary, indent=1), encoding="utf-8")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
