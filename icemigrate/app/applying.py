@@ -14,6 +14,7 @@ from icemigrate.app.placing import placed
 from icemigrate.app.planning import plan_in
 from icemigrate.app.publishing import ways
 from icemigrate.app.spark import engine_of
+from icemigrate.app.tracing import tracer
 from icemigrate.app.undoing import inverse
 from icemigrate.app.world import Opened, opened
 from icemigrate.errors import ConflictError, Mistakes
@@ -168,5 +169,6 @@ def _carry_out(
             ways=ways(world, engine),
             inverse=inverse(world, engine, lambda: world.history().state),
             trial=partial(require_understood, engine),
+            trace=tracer(world),
         )
     return records, notes

@@ -12,6 +12,7 @@ from icemigrate.app.locking import journal
 from icemigrate.app.noting import Notes
 from icemigrate.app.publishing import ways
 from icemigrate.app.spark import LazySpark, engine_of
+from icemigrate.app.tracing import tracer
 from icemigrate.app.undoing import Undoing, Version, state_after
 from icemigrate.app.world import Opened, opened
 from icemigrate.changes.base import Problem
@@ -104,7 +105,9 @@ def rollback(
             return fresh.plan
 
         held = journal(world, engine, lock_timeout_s)
-        records = executor.apply(plan, engine, held, notes, replan=replan, ways=ways(world, engine))
+        records = executor.apply(
+            plan, engine, held, notes, replan=replan, ways=ways(world, engine), trace=tracer(world)
+        )
         return RollbackResult(
             project=project.name,
             environment=plan.environment,
@@ -134,7 +137,7 @@ def require_undoable(result: PlanResult) -> None:
 def _plan(
     world: Opened, history: History, chosen: Sequence[Applied], options: Options, spark: LazySpark
 ) -> PlanResult:
-    versions = [_version(history, a) for a in chosen]
+    versions = [_traced(world, history, _version(history, a)) for a in chosen]
     undoing = Undoing(world, spark, options)
     planned = undoing.plan(versions, _state(history, versions))
     plan = Plan(
@@ -175,6 +178,14 @@ def _version(history: History, applied: Applied) -> Version:
             f"`icemigrate revert {applied.version}` writes a migration that leads back",
         )
     return Version(applied.version.text, applied.description, applied.checksum, record)
+
+
+def _traced(world: Opened, history: History, version: Version) -> Version:
+    """The version, its record corrected by what a run that was cut short had committed."""
+    for intent in history.intents:
+        if intent.version.text == version.version and intent.direction is Direction.APPLY:
+            return replace(version, record=tracer(world)(version.record, intent))
+    return version
 
 
 def _state(history: History, versions: Sequence[Version]) -> State:

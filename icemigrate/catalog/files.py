@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from icemigrate.errors import MetadataError
+from icemigrate.errors import MetadataError, MissingExtra
 from icemigrate.files.reading import open_regular
 from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.json_text import read_json
@@ -91,6 +91,16 @@ def read_metadata(name: TableName, location: str, read: ReadBytes = read_local, 
         ) from error
     except BadMetadata as error:
         raise damaged(name, error, location) from error
+
+
+def older_metadata(name: TableName, location: str, read: ReadBytes) -> dict[str, Any] | None:
+    """The JSON of a metadata file that the table may have had once; ``None`` where it cannot be read."""
+    try:
+        return dict(read_metadata(name, location, read))
+    except MissingExtra:
+        raise
+    except Exception:  # readers of other storages raise exceptions of their own
+        return None
 
 
 def damaged(name: TableName, error: BadMetadata, location: str | None) -> MetadataError:

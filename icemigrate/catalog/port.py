@@ -110,6 +110,10 @@ class Catalog(Protocol):
         """A table's whole metadata file as JSON; ``None`` where there is no such table."""
         ...
 
+    def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
+        """An older metadata file of a table as JSON; ``None`` where it is gone or cannot be read."""
+        ...
+
     def layout(self, name: TableName) -> Layout | None:
         """How a table's data files are spread over the ways it was partitioned.
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.catalog.file_io import file_io, first_line, missing_extra
+from icemigrate.catalog.files import older_metadata
 from icemigrate.catalog.held import gaps_of, held_of
 from icemigrate.catalog.kind import THREADS, Kind
 from icemigrate.catalog.layouts import layout_of
@@ -85,6 +86,10 @@ class PyIcebergCatalog:
         with self._faults():
             document = self._kind.finder((name,), whole=True)(name)
             return None if document is None else document.json
+
+    def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        return older_metadata(name, location, file_io(self.settings))
 
     def layout(self, name: TableName) -> Layout | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

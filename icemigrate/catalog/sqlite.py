@@ -10,7 +10,7 @@ from typing import Any
 
 from icemigrate.catalog.capabilities import MATRIX, Capabilities
 from icemigrate.catalog.file_io import file_io
-from icemigrate.catalog.files import read_metadata
+from icemigrate.catalog.files import older_metadata, read_metadata
 from icemigrate.catalog.held import gaps_of, held_of
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
@@ -78,6 +78,10 @@ class SqliteCatalog:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         location = self._rows().tables.get(name)
         return None if location is None else read_metadata(name, location, self._read_bytes)
+
+    def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        return older_metadata(name, location, self._read_bytes)
 
     def layout(self, name: TableName) -> Layout | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

@@ -6,6 +6,7 @@ updates to whatever is there.  Here the commit asserts the metadata that the dif
 
 from __future__ import annotations
 
+from json import loads
 from typing import Any
 
 from icemigrate.engine import markers, metadata_commit
@@ -14,7 +15,9 @@ from icemigrate.engine.port import Marker
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.frozen import Frozen, replace
 from icemigrate.model.metadata import table_from_json
+from icemigrate.model.metadata_check import read_schema
 from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
 
 
@@ -51,12 +54,12 @@ def open_base(engine: SparkEngine, name: TableName) -> Base:
 
 def land(
     engine: SparkEngine, base: Base, after: Table, marker: Marker | None, holds_rows: bool = False
-) -> bool:
+) -> Schema | None:
     """Commit the difference between a base and what the table shall be, and the marker.
 
     :param holds_rows: as in :meth:`~icemigrate.engine.port.Engine.commit`.
     :param marker: ``None`` where the table gets none.
-    :returns: ``False`` where there was nothing to commit.
+    :returns: the schema that the commit produced; ``None`` where there was nothing to commit.
     :raises py4j.protocol.Py4JJavaError: Java's fault; where another writer was faster, nothing was written
         (:func:`~icemigrate.engine.explain.is_commit_conflict`).
     """
@@ -74,9 +77,17 @@ def land(
         marker = None  # there are no rows to keep
     snapshot = None if marker is None else markers.add(base.transaction, marker)
     if not changed and not branches and marker is None:
-        return False
-    _commit(base, base.transaction.table().operations().current(), snapshot)
-    return True
+        return None
+    built = base.transaction.table().operations().current()
+    _commit(base, built, snapshot)
+    # Not what the catalog has by now: that may hold what others committed since.
+    return base.table.schema if built.schema().sameSchema(base.metadata.schema()) else _schema(engine, built)
+
+
+def _schema(engine: SparkEngine, metadata: Any) -> Schema:
+    """The current schema of Java's ``TableMetadata``."""
+    json: str = engine.java.iceberg.SchemaParser.toJson(metadata.schema())
+    return read_schema("schema", loads(json))
 
 
 def _without_new_snapshots(before: Table, after: Table) -> tuple[Table, dict[str, Ref]]:

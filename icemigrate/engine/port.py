@@ -24,6 +24,7 @@ class Marker(Frozen):
     :param keep: how long from now the tags are kept; ``None`` for ever.
     :param is_begun: the migration goes on with the rows: so far only ``before`` is kept by its tag.
     :param is_fixed: ``before`` is as given, whatever the table's current snapshot is by now.
+    :param run: of the lock under which the migration runs, see :class:`~icemigrate.history.intent.Intent`.
     """
 
     project: str
@@ -34,6 +35,7 @@ class Marker(Frozen):
     keep: timedelta | None = None
     is_begun: bool = False
     is_fixed: bool = False
+    run: str = ""
 
     @property
     def tag(self) -> str:
@@ -53,6 +55,7 @@ class Marker(Frozen):
             "version": self.version,
             "description": self.description,
             "checksum": self.checksum,
+            **({"run": self.run} if self.run else {}),
         }
         return {f"{SUMMARY_PREFIX}{key}": value for key, value in values.items()}
 

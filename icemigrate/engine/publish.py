@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from icemigrate.changes.alteration import Alteration, one_by_one
 from icemigrate.changes.base import Change, Deferred, Sql, Statement
@@ -20,18 +20,34 @@ from icemigrate.model.schema import Schema
 from icemigrate.model.table import DEFAULT_FORMAT_VERSION, Table
 from icemigrate.plan import Step, TablePlan
 
+OnCommit: TypeAlias = Callable[[Schema, Schema], None]
+"""Given the schema that a commit of the migration was made on, and the schema that it produced."""
+
+
+def no_commit(before: Schema, committed: Schema) -> None:
+    """For those who need not know what was committed."""
+
 
 class Publisher(Protocol):
     """Who carries out what one migration does to one table.
 
     :ivar lands_at_once: whether all that a migration does to a table's metadata is one commit.
+    :ivar tags_at_once: whether that commit also puts the migration's tag on the table.
     """
 
     @property
     def lands_at_once(self) -> bool: ...
 
+    @property
+    def tags_at_once(self) -> bool: ...
+
     def publish(
-        self, plan: TablePlan, before: Table | None, marker: Marker, on_event: Listener
+        self,
+        plan: TablePlan,
+        before: Table | None,
+        marker: Marker,
+        on_event: Listener,
+        on_commit: OnCommit = no_commit,
     ) -> Table | None:
         """Run the plan's steps and leave the migration's marker on the table.
 
@@ -40,6 +56,7 @@ class Publisher(Protocol):
         read back afterwards is the caller's to judge.
 
         :param before: the table as it was read last; ``None`` where there is none.
+        :param on_commit: called right after a commit that may have added fields, before anything else.
         :returns: the table as it is then; ``None`` where it is gone.
         :raises EngineError: a statement or a commit failed.
         :raises ConflictError: somebody else changed what the plan changes.

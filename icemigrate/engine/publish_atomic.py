@@ -16,7 +16,7 @@ from icemigrate.engine.copies import Copies, otherwise
 from icemigrate.engine.explain import explained, is_commit_conflict
 from icemigrate.engine.landing import Base, land, open_base
 from icemigrate.engine.port import Marker
-from icemigrate.engine.publish import fold, run_step, statement_text
+from icemigrate.engine.publish import OnCommit, fold, no_commit, run_step, statement_text
 from icemigrate.engine.rebase import facts, require_asked, require_met, require_untouched, rests_on_rows
 from icemigrate.engine.refill import is_refill
 from icemigrate.engine.spark import SparkEngine
@@ -63,8 +63,18 @@ class AtomicPublisher:
         self._pause = pause
         self._copies: Copies | None = None
 
+    @property
+    def tags_at_once(self) -> bool:
+        """Whether the one commit puts the tag on the table too."""
+        return self._tags
+
     def publish(
-        self, plan: TablePlan, before: Table | None, marker: Marker, on_event: Listener
+        self,
+        plan: TablePlan,
+        before: Table | None,
+        marker: Marker,
+        on_event: Listener,
+        on_commit: OnCommit = no_commit,
     ) -> Table | None:
         """Run the steps on a copy, and land what came of them in one commit, marker and tags included.
 
@@ -81,7 +91,7 @@ class AtomicPublisher:
         marked = marker if self._tags and plan.wanted is not None and current is not None else None
         if inner or marked:
             assert current is not None, "what is altered is there"
-            self._publish(plan, inner, current, marked, tell)
+            self._publish(plan, inner, current, marked, tell, on_commit)
         for step in last:
             current = run_step(self._engine, plan, step, current, tell)
         if marked is not None and not marked.is_begun and current is not None and any(map(is_refill, last)):
@@ -107,11 +117,18 @@ class AtomicPublisher:
         return found
 
     def _publish(
-        self, plan: TablePlan, steps: Sequence[Step], foreseen: Table, marker: Marker | None, tell: Telling
+        self,
+        plan: TablePlan,
+        steps: Sequence[Step],
+        foreseen: Table,
+        marker: Marker | None,
+        tell: Telling,
+        on_commit: OnCommit,
     ) -> None:
         """Try until the one commit has landed.
 
         :param foreseen: the table as the plan expects to find it.
+        :param on_commit: see :meth:`publish`.
         """
         clock, made, done = time.monotonic(), None, tell.number
         with explained():
@@ -128,14 +145,15 @@ class AtomicPublisher:
                     require_met(foreseen, steps, base.table)  # others wrote rows
                 try:
                     after, dated = _onto(base.table, made, steps), _dated(marker, plan, base)
-                    landed = land(self._engine, base, after, dated, rests_on_rows(steps))
+                    committed = land(self._engine, base, after, dated, rests_on_rows(steps))
                     break
                 except Exception as error:  # known by its Java cause alone
                     if not is_commit_conflict(error) or attempt == TRIES:
                         raise
                 tell.note(foreseen.name, f"another writer was faster; try {attempt + 1} of {TRIES}")
                 self._pause(pause_after(attempt))
-        if landed:
+        if committed is not None:
+            on_commit(base.table.schema, committed)
             self._engine.java.refresh(foreseen.name)
             elapsed = time.monotonic() - clock
             tell.on_event(TablePublished(tell.version, foreseen.name, attempt, elapsed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from icemigrate.engine.port import Engine, Marker
-from icemigrate.engine.publish import run_step
+from icemigrate.engine.publish import OnCommit, no_commit, run_step
 from icemigrate.engine.telling import Listener, telling
 from icemigrate.events import TableMarked
 from icemigrate.frozen import Frozen
@@ -23,8 +23,15 @@ class DirectPublisher(Frozen):
     tags: bool = True
     lands_at_once: ClassVar[bool] = False
 
+    tags_at_once: ClassVar[bool] = False
+
     def publish(
-        self, plan: TablePlan, before: Table | None, marker: Marker, on_event: Listener
+        self,
+        plan: TablePlan,
+        before: Table | None,
+        marker: Marker,
+        on_event: Listener,
+        on_commit: OnCommit = no_commit,
     ) -> Table | None:
         """Run the steps one by one; what is done stays when a later one fails."""
         tell = telling(plan, marker.version, on_event)
@@ -33,6 +40,9 @@ class DirectPublisher(Frozen):
             current = run_step(self.engine, plan, step, current, tell)
         if current is None:
             return None
+        now = self.engine.table(current.name) if before is not None and plan.steps else None
+        if before is not None and now is not None:
+            on_commit(before.schema, now.schema)
         if self.tags and plan.wanted is not None and not (marker.is_begun and marker.before is None):
             self.engine.mark(current.name, marker)
         if self.tags and plan.wanted is not None and not marker.is_begun:

@@ -24,6 +24,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.model.counting import count
 from icemigrate.model.evidence import Publication
 from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
 from icemigrate.model.table import Snapshot, Table
 from icemigrate.plan import Direction, Step, TablePlan
 from icemigrate.sql.names import table_sql
@@ -56,6 +57,8 @@ class Written(Frozen):
 class Publishing:
     """How what one migration does comes to its tables, where others may write to them meanwhile.
 
+    :param on_commit: called right after a commit of a table that may have added fields, see
+        :data:`~icemigrate.engine.publish.OnCommit`.
     :param asked: the snapshot of each table whose rows are known to have a value of what becomes required, by
         declared name.
     :param out: the tables whose rows are out, under all their names.
@@ -66,6 +69,7 @@ class Publishing:
     marker: Marker
     account: Account
     catalog: str
+    on_commit: Callable[[TablePlan, Schema, Schema], None]
     asked: dict[TableName, int | None] = field(default_factory=dict)
     out: set[TableName] = field(default_factory=set)
 
@@ -78,7 +82,10 @@ class Publishing:
         """
         if before is not None and self.account.migration.direction is Direction.APPLY:
             before = self._looked_at(plan, before)
-        return self.publisher.publish(plan, before, marker, self.account.hear)
+        return self._published(plan, before, marker)
+
+    def _published(self, plan: TablePlan, before: Table | None, marker: Marker) -> Table | None:
+        return self.publisher.publish(plan, before, marker, self.account.hear, partial(self.on_commit, plan))
 
     def _looked_at(self, plan: TablePlan, before: Table) -> Table:
         """The table with the rows that all have a value of what becomes required; a commit over others is
@@ -184,7 +191,7 @@ class Publishing:
         plan = replace(written.plan, name=written.name, steps=steps, rows=(), finish=())
         there = self.engine.table(written.name)
         if self.publisher.lands_at_once:  # the rows are asked about already, and come in the same commit
-            return self.publisher.publish(plan, there, last, self.account.hear)
+            return self._published(plan, there, last)
         return self.land(plan, there, last)
 
     def _is_out(self, written: Written) -> None:

@@ -17,6 +17,7 @@ from typing import TypeAlias
 from icemigrate import versions
 from icemigrate.declare.version import Version
 from icemigrate.engine.port import Engine, Marker
+from icemigrate.engine.publish import Publisher
 from icemigrate.errors import ConflictError, IcemigrateError, StalePlan, Stopped
 from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecorded, MigrationStarted
 from icemigrate.executor.faults import Interrupted, Report
@@ -39,6 +40,8 @@ from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 Listener: TypeAlias = Callable[[Event], None]
 Trial: TypeAlias = Callable[[Sequence[MigrationPlan], Collection[str]], None]
 """Given the migrations in order, and those versions that an earlier run has begun with."""
+Trace: TypeAlias = Callable[[UndoRecord, Intent], UndoRecord]
+"""Given the undo record of a version, and the run of it that may have committed more than the record says."""
 
 
 def apply(
@@ -53,6 +56,7 @@ def apply(
     ways: Ways | None = None,
     inverse: Inverse = lambda record: None,
     trial: Trial = lambda migrations, begun: None,
+    trace: Trace = lambda record, intent: record,
 ) -> tuple[Record, ...]:
     """Carry out a plan that is :attr:`~icemigrate.plan.Plan.ready`, forwards or backwards.
 
@@ -63,6 +67,7 @@ def apply(
         the plan runs as it is.
     :param ways: how changes come to tables; directly where left out.
     :param inverse: plans what undoes a migration that failed; ``None`` where that cannot be planned.
+    :param trace: corrects the undo record of a run that was cut short by what that run committed.
     :param trial: looks at all migrations before anything of them is done, and may raise.
     :returns: what was recorded, one for each migration.
     :raises LockHeld: somebody else held the lock all the while; or it was lost on the way.
@@ -106,6 +111,7 @@ def apply(
             stop,
             plan.base,
             dict(plan.based_on),
+            trace,
         )
         if plan.is_baseline:
             return run.baseline()
@@ -135,6 +141,7 @@ class _Run:
     stop: Stop
     state: State
     known: dict[TableName, Table | None]
+    trace: Trace
     renumbered: set[TableName] = field(default_factory=set)
     ended: list[str] = field(default_factory=list)
 
@@ -151,8 +158,9 @@ class _Run:
             return self._supersede(migration, migration.squash, started_at)
         # What an earlier run has done of it is part of it, also on tables that this run does not come to.
         version = Version.parse(migration.version)
-        resumed = any(i.version == version for i in self.held.history().intents)
-        undo, metadata = intended(migration, self.engine, self.state)
+        resumed = self._resumed(version)
+        publisher = self._publisher(migration)
+        undo, metadata = intended(migration, self.engine, self.state, publisher.tags_at_once)
         intent = Intent(
             version=version,
             direction=migration.direction,
@@ -176,6 +184,7 @@ class _Run:
             stays = _left_by(migration)
             if stays:
                 record = replace(record, stays=stays, message=f"in part; left is {'; '.join(stays)}")
+            undo = work.undo or undo
             after = finished(undo, migration, work.after, state, work.published) if is_apply else None
             self.held.end(record, state, after)
         except KeyboardInterrupt as error:
@@ -183,9 +192,15 @@ class _Run:
             raise Interrupted(self._report(work), Stopped("you asked to stop at once")) from error
         except IcemigrateError as cause:
             recovery = Recovery(
-                self.engine, self.ways.unmarked, self.held, self.plan.project, self.inverse, self.on_event
+                self.engine,
+                self.ways.unmarked,
+                self.held,
+                self.plan.project,
+                lambda record: self.inverse(self.trace(record, intent)),
+                self.on_event,
             )
             begun = [resumed or p.declared in work.begun for p in migration.tables]
+            undo = work.undo or undo
             raise recovery.recover(
                 replace(migration, tables=tuple(compress(migration.tables, begun))),
                 replace(undo, tables=tuple(compress(undo.tables, begun))),
@@ -200,6 +215,20 @@ class _Run:
         self.ended.append(migration.version)
         self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return record
+
+    def _resumed(self, version: Version) -> bool:
+        """Whether an earlier run has begun with a version; what that run had committed is recorded first."""
+        history = self.held.history()
+        earlier = next((i for i in history.intents if i.version == version), None)
+        record = None if earlier is None else history.undo_record(version)
+        if earlier is not None and record is not None and earlier.direction is Direction.APPLY:
+            known = self.trace(record, earlier)
+            if known != record:
+                self.held.correct(version, known)
+        return earlier is not None
+
+    def _publisher(self, migration: MigrationPlan) -> Publisher:
+        return self.ways.marked if migration.direction is Direction.APPLY else self.ways.unmarked
 
     def _report(self, work: Work) -> Report:
         return replace(work.account.report(), before=tuple(self.ended))
@@ -282,22 +311,23 @@ class _Run:
             self.stop.check()
             self.held.step(f"{migration.version}: {' '.join(text.split())[:_WIDEST_STEP]}")
 
-        is_apply = migration.direction is Direction.APPLY
         return Work(
             migration=migration,
             engine=self.engine,
-            publisher=self.ways.marked if is_apply else self.ways.unmarked,
+            publisher=self._publisher(migration),
             marker=Marker(
                 project=self.plan.project,
                 version=migration.version,
                 description=migration.description,
                 checksum=migration.checksum,
                 keep=self.keep,
+                run=self.held.run,
             ),
             on_event=self.on_event,
             before_each=before_each,
             catalog=self.plan.catalog_name,
             undo=undo,
+            correct=lambda record: self.held.correct(Version.parse(migration.version), record),
             known=self.known,
             is_redo=self.plan.redo is not None,
             is_resumed=is_resumed,

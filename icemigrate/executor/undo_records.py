@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.widen_type import WidenType
+from icemigrate.data.base import Stage
 from icemigrate.engine.port import Engine
+from icemigrate.engine.publish import fold
 from icemigrate.executor.work import foreseen
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import Publication
-from icemigrate.model.names import TableName
+from icemigrate.model.names import TableName, format_path
+from icemigrate.model.schema import index
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
@@ -19,17 +22,20 @@ from icemigrate.plan import MigrationPlan, TablePlan
 from icemigrate.planner import settle
 
 
-def intended(migration: MigrationPlan, engine: Engine, state: State) -> tuple[UndoRecord, dict[str, str]]:
+def intended(
+    migration: MigrationPlan, engine: Engine, state: State, tags_at_once: bool = False
+) -> tuple[UndoRecord, dict[str, str]]:
     """The tables as they are now, and as the migration is foreseen to leave them.
 
     :param state: as declared before it.
+    :param tags_at_once: whether the commit that alters a table also puts the migration's tag on it.
     :returns: the undo record; and where each table's metadata file is, by its name in the catalog.
     """
     tables, metadata = [], {}
     for plan in migration.tables:
         # Another table may have the name still, which an earlier plan of the migration takes from it.
         found = None if _is_made(plan) else engine.table(plan.name)
-        tables.append(_table(plan, found, state))
+        tables.append(_table(plan, found, state, tags_at_once))
         location = None if found is None else engine.metadata_location(plan.name)
         if location is not None:
             metadata[str(plan.name)] = location
@@ -109,7 +115,24 @@ def _is_made(plan: TablePlan) -> bool:
     return plan.formerly is None and any(isinstance(p.change, CreateTable) for p in plan.changes())
 
 
-def _table(plan: TablePlan, found: Table | None, state: State) -> TableUndo:
+def _creates(plan: TablePlan, found: Table | None) -> dict[int, tuple[str, ...]]:
+    """The fields that a plan adds, by the id that it foresees, each with all paths that it has on the way.
+
+    A column that is retyped has a temporary name first.
+    """
+    if found is None:
+        return {}
+    known, table = index(found.schema), found
+    paths: dict[int, dict[str, None]] = {}
+    for step in plan.all_steps:
+        table = fold(step, table)
+        for field_id, entry in index(table.schema).items():
+            if field_id not in known:
+                paths.setdefault(field_id, {})[format_path(entry.path)] = None
+    return {field_id: tuple(names) for field_id, names in paths.items()}
+
+
+def _table(plan: TablePlan, found: Table | None, state: State, tags_at_once: bool) -> TableUndo:
     then = foreseen(plan, found)
     stays = plan.wanted is not None
     # Files that it writes under a wider type keep the type from going back, so they go with its rows.
@@ -126,4 +149,6 @@ def _table(plan: TablePlan, found: Table | None, state: State) -> TableUndo:
         trash=trash[0] if trash else None,
         rows_changed=is_rewritten,
         rows_open=is_rewritten,
+        creates=_creates(plan, found),
+        is_tagged=tags_at_once and not any(planned.work.stage is not Stage.BEFORE for planned in plan.rows),
     )

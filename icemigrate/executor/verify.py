@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from icemigrate.catalog.capabilities import NAME_MAPPING, SPARK_ADDS
 from icemigrate.frozen import Frozen, replace
-from icemigrate.merge import merge, rebind
+from icemigrate.merge import merge, rebind, rebind_by_path
 from icemigrate.model.marks import is_own
 from icemigrate.model.names import format_path
 from icemigrate.model.schema import siblings
@@ -41,17 +41,19 @@ def verify(before: Table | None, expected: Table, actual: Table) -> Verdict:
     if before is not None:
         before = replace(before, name=expected.name)
     wanted = rebind(expected, _new_ids(before, expected))
+    # By now another client's field may have an id that was foreseen for one of these.
+    found = rebind_by_path(wanted, actual, above=0 if before is None else before.last_column_id)
     merged = merge(before, wanted, actual)
     ignored = [f"{fact} is still as it was" for fact in merged.open]
     ignored += [f"{c.fact} is {c.actual} instead of {c.wanted}" for c in merged.conflicts]
     ignored += [
-        f"{actual.name}: the order of {fields} is another" for fields in _misplaced(before, expected, actual)
+        f"{actual.name}: the order of {fields} is another" for fields in _misplaced(before, found, actual)
     ]
     if before is None and not _same_location(expected.location, actual.location):
         ignored.append(f"{actual.name}:location is {actual.location} instead of {expected.location}")
     return Verdict(
         ignored=tuple(ignored),
-        foreign=tuple(_foreign(before, expected, actual)) if not ignored else (),
+        foreign=tuple(_foreign(before, found, actual)) if not ignored else (),
         renumbered=tuple(_renumbered(expected, actual)),
     )
 

@@ -11,7 +11,7 @@ from icemigrate.data.base import Stage
 from icemigrate.data.every_value import EveryValue
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher, blank, fold
-from icemigrate.errors import EngineError, IcemigrateError, LockHeld
+from icemigrate.errors import EngineError, IcemigrateError, LockHeld, StalePlan
 from icemigrate.events import Event, TableVerified
 from icemigrate.executor.account import Account, dropping_text, making_text
 from icemigrate.executor.ground import changed_beside
@@ -19,14 +19,17 @@ from icemigrate.executor.publishing import Publishing, Written, with_values
 from icemigrate.executor.rows import Rows
 from icemigrate.executor.verify import verify
 from icemigrate.frozen import replace
+from icemigrate.merge import rebind_by_path
 from icemigrate.model.evidence import Publication
 from icemigrate.model.names import TableName, format_path
+from icemigrate.model.schema import Schema, index
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, TablePlan
 from icemigrate.plan_file import structure
 from icemigrate.planner import settle
+from icemigrate.undo import with_commit
 
 
 @dataclass(slots=True)
@@ -39,6 +42,7 @@ class Work:
     :param catalog: the catalog's name in Spark SQL.
     :param undo: the tables as the migration first found them, in the order of its tables; ``None`` where it
         changes no rows.
+    :param correct: writes the undo record, once it is known what a commit has made.
     :param known: the tables as the plan found them, by name in the catalog; ``None`` where there was none.
     :param is_redo: whether it is applied once more, after it was rolled back.
     :param is_resumed: whether an earlier run has begun with it.
@@ -46,6 +50,7 @@ class Work:
     :param begun: declared names of tables on which anything may have been done.
     :param after: the tables as they were read back, by the declared name in their plan; ``None`` where gone.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
+    :param committed: the schema that the last commit of a table produced, by the declared name in its plan.
     :param published: the rows on the main branch, by the declared name in the plan of a table that has data
         steps; ``None`` where none had to be written.
     """
@@ -58,6 +63,7 @@ class Work:
     before_each: Callable[[str], None] = lambda text: None
     catalog: str = ""
     undo: UndoRecord | None = None
+    correct: Callable[[UndoRecord], None] = lambda undo: None
     known: Mapping[TableName, Table | None] = field(default_factory=dict)
     is_redo: bool = False
     is_resumed: bool = False
@@ -65,6 +71,7 @@ class Work:
     begun: set[TableName] = field(default_factory=set)
     after: dict[TableName, Table | None] = field(default_factory=dict)
     renumbered: set[TableName] = field(default_factory=set)
+    committed: dict[TableName, Schema] = field(default_factory=dict)
     published: dict[TableName, Publication | None] = field(default_factory=dict)
     account: Account = field(init=False)
     publishing: Publishing = field(init=False)
@@ -73,7 +80,9 @@ class Work:
         self.account = Account(
             self.migration, self.catalog, self.on_event, self.before_each, self.is_redo, self.marker.project
         )
-        self.publishing = Publishing(self.engine, self.publisher, self.marker, self.account, self.catalog)
+        self.publishing = Publishing(
+            self.engine, self.publisher, self.marker, self.account, self.catalog, self._is_committed
+        )
 
     def run(self) -> None:
         """Do all of it.
@@ -107,7 +116,12 @@ class Work:
             wanted, base = table.wanted, state.tables.get(table.formerly) if table.formerly else None
             # Undoing a baseline changes no table: what it found gone is not what has that name now.
             if wanted is not None and not self.migration.baseline:
-                wanted = settle(wanted, self.after[table.declared], base)
+                after, committed = self.after[table.declared], self.committed.get(table.declared)
+                if after is not None and committed is not None:
+                    # By now another client may have given a name of these fields to a field of its own.
+                    gone = [] if base is None else [i for i, _ in index(base.schema).new()]
+                    wanted = rebind_by_path(wanted, replace(after, schema=committed), kept=gone)
+                wanted = settle(wanted, after, base)
             state = state.after(table.declared, table.formerly, wanted)
         now = self.migration.namespaces
         is_undo = self.migration.direction is Direction.ROLLBACK
@@ -203,7 +217,29 @@ class Work:
         on = done.before if done is not None else None if before is None else before.snapshot
         kept = replace(self.marker, before=with_values(on), is_begun=True, is_fixed=done is not None)
         self.publishing.land(plan, before, kept)
+        if plan.finish:
+            self._require_foreseen_ids(plan, before)
         return Written(plan, before, expected, rows, done)
+
+    def _require_foreseen_ids(self, plan: TablePlan, before: Table | None) -> None:
+        """Refuse to go on where new fields have other ids than planned, since the other steps name their ids.
+
+        :raises StalePlan: another client added fields to the table between the plan and the commit.
+        """
+        committed = self.committed.get(plan.declared)
+        if committed is None or before is None:
+            return
+        planned = reduce(lambda table, step: fold(step, table), plan.steps, before).schema
+        known = index(before.schema)
+        new = ((path, f.id) for path, f in planned.walk() if f.id not in known)
+        moved = [path for path, i in new if (there := committed.find(path)) is not None and there.id != i]
+        if moved:
+            names = ", ".join(f"`{format_path(path)}`" for path in moved)
+            raise StalePlan(
+                f"another client added a column to `{plan.name}` meanwhile, so {names} did not get the field "
+                "id that the rest of the migration was planned for",
+                "run `icemigrate apply` again: it plans anew",
+            )
 
     def _publish(self, written: Written) -> Table | None:
         """The rows of one table for all to see, and what is left; the table that came out of it."""
@@ -226,6 +262,27 @@ class Work:
         self.after[plan.declared] = self.engine.table(found.name)
         if self.after[plan.declared] is None:
             raise EngineError(f"table `{found.name}` is not there afterwards")
+
+    def _is_committed(self, plan: TablePlan, before: Schema, committed: Schema) -> None:
+        """Correct the undo record by what a commit has made of a table, before anything else is done.
+
+        Where the ids are those that the plan foresaw, and the commit's tag proves which fields it added, the
+        record in the history says so already.
+        """
+        self.committed[plan.declared] = committed
+        if self.undo is None or self.migration.direction is not Direction.APPLY:
+            return
+        at = next(i for i, p in enumerate(self.migration.tables) if p.declared == plan.declared)
+        was = self.undo.tables[at]
+        if self.is_resumed and was.created is None:
+            return  # what the earlier run has added is not known
+        now = with_commit(was, before, committed)
+        if now == was or was.actual_before is None:
+            return
+        tables = tuple(now if i == at else table for i, table in enumerate(self.undo.tables))
+        self.undo = replace(self.undo, tables=tables)
+        if now.after != was.after or not was.is_tagged:
+            self.correct(self.undo)
 
     def _first(self, plan: TablePlan) -> Table | None:
         """The table as the migration first found it."""

@@ -190,6 +190,14 @@ class Held:
         self._write("started", [record], change, f"{version}: begins")
         return undo
 
+    def correct(self, version: Version, undo: UndoRecord) -> None:
+        """Write what a version that was begun is undone from, once it is known better.
+
+        :raises LockLost: the lock is not ours any more; nothing was written.
+        """
+        packed = {version.text: pack_undo(undo)}
+        self._write("corrected", [], lambda history: replace(history, undo={**history.undo, **packed}))
+
     def end(self, record: Record, state: State | None = None, undo: UndoRecord | None = None) -> None:
         """Write the outcome.
 
@@ -278,6 +286,8 @@ def with_first_states(first: UndoRecord, now: UndoRecord) -> UndoRecord:
                 actual_before=before.actual_before,
                 trash=table.trash or before.trash,
                 rows_changed=table.rows_changed or before.rows_changed,
+                created=before.created,
+                is_unproved=before.is_unproved,
             )
         tables.append(table)
     made = dict.fromkeys((*first.namespaces, *now.namespaces))

@@ -86,6 +86,11 @@ def _table_to_json(undo: TableUndo) -> dict[str, Any]:
         "trash": _text(undo.trash),
         "rows-changed": undo.rows_changed,
         "rows-open": undo.rows_open,
+        # An older icemigrate passes over what follows.
+        **({"creates": {str(i): list(paths) for i, paths in undo.creates.items()}} if undo.creates else {}),
+        **({"created": sorted(undo.created)} if undo.created is not None else {}),
+        **({"tagged": True} if undo.is_tagged else {}),
+        **({"unproved": True} if undo.is_unproved else {}),
     }
 
 
@@ -100,6 +105,10 @@ def _table_from_json(json_: Mapping[str, Any]) -> TableUndo:
         trash=_name(json_["trash"]),
         rows_changed=json_["rows-changed"],
         rows_open=json_.get("rows-open", False),
+        creates={int(i): tuple(map(str, paths)) for i, paths in json_.get("creates", {}).items()},
+        created=frozenset(map(int, json_["created"])) if "created" in json_ else None,
+        is_tagged=json_.get("tagged", False),
+        is_unproved=json_.get("unproved", False),
     )
 
 

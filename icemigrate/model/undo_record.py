@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, field
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Table
@@ -25,6 +25,13 @@ class TableUndo(Frozen):
         there before, or wrote files that keep a type from going back.
     :param rows_open: whether nobody has recorded yet if the changed rows were published: then the table's own
         snapshots tell.
+    :param creates: the fields that the migration adds, by their id in :attr:`after`, each with all paths that
+        it has while the migration runs.  Until a commit has landed the ids are those that the plan foresaw.
+    :param created: ids of the fields that commits of this migration have added, as the committed metadata
+        has them; ``None`` where no commit is recorded.
+    :param is_tagged: whether each commit that adds a field also puts the migration's tag on the table.
+    :param is_unproved: whether it is unknown which fields the migration added, since the table's older
+        metadata files are gone.
     """
 
     declared_before: TableName | None
@@ -36,6 +43,10 @@ class TableUndo(Frozen):
     trash: TableName | None = None
     rows_changed: bool = False
     rows_open: bool = False
+    creates: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    created: frozenset[int] | None = None
+    is_tagged: bool = False
+    is_unproved: bool = False
 
     @property
     def declared(self) -> TableName:

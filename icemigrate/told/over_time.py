@@ -84,6 +84,8 @@ OVER_TIME: Mapping[str, str] = {
     "trash-taken": "The trash holds another table of the name that this one would get there.",
     "unproved": "A plan does not lead to what was declared, which is a fault of icemigrate's, seen before "
     "anything was touched. Report it; `icemigrate revert` may be a way on.",
+    "unproved-field": "An interrupted run or another client added a field, and the table's older metadata "
+    "files, which would tell, are gone. `rollback --partial` leaves the field.",
     "unreadable-metadata": "The metadata of a table cannot be read. `--exclude` leaves the table out.",
     "values-rewritten": "The values of a dropped column were written away with the files that held them; a "
     "tag may still keep them. `rollback --refill` brings them back by row, `--no-refill` leaves them.",

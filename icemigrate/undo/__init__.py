@@ -8,6 +8,7 @@ migration changed goes back, field by field, by id.
 from __future__ import annotations
 
 from icemigrate.undo.asking import Asked, questions
+from icemigrate.undo.committed import Commits, traced, with_commit
 from icemigrate.undo.dependence import Blocker, blockers
 from icemigrate.undo.finding import find, names_of, uuid_of
 from icemigrate.undo.inverse import Sides, declared_again, inverse
@@ -21,6 +22,7 @@ __all__ = [
     "PLAIN",
     "Asked",
     "Blocker",
+    "Commits",
     "Contents",
     "Options",
     "Place",
@@ -37,6 +39,8 @@ __all__ = [
     "narrowed",
     "plan_undo",
     "questions",
+    "traced",
     "uuid_of",
+    "with_commit",
     "with_recorded_ids",
 ]

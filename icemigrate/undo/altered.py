@@ -104,7 +104,7 @@ def undo_altered(
         problems += [_problem(r, undo.declared) for r in by_reason(staying.refused)]
     warnings: list[Problem] = []
     problems += _objections(undo, found, outcome, current, catalog, warnings)
-    notes = [*own_notes(recorded), *staying.notes(before)]
+    notes = [*own_notes(recorded, there), *staying.notes(before)]
     notes += shares(before, after, evidence) if rows.change is None else ()
     notes += [*rows.notes, *refill.notes, *left_on_branches(there, final, undo.actual_before)]
     commits = tuple(_commits(found))
@@ -217,6 +217,8 @@ def _settled(undo: TableUndo, there: Table) -> TableUndo:
     """The record of a migration that was cut short does not know the ids of what it had added."""
     if undo.after is None or all(f.id > 0 for _, f in undo.after.schema.walk()):
         return undo
+    if undo.created is not None:
+        return undo  # what was committed is known, by id
     known = undo.actual_before.last_column_id if undo.actual_before is not None else 0
     return replace(undo, after=rebind_by_path(undo.after, there, above=known))
 

@@ -55,7 +55,9 @@ def _with_identifier(schema: Schema, after: Schema, keys: Collection[Key]) -> Sc
 
 def _with_added(schema: Schema, after: Schema, field_id: int) -> Schema:
     """The schema with a field of the later one, behind those that it stands behind there."""
-    entry = index(after)[field_id]
+    entry = index(after).get(field_id)
+    if entry is None or schema.by_id(field_id) is not None:
+        return schema  # it is not in the migration's difference
     order = siblings(after)[entry.parent]
     preceding = order[: order.index(field_id)]
 

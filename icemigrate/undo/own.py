@@ -14,10 +14,12 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import grouped, merge, ordered_like, spec_key
 from icemigrate.merge.fields import ASPECTS, aspects, with_aspects
 from icemigrate.model.column_properties import after_drop
+from icemigrate.model.names import format_path
 from icemigrate.model.schema import Entry, Schema, index
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field, children, is_nested, with_children
 from icemigrate.model.undo_record import TableUndo
+from icemigrate.undo.committed import others_fields
 from icemigrate.undo.values import both_sides
 
 _V = TypeVar("_V")
@@ -30,7 +32,7 @@ def own(undo: TableUndo) -> TableUndo:
     if was is None:
         return undo
     old, there = index(before.schema), index(was.schema)
-    fields = _Fields(old, there, index(after.schema)).of(after.schema.fields, None)
+    fields = _Fields(old, there, index(after.schema), undo.created).of(after.schema.fields, None)
     # Somebody may have made a column the identifier that no file declares.
     ids = was.schema.identifier_ids if _identifier_differs(before, after) else after.schema.identifier_ids
     own_before = replace(
@@ -49,11 +51,20 @@ def own(undo: TableUndo) -> TableUndo:
     return replace(undo, before=own_before, after=after if now is None else ordered_like(after, now))
 
 
-def own_notes(undo: TableUndo) -> Iterator[str]:
-    """Where the table was not as declared before the migration, so that going back does not lead there."""
+def own_notes(undo: TableUndo, there: Table) -> Iterator[str]:
+    """Where the table was not as declared before the migration, so that going back does not lead there; and
+    what others added that looks like a field of the migration.
+
+    :param there: the table as it is now.
+    """
     before, after = both_sides(undo)
     if undo.actual_before is None:
         return
+    if not undo.is_unproved:
+        entries = index(there.schema)
+        for field_id in others_fields(undo, there.schema):
+            name = format_path(entries[field_id].path)
+            yield f"stays: {name} (field id {field_id}); this migration did not add it"
     merged = merge(before, after, replace(undo.actual_before, name=undo.declared))
     for fact in grouped(merged.done):
         yield f"stays: {fact}; it was so before the migration"
@@ -78,24 +89,32 @@ class _Fields(Frozen):
     :param old: as declared before it.
     :param there: as they really were before it.
     :param new: as declared after it.
+    :param created: ids of those that the migration's own commits added; ``None`` where no commit is recorded.
     """
 
     old: Mapping[int, Entry]
     there: Mapping[int, Entry]
     new: Mapping[int, Entry]
+    created: frozenset[int] | None = None
 
     def of(self, fields: tuple[Field, ...], parent: int | None) -> tuple[Field, ...]:
         """The fields right below a field, or the columns; in the order in which they stood.
 
         :param fields: those that are declared after the migration.
         """
-        stayed = [self._field(f) for f in fields if f.id in self.old or f.id in self.there]
+        stayed = [self._field(f) for f in fields if not self._is_own(f)]
         dropped = [
             self.there[i].field
             for i, entry in self.old.items()
             if entry.parent == parent and i not in self.new and i in self.there
         ]
         return _in_order(self.there, (*stayed, *dropped))
+
+    def _is_own(self, field: Field) -> bool:
+        """Whether the migration added the field, so that its undo may drop it."""
+        if field.id in self.old or field.id in self.there:
+            return False
+        return self.created is None or field.id in self.created
 
     def _field(self, now: Field) -> Field:
         there, was = self.there.get(now.id), self.old.get(now.id)

@@ -19,6 +19,7 @@ from icemigrate.model.table import MAIN_BRANCH, Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Type
 from icemigrate.model.undo_record import TableUndo
+from icemigrate.undo.committed import others_fields
 from icemigrate.undo.keeping import dropped, is_required, made_optional, narrowed
 from icemigrate.undo.values import Key, Refusal, Unanswered, both_sides
 
@@ -31,6 +32,26 @@ def refusals(undo: TableUndo, there: Table, evidence: Evidence | None) -> Iterat
     yield from _nullability(before, after, there, evidence)
     yield from _names(before, after, there)
     yield from _references(undo, before, after, there, evidence)
+    yield from _unproved(undo, there)
+
+
+def _unproved(undo: TableUndo, there: Table) -> Iterator[Refusal]:
+    """Fields that may be the migration's or somebody else's."""
+    if not undo.is_unproved:
+        return
+    entries = index(there.schema)
+    for field_id in others_fields(undo, there.schema):
+        name = format_path(entries[field_id].path)
+        yield Refusal(
+            ("added", str(field_id)),
+            "unproved-field",
+            ("columns", name),
+            f"`{name}` (field id {field_id})",
+            "cannot be dropped",
+            "the run that was cut short may have added it or somebody else may have, and the table's older "
+            "metadata files, which would tell, are gone",
+            f"{name} (field id {field_id})",
+        )
 
 
 def _format(before: Table, after: Table, there: Table) -> Iterator[Refusal]:

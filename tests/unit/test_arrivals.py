@@ -13,7 +13,7 @@ from icemigrate.changes.base import Sql
 from icemigrate.data.backfill import Backfill
 from icemigrate.data.publication import NOTE
 from icemigrate.engine.port import Marker
-from icemigrate.engine.publish import Publisher, fold
+from icemigrate.engine.publish import OnCommit, Publisher, fold, no_commit
 from icemigrate.engine.publish_direct import DirectPublisher
 from icemigrate.engine.recording import RecordingEngine
 from icemigrate.engine.telling import Listener
@@ -132,9 +132,15 @@ class AtOnce:
     engine: Lake
     before: list[Callable[[], None]] = field(default_factory=list)
     lands_at_once: bool = True
+    tags_at_once: bool = False
 
     def publish(
-        self, plan: TablePlan, before: Table | None, marker: Marker, on_event: Listener
+        self,
+        plan: TablePlan,
+        before: Table | None,
+        marker: Marker,
+        on_event: Listener,
+        on_commit: OnCommit = no_commit,
     ) -> Table | None:
         if self.before and not marker.is_begun:
             self.before.pop()()
