@@ -20,6 +20,7 @@ from icemigrate.engine.kept import find_kept
 from icemigrate.engine.live_rows import files_with_live_rows
 from icemigrate.engine.manifests import File, Look, notes_since, share
 from icemigrate.engine.nulls import Query, count_nulls
+from icemigrate.engine.partition_restore import losses, unreadable
 from icemigrate.engine.written_under import WrittenUnder
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.names import TableName
@@ -47,9 +48,10 @@ def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions)
         for file in look.added_since(since, is_known):
             added.count(file)
         new = added.paths if is_known else set[str]()
+        lost = losses(java, table, questions.columns)
         files_of = files_with_live_rows(ask, rows, look)
         now = files_of(table.currentSnapshot()) if questions.held else []
-        held = {i: share(now, leaves, new) for i, leaves in questions.held.items()}
+        held = {i: share(now, leaves, new, unreadable(lost, leaves)) for i, leaves in questions.held.items()}
         return Evidence(
             files=added.files,
             rows=added.rows,
@@ -61,6 +63,7 @@ def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions)
             kept=find_kept(look, files_of, questions, held, now, is_known),
             published=published,
             steps=notes_since(table, then, NOTE) if questions.steps else None,
+            partition_losses=lost,
         )
 
 

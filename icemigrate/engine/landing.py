@@ -11,6 +11,7 @@ from typing import Any
 
 from icemigrate.engine import markers, metadata_commit
 from icemigrate.engine.explain import is_commit_conflict, is_state_unknown
+from icemigrate.engine.partition_restore import Restoring, returning
 from icemigrate.engine.port import Marker
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.frozen import Frozen, replace
@@ -71,6 +72,14 @@ def land(
         if holds_rows:
             built = metadata_commit.holding_main(engine.java.iceberg, base.operations, built)
         inside.commit(inside.current(), built)
+    restoring = Restoring(
+        engine.java,
+        base.transaction,
+        lambda: engine.java.table(base.table.name).newTransaction(),
+        base.json,
+        returning(base.table, after),
+    )
+    restoring.run()
     for name, ref in branches.items():
         _branch(base.transaction, name, ref)
     if marker is not None and marker.is_begun and marker.before is None:
@@ -79,7 +88,7 @@ def land(
     if not changed and not branches and marker is None:
         return None
     built = base.transaction.table().operations().current()
-    _commit(base, built, snapshot)
+    _commit(base, built, snapshot, restoring)
     # Not what the catalog has by now: that may hold what others committed since.
     return base.table.schema if built.schema().sameSchema(base.metadata.schema()) else _schema(engine, built)
 
@@ -117,15 +126,17 @@ def _branch(transaction: Any, name: str, ref: Ref) -> None:
     manage.commit()
 
 
-def _commit(base: Base, built: Any, marker: Any | None) -> None:
+def _commit(base: Base, built: Any, marker: Any | None, restoring: Restoring) -> None:
     try:
         base.operations.commit(base.metadata, built)
     except Exception as error:  # known by its Java cause alone
         if is_state_unknown(error) and _is_there(base, built, marker):
             return
-        if is_commit_conflict(error) and marker is not None:
-            # The list of its manifests was written already, and nothing refers to it.
-            base.operations.io().deleteFile(marker.manifestListLocation())
+        if is_commit_conflict(error):
+            restoring.clean_up()
+            if marker is not None:
+                # The list of its manifests was written already, and nothing refers to it.
+                base.operations.io().deleteFile(marker.manifestListLocation())
         raise
 
 

@@ -228,16 +228,21 @@ def _map(saved: Mapping[str, Any], key: str) -> dict[int, Any]:
     return {} if pairs is None else dict(zip(pairs["keys"], pairs["values"], strict=True))
 
 
-def share(files: Iterable[File], leaves: Collection[int], new: Collection[str]) -> Share:
+def share(
+    files: Iterable[File], leaves: Collection[int], new: Collection[str], unreadable: Collection[str] = ()
+) -> Share:
     """How many rows of these files stand in ones that hold a field.
 
     :param leaves: the field, or what is below it.
     :param new: paths of files that were written when the field was gone.
+    :param unreadable: paths of files that hold it, and in which it reads null all the same.
     """
     held = unknown = total = held_unsure = total_unsure = 0
     for file in files:
         total += file.live_rows
         total_unsure += file.deleted.unsure
+        if file.path in unreadable:
+            continue
         if any(leaf in file.sizes or leaf in file.values for leaf in leaves):
             held += file.live_rows
             held_unsure += file.deleted.unsure

@@ -9,6 +9,8 @@ from icemigrate.engine import append, evidence, markers, metadata_commit, rewrit
 from icemigrate.engine.conflicts import until_first
 from icemigrate.engine.explain import causes, explained, is_commit_conflict, is_state_unknown
 from icemigrate.engine.java_catalog import JavaCatalog
+from icemigrate.engine.partition_entries import affected
+from icemigrate.engine.partition_restore import Restoring, returning
 from icemigrate.engine.port import Marker, OnProgress
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence, Questions
@@ -133,18 +135,35 @@ class SparkEngine:
             return until_first(lambda: self._commit(name, fold, holds_rows), _LONGEST_PAUSE_S)
 
     def _commit(self, name: TableName, fold: Callable[[Table], Table], holds_rows: bool) -> Table:
-        operations = self.java.table(name).operations()
+        table = self.java.table(name)
+        operations = table.operations()
         base = operations.current()
-        before = table_from_json(self.java.read(base), name)
+        saved = self.java.read(base)
+        before = table_from_json(saved, name)
         after = fold(before)
         built = metadata_commit.build(self.java.iceberg, base, before, after)
         if built.changes().isEmpty():
             return before
         if holds_rows:
             built = metadata_commit.holding_main(self.java.iceberg, operations, built)
+        restoring = None
+        if affected(saved, columns := returning(before, after)):
+            transaction = table.newTransaction()  # loads the table once more
+            if operations.current().metadataFileLocation() != base.metadataFileLocation():
+                return self._commit(name, fold, holds_rows)
+            inside = transaction.table().operations()
+            inside.commit(inside.current(), built)
+            again = self.java.table
+            restoring = Restoring(
+                self.java, transaction, lambda: again(name).newTransaction(), saved, columns
+            )
+            restoring.run()
+            built = inside.current()
         try:
             operations.commit(base, built)
         except Exception as error:  # known by its Java cause alone
+            if restoring is not None and is_commit_conflict(error):
+                restoring.clean_up()
             if not is_state_unknown(error):
                 raise
             # The catalog did not answer; what is there now tells whether it had done it.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from icemigrate.frozen import Frozen, field
 from icemigrate.model.names import Path, format_path
+from icemigrate.model.partition_loss import PartitionLoss
 from icemigrate.model.table import Snapshot
 from icemigrate.model.types import Type
 
@@ -24,6 +25,8 @@ class Questions(Frozen):
     :param rows_of: what the summaries of the migration's snapshots say, where it is wanted whether it
         published rows; then ``since`` is the snapshot that was current when it began.
     :param steps: whether it is wanted which migrations published rows since.
+    :param columns: the columns that would come back, with their types: of them it is wanted which partition
+        values the manifests have lost.
     """
 
     since: int | None
@@ -34,6 +37,7 @@ class Questions(Frozen):
     versions: tuple[str, ...] = ()
     rows_of: str | None = None
     steps: bool = False
+    columns: Mapping[int, Type] = field(default_factory=dict)
 
 
 class Share(Frozen):
@@ -183,3 +187,4 @@ class Evidence(Frozen):
     kept: Mapping[int, Kept] = field(default_factory=dict)
     published: Publication | None = None
     steps: tuple[str, ...] | None = None
+    partition_losses: Mapping[int, PartitionLoss] = field(default_factory=dict)

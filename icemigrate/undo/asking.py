@@ -84,7 +84,11 @@ def questions_about(
     since = None if then is None or then.snapshot is None else then.snapshot.id
     versions = tuple(_keeping(undo, project, version)) if held else ()
     key = made_by(project, version) if undo.rows_open and not rows_stay else None
-    return Questions(since, nulls, narrow, held, frozenset(snapshots), versions, key, undo.rows_changed)
+    leaves = {i for of in held.values() for i in of}
+    return Questions(
+        since, nulls, narrow, held, frozenset(snapshots), versions, key, undo.rows_changed,
+        columns={i: old[i].field.type for i in leaves},
+    )  # fmt: skip
 
 
 def _keeping(undo: TableUndo, project: str, version: str) -> Iterator[str]:

@@ -44,6 +44,14 @@ def shares(before: Table, after: Table, evidence: Evidence | None) -> Iterator[s
         if default is not None and held[field_id].held < held[field_id].total:
             name = format_path(entries[field_id].path)
             yield f"rows whose files do not hold {name} read its default: {default_text(default)}"
+    yield from _lost_partitions(before, evidence)
+
+
+def _lost_partitions(before: Table, evidence: Evidence | None) -> Iterator[str]:
+    entries = index(before.schema)
+    for field_id, loss in ({} if evidence is None else evidence.partition_losses).items():
+        if field_id in entries:
+            yield from loss.notes(format_path(entries[field_id].path))
 
 
 def plan_refill(

@@ -1,0 +1,258 @@
+"""The partition values of a column that comes back, in the commit that brings it back.
+
+Manifests that have lost values (:mod:`icemigrate.engine.partition_entries`) are written again with what is
+found (:mod:`icemigrate.engine.partition_values`), for every branch but icemigrate's own, as a snapshot of the
+operation ``replace``: it has the rows of the one before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from icemigrate.engine.java_catalog import JavaCatalog
+from icemigrate.engine.manifests import each
+from icemigrate.engine.partition_entries import Entry, Key, Manifest, Reader, Source, affected
+from icemigrate.engine.partition_values import find_values
+from icemigrate.frozen import Frozen
+from icemigrate.model.marks import is_own_branch
+from icemigrate.model.partition_loss import Hidden, PartitionLoss
+from icemigrate.model.reserved import SUMMARY_PREFIX
+from icemigrate.model.schema import apart, index
+from icemigrate.model.table import MAIN_BRANCH, Table
+from icemigrate.model.types import Type, is_nested
+
+NOTE = f"{SUMMARY_PREFIX}partition-values"
+"""In the summary of a snapshot that was made to restore partition values."""
+
+
+class Found(Frozen):
+    """What is found of the lost values of one snapshot.
+
+    :param lacking: the manifests of which entries lack values; those that were found are in the entries.
+    :param hidden: by file, the partition fields whose values are told nowhere.
+    :param blocked: ids of specs whose manifests stay as they are: the partition of an equality delete is told
+        nowhere, and beside data files that have theirs it would apply to no row any more.
+    """
+
+    lacking: Sequence[Manifest]
+    hidden: Mapping[Key, Sequence[Source]]
+    blocked: frozenset[int]
+
+    @property
+    def to_write(self) -> list[Manifest]:
+        """The manifests that are written again."""
+        return [m for m in self.lacking if m.spec_id not in self.blocked and _is_changed(m)]
+
+    def loss(self, column: int, fields: Mapping[int, Sequence[Source]]) -> PartitionLoss:
+        """What becomes of the values of one column.
+
+        :param fields: the affected partition fields by the id of their spec.
+        """
+        hidden: dict[str, Hidden] = {}
+        unreadable = set[str]()
+        files = rows = 0
+        for manifest in (m for m in self.lacking if m.is_data):
+            for entry in manifest.entries:
+                count = int(entry.saved["record-count"])
+                lost = list(self.hidden.get(entry.key, ()))
+                if manifest.spec_id in self.blocked and entry.is_changed:
+                    lost = list(fields[manifest.spec_id])
+                lost = [s for s in lost if s.column == column]
+                for source in lost:
+                    reads_null = source.transform.name == "identity"
+                    was = hidden.get(source.name, Hidden(0, 0, reads_null))
+                    hidden[source.name] = Hidden(was.files + 1, was.rows + count, reads_null)
+                    if reads_null:
+                        unreadable.add(entry.key[0])
+                if entry.is_changed and not lost:
+                    files, rows = files + 1, rows + count
+        return PartitionLoss(files, rows, hidden, frozenset(unreadable))
+
+
+def _is_changed(manifest: Manifest) -> bool:
+    return any(entry.is_changed for entry in manifest.entries)
+
+
+def returning(before: Table, after: Table) -> dict[int, Type]:
+    """The columns with values of their own that come back: by id, their types."""
+    there = index(before.schema)
+    return {
+        i: entry.field.type
+        for i, entry in apart(after.schema, before.schema)
+        if i not in there and i <= before.last_column_id and not is_nested(entry.field.type)
+    }
+
+
+def find(reader: Reader, snapshot: Any) -> Found | None:
+    """What is to be restored of a snapshot; ``None`` where no value is lost."""
+    lacking = reader.lacking(snapshot)
+    if not lacking:
+        return None
+    hidden = find_values(reader, snapshot, lacking)
+    blocked = {
+        m.spec_id
+        for m in lacking
+        if not m.is_data and any(e.key in hidden and e.content == "equality-deletes" for e in m.entries)
+    }
+    return Found(lacking, hidden, frozenset(blocked))
+
+
+def losses(java: JavaCatalog, table: Any, columns: Mapping[int, Type]) -> dict[int, PartitionLoss]:
+    """By column that would come back, what its partition values on the main branch come to.
+
+    :param table: Java's ``Table``.
+    """
+    snapshot = table.currentSnapshot()
+    if not columns or snapshot is None or table.specs().size() == 1:
+        return {}
+    metadata = table.operations().current()
+    saved = java.read(metadata)
+    fields = affected(saved, columns)
+    if not fields:
+        return {}
+    reader = Reader(java, metadata, saved, table.io(), fields)
+    found = find(reader, snapshot)
+    ids = {s.column for sources in fields.values() for s in sources}
+    return {} if found is None else {i: found.loss(i, fields) for i in ids}
+
+
+def unreadable(losses: Mapping[int, PartitionLoss], leaves: Collection[int]) -> frozenset[str]:
+    """The files in which a column reads null although they hold it: none where it has other parts as well."""
+    if len(leaves) != 1:
+        return frozenset()
+    return frozenset(path for i in leaves if i in losses for path in losses[i].unreadable)
+
+
+class Restoring:
+    """Restores partition values inside a transaction that has brought columns back.
+
+    :param open_transaction: begins another transaction of the same table.
+    :param columns: those that come back, as :func:`returning` has them.
+    :param saved: the JSON of the table's metadata before they came back.
+    """
+
+    def __init__(
+        self,
+        java: JavaCatalog,
+        transaction: Any,
+        open_transaction: Callable[[], Any],
+        saved: Mapping[str, Any],
+        columns: Mapping[int, Type],
+    ) -> None:
+        self._java = java
+        self._transaction = transaction
+        self._open = open_transaction
+        self._fields = affected(saved, columns)
+        self._saved = saved
+        self._snapshots: list[Any] = []
+
+    def run(self) -> bool:
+        """Write the manifests and make the snapshots; whether there are any."""
+        operations = self._operations
+        refs = operations.current().refs()
+        heads: dict[int, list[str]] = {}
+        for name in each(refs.keySet()):
+            if self._fields and refs.get(name).isBranch() and not is_own_branch(name):
+                heads.setdefault(int(refs.get(name).snapshotId()), []).append(name)
+        # Where main is elsewhere, the library's own way of rewriting manifests does not go.
+        for head, names in sorted(heads.items(), key=lambda pair: MAIN_BRANCH in pair[1]):
+            metadata = operations.current()
+            reader = Reader(self._java, metadata, self._saved, operations.io(), self._fields)
+            found = find(reader, metadata.snapshot(head))
+            if found is not None and found.to_write:
+                self._replace(reader, found.to_write, head, names)
+        return bool(self._snapshots)
+
+    def clean_up(self) -> None:
+        """Delete what was written for a commit that did not succeed."""
+        io = self._operations.io()
+        for snapshot in self._snapshots:
+            for manifest in each(snapshot.allManifests(io)):
+                if manifest.snapshotId() == snapshot.snapshotId():
+                    io.deleteFile(manifest.path())
+            io.deleteFile(snapshot.manifestListLocation())
+
+    @property
+    def _operations(self) -> Any:
+        return self._transaction.table().operations()
+
+    def _replace(
+        self, reader: Reader, manifests: Sequence[Manifest], head: int, names: Sequence[str]
+    ) -> None:
+        """Make a snapshot with manifests written again, and have branches point at it."""
+        iceberg, operations = self._java.iceberg, self._operations
+        if MAIN_BRANCH in names:
+            self._rewrite(self._transaction, reader, manifests)
+            snapshot = operations.current().currentSnapshot()
+        else:
+            # On a copy of the metadata on which main is where the branch is; only the snapshot is taken over.
+            other = self._open()
+            inside, metadata = other.table().operations(), operations.current()
+            moved = iceberg.TableMetadata.buildFrom(metadata)
+            moved.setRef(MAIN_BRANCH, iceberg.SnapshotRef.branchBuilder(head).build())
+            inside.commit(inside.current(), moved.build())
+            self._rewrite(other, reader, manifests)
+            snapshot = inside.current().currentSnapshot()
+            builder = iceberg.TableMetadata.buildFrom(metadata).addSnapshot(snapshot)
+            operations.commit(metadata, builder.build())
+        self._snapshots.append(snapshot)
+        metadata = operations.current()
+        builder = iceberg.TableMetadata.buildFrom(metadata)
+        for name in names:
+            if name != MAIN_BRANCH:
+                ref = iceberg.SnapshotRef.builderFrom(metadata.ref(name), snapshot.snapshotId())
+                builder.setRef(name, ref.build())
+        built = builder.build()
+        if len(names) > (MAIN_BRANCH in names):
+            operations.commit(metadata, built)
+
+    def _rewrite(self, transaction: Any, reader: Reader, manifests: Sequence[Manifest]) -> None:
+        rewriting = transaction.rewriteManifests()
+        rewriting.set(NOTE, ", ".join(sorted({s.name for m in manifests for s in reader.fields[m.spec_id]})))
+        written = []
+        for manifest in manifests:
+            new = self._write(transaction, reader, manifest)
+            written.append(new)
+            rewriting.deleteManifest(manifest.java)
+            rewriting.addManifest(new)
+        rewriting.commit()
+        operations = transaction.table().operations()
+        used = {m.path() for m in each(operations.current().currentSnapshot().allManifests(operations.io()))}
+        for new in written:
+            if new.path() not in used:  # in format version 1 the library takes a copy
+                operations.io().deleteFile(new.path())
+
+    def _write(self, transaction: Any, reader: Reader, manifest: Manifest) -> Any:
+        """A manifest written again."""
+        operations, iceberg = transaction.table().operations(), self._java.iceberg
+        location = operations.metadataFileLocation(f"{uuid4()}-m0.avro")
+        output = operations.encryption().encrypt(operations.io().newOutputFile(location))
+        spec = reader.specs[manifest.spec_id]
+        write = iceberg.ManifestFiles.write if manifest.is_data else iceberg.ManifestFiles.writeDeleteManifest
+        writer = write(operations.current().formatVersion(), spec, output, None)
+        tuples: dict[str, Any] = {}
+        try:
+            for entry in manifest.entries:
+                file = self._corrected(entry, spec, tuples) if entry.is_changed else entry.file
+                writer.existing(file, entry.snapshot_id, entry.sequence, entry.file_sequence)
+        finally:
+            writer.close()
+        return writer.toManifestFile()
+
+    def _corrected(self, entry: Entry, spec: Any, tuples: dict[str, Any]) -> Any:
+        """A file with its partition; ``tuples`` remembers Java's, of which there are few."""
+        iceberg = self._java.iceberg
+        text = json.dumps({str(i): value for i, value in entry.values.items() if value is not None})
+        if text not in tuples:
+            tuples[text] = iceberg.SingleValueParser.fromJson(spec.partitionType(), text)
+        if entry.content == "data":
+            builder = iceberg.DataFiles.builder(spec).copy(entry.file)
+        else:
+            builder = iceberg.FileMetadata.deleteFileBuilder(spec).copy(entry.file)
+            if entry.content == "equality-deletes":
+                ids = [int(i) for i in entry.saved["equality-ids"]]
+                builder.ofEqualityDeletes(self._java.array(self._java.jvm.int, ids))
+        return builder.withPartition(tuples[text]).build()
