@@ -13,6 +13,7 @@ from typing import TypeVar
 from icemigrate.changes.base import Change, Harm, Pair, Problem
 from icemigrate.changes.fields import field_scope, map_key_problem
 from icemigrate.frozen import Frozen
+from icemigrate.model.lookup import shared_ends
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.schema_edits import insert_field
@@ -31,18 +32,22 @@ class Place(Frozen):
 
 
 class Siblings(Frozen):
-    """The fields of one struct that is on both sides, or the columns.
+    """The fields of one struct that is on both sides, or the columns, without those at both ends that stay.
 
     :param parent: id of the struct's field, ``None`` for the columns.
     :param path: the struct's path in the state that shall be.
     :param before: ids of the kept fields in the order they have.
     :param after: the fields in the order they shall have.
+    :param preceding: the field right before these on both sides, ``None`` where they are the first.
+    :param are_last: whether no field follows them.
     """
 
     parent: int | None
     path: Path
     before: tuple[int, ...]
     after: tuple[Field, ...]
+    preceding: int | None = None
+    are_last: bool = True
 
     def insertions(self, is_new: Callable[[int], bool]) -> Iterator[tuple[Field, Place]]:
         """The fields that are to be put in, in running order, each with its place at that moment.
@@ -51,13 +56,13 @@ class Siblings(Frozen):
         """
         current, there = list(self.before), frozenset(self.before)
         stays = self._staying()
-        behind: int | None = None
+        behind = self.preceding
         for field in self.after:
             if field.id not in stays:
                 if field.id in there or not is_new(field.id):
                     continue
-                at = 0 if behind is None else current.index(behind) + 1
-                last = at == len(current)
+                at = 0 if behind is None or behind == self.preceding else current.index(behind) + 1
+                last = self.are_last and at == len(current)
                 current.insert(at, field.id)
                 yield field, Place() if last else Place(behind, first=behind is None)
             behind = field.id
@@ -68,7 +73,7 @@ class Siblings(Frozen):
         New fields are there when the moves run.
         """
         moving = frozenset(self.before) - self._staying()
-        behind: int | None = None
+        behind = self.preceding
         for field in self.after:
             if field.id in moving:
                 yield field, behind
@@ -94,9 +99,12 @@ def all_siblings(pair: Pair) -> Iterator[Siblings]:
 def _differing(
     parent: int | None, path: Path, old: tuple[Field, ...], new: tuple[Field, ...]
 ) -> Iterator[Siblings]:
+    start, end = shared_ends(old, new)
+    preceding = new[start - 1].id if start else None
+    old, new = old[start : len(old) - end], new[start : len(new) - end]
     if [f.id for f in old] != [f.id for f in new]:
         stay = {f.id for f in new}
-        yield Siblings(parent, path, tuple(f.id for f in old if f.id in stay), new)
+        yield Siblings(parent, path, tuple(f.id for f in old if f.id in stay), new, preceding, not end)
 
 
 class FieldInsertion(Change):

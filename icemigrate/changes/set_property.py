@@ -34,8 +34,8 @@ class SetProperty(Change):
         if pair.both is None:
             return
         before, after = pair.both
-        for key, value in sorted(after.properties.items()):
-            if key not in OF_OTHER_KINDS and before.properties.get(key) != value:
+        for key, value in sorted(after.properties.items() - before.properties.items()):
+            if key not in OF_OTHER_KINDS:
                 yield cls(before.name, key, value, before.properties.get(key))
 
     @property

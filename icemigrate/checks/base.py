@@ -21,6 +21,7 @@ from icemigrate.diagnostics import Severity
 from icemigrate.frozen import Frozen
 from icemigrate.model.names import Path, TableName, format_path
 from icemigrate.model.partitioning import PartitionField
+from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.types import Field
 from icemigrate.plan import PlannedChange, TablePlan
@@ -113,7 +114,8 @@ class Touched(Frozen, dict=True):
     @cached_property
     def added(self) -> tuple[tuple[Path, Field], ...]:
         """The fields that are new, at every depth, with their paths; those of a new table too."""
-        return () if self.after is None else tuple(pf for pf in self.after.schema.walk() if pf[1].id < 0)
+        new = () if self.after is None else index(self.after.schema).new()
+        return tuple((entry.path, entry.field) for _, entry in new)
 
     @cached_property
     def newly_named(self) -> tuple[tuple[Path, Field], ...]:
@@ -133,7 +135,7 @@ class Touched(Frozen, dict=True):
         if self.after is None:
             return {}
         old = self.before.properties if self.before else {}
-        return {key: value for key, value in self.after.properties.items() if old.get(key) != value}
+        return dict(sorted(self.after.properties.items() - old.items()))
 
     @cached_property
     def new_partitions(self) -> tuple[tuple[int, PartitionField], ...]:

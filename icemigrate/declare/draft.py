@@ -6,15 +6,18 @@ in constant time, so that an entry of a thousand columns stays cheap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
 
 from icemigrate.diagnostics import did_you_mean
+from icemigrate.model.lookup import Lookup, lowest_id
 from icemigrate.model.names import Path, format_path
-from icemigrate.model.schema import Schema
-from icemigrate.model.types import Field, JsonValue, List, Map, Primitive, Struct, Type, below, children
+from icemigrate.model.schema import Schema, index
+from icemigrate.model.types import Field, JsonValue, List, Map, Primitive, Struct, Type, children
 
 STRUCT, LIST, MAP = Struct, List, Map
+_FEW = 32
 _Nested = type[Struct] | type[List] | type[Map]
 
 
@@ -39,19 +42,19 @@ class Node:
     write_default: JsonValue = None
     origin: Field | None = None
     below: Type | None = None
-    _children: dict[str, Node] = field(default_factory=dict)
+    _children: Children | None = None
 
     @property
-    def children(self) -> dict[str, Node]:
+    def children(self) -> Children:
         """The nodes right below, by name."""
-        if self.below is not None:
-            fields, self.below = children(self.below), None
-            self._children = {one.name: _node(self, one) for one in fields}
+        if self._children is None:
+            fields, self.below = children(self.below) if self.below is not None else (), None
+            self._children = Children(self, fields)
         return self._children
 
     @children.setter
-    def children(self, nodes: dict[str, Node]) -> None:
-        self.below, self._children = None, nodes
+    def children(self, nodes: Iterable[Node]) -> None:
+        self.below, self._children = None, Children(self, (), nodes)
 
     @property
     def path(self) -> Path:
@@ -71,7 +74,7 @@ class Node:
             return self.leaf
         if self.below is not None:
             return self.below
-        fields = tuple(child.field for child in self.children.values())
+        fields = self.children.fields()
         if self.shape is STRUCT:
             return Struct(fields)
         if self.shape is LIST:
@@ -101,6 +104,126 @@ class Node:
             yield from child.walk()
 
 
+class Children:
+    """The nodes below a node, by name and in order; a field becomes a node when it is asked for.
+
+    A migration changes a field or two of a struct that may have thousands.
+    """
+
+    __slots__ = ("_before", "_has_gaps", "_named", "_order", "_parent")
+
+    def __init__(self, parent: Node, fields: tuple[Field, ...], nodes: Iterable[Node] = ()) -> None:
+        self._parent = parent
+        self._before = Lookup(fields)
+        nodes = tuple(nodes)
+        self._named: dict[str, Node | None] = {node.name: node for node in nodes}
+        # A field that nobody asked for, or its node, or nothing where it was taken out.
+        self._order: list[Field | Node | None] = [*fields, *nodes]
+        self._has_gaps = False
+
+    def get(self, name: str) -> Node | None:
+        """The node of this name."""
+        if name in self._named:
+            return self._named[name]
+        at = self._before.position_of_name(name)
+        return None if at is None else self._made(self._position(self._before.fields[at], at))
+
+    def _made(self, at: int) -> Node:
+        one = self._order[at]
+        if isinstance(one, Field):
+            one = self._order[at] = self._named[one.name] = _node(self._parent, one)
+        assert one is not None, "what was taken out has no name any more"
+        return one
+
+    def __getitem__(self, name: str) -> Node:
+        node = self.get(name)
+        if node is None:
+            raise KeyError(name)
+        return node
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (one.name for one in self._order if one is not None)
+
+    def values(self) -> Iterator[Node]:
+        """All nodes, in order."""
+        return (self._made(at) for at, one in enumerate(self._order) if one is not None)
+
+    def ids(self) -> list[int]:
+        """The ids of all fields, in order."""
+        return [one.id for one in self._order if one is not None]
+
+    def append(self, node: Node) -> None:
+        """Put a node behind all others; no other one has its name."""
+        self._named[node.name] = node
+        self._order.append(node)
+
+    def put(self, node: Node, at: int) -> None:
+        """Put a node at a position among the others; no other one has its name."""
+        self._order = [one for one in self._order if one is not None]
+        self._named[node.name] = node
+        self._order.insert(at, node)
+
+    def remove(self, node: Node) -> None:
+        """Take a node out."""
+        self._named[node.name] = None
+        self._order[self._at(node)] = None
+        self._has_gaps = True
+
+    def rename(self, names: Mapping[Node, str]) -> None:
+        """Give nodes other names, all at once."""
+        for node in names:
+            self._named[node.name] = None
+        for node, name in names.items():
+            node.name = name
+            self._named[name] = node
+
+    def move(self, node: Node, behind: Node | None) -> None:
+        """Put a node right behind another one, or first."""
+        del self._order[self._at(node)]
+        self._order.insert(0 if behind is None else self._at(behind) + 1, node)
+
+    def replace(self, node: Node, new: Node) -> None:
+        """Put the node that was appended last, which has the same name, in the place of another one."""
+        self._order.pop()
+        self._order[self._at(node)] = new
+
+    def in_order(self, nodes: Iterable[Node]) -> list[Node]:
+        """Some of the nodes, in order."""
+        return sorted(nodes, key=self._at)
+
+    def preceding(self, node: Node) -> int | None:
+        """The id of the field right before a node; ``None`` where it is the first."""
+        before = self._order[: self._at(node)]
+        return next((one.id for one in reversed(before) if one is not None), None)
+
+    def fields(self) -> tuple[Field, ...]:
+        """The fields with everything below."""
+        if len(self._named) > _FEW:
+            return tuple(
+                [one.field if isinstance(one, Node) else one for one in self._order if one is not None]
+            )
+        out: list[Field | Node | None] = list(self._order)
+        for node in filter(None, self._named.values()):
+            out[self._at(node)] = node.field
+        if self._has_gaps:
+            out = [one for one in out if one is not None]
+        return cast("tuple[Field, ...]", tuple(out))
+
+    def _at(self, node: Node) -> int:
+        at = None if node.origin is None else self._before.position_of_name(node.origin.name)
+        return self._position(node, at)
+
+    def _position(self, sought: Field | Node, at: int | None) -> int:
+        """Where it is now, which is where it was, but for moves."""
+        if at is not None and at < len(self._order) and self._order[at] is sought:
+            return at
+        last = len(self._order) - 1
+        return last - next(at for at, one in enumerate(reversed(self._order)) if one is sought)
+
+
 def _node(parent: Node, one: Field) -> Node:
     """A field that has its ids as a node, with what is below it."""
     node = Node(
@@ -127,27 +250,21 @@ class Draft:
 
     def __init__(self, schema: Schema, retired: Iterable[Field]) -> None:
         """:param retired: dropped fields; their ids are taken too."""
-        self._lowest = 0
-        self.root = Node(0, "", None, STRUCT)
-        for one in schema.fields:
-            self.attach(self.root, one)
-        for one in retired:
-            self._take(one)
-
-    def _take(self, one: Field) -> None:
-        self._lowest = min(self._lowest, one.id, below(one.type).lowest)
+        self._lowest = min(index(schema).columns.lowest(), *map(lowest_id, retired), 0)
+        self.root = Node(0, "", None, STRUCT, below=schema.root)
 
     def new(self, parent: Node, name: str) -> Node:
         """A new field without a type below ``parent``, at the end."""
         self._lowest -= 1
         node = Node(self._lowest, name, parent)
-        parent.children[name] = node
+        parent.children.append(node)
         return node
 
-    def attach(self, parent: Node, one: Field) -> Node:
-        """A field that has its ids, with everything below, at the end of ``parent``."""
-        self._take(one)
-        node = parent.children[one.name] = _node(parent, one)
+    def attach(self, parent: Node, one: Field, at: int) -> Node:
+        """A field that has its ids, with everything below, at a position among the fields of ``parent``."""
+        self._lowest = min(self._lowest, lowest_id(one))
+        node = _node(parent, one)
+        parent.children.put(node, at)
         return node
 
     def fresh(self, parent: Node, one: Field) -> Node:
@@ -167,7 +284,7 @@ class Draft:
         if node.shape is shape:
             return False
         node.shape, node.leaf = shape, None
-        node.children = {}
+        node.children = ()
         if shape is LIST:
             self.new(node, "element")
         if shape is MAP:
@@ -219,7 +336,11 @@ class Draft:
     @property
     def fields(self) -> tuple[Field, ...]:
         """The columns."""
-        return tuple(child.field for child in self.root.children.values())
+        return self.root.children.fields()
+
+    def close(self) -> None:
+        """Cut the nodes off, so that they are freed without the collector, which rests during a fold."""
+        self.root.children = ()
 
 
 def is_unsaid(node: Node) -> bool:
@@ -230,7 +351,7 @@ def is_unsaid(node: Node) -> bool:
 def set_leaf(node: Node, type_: Type) -> None:
     """Make the node a primitive."""
     node.shape, node.leaf = None, type_
-    node.children = {}
+    node.children = ()
 
 
 PLACEHOLDER = Primitive("unknown")

@@ -181,7 +181,8 @@ def list_migrations(folder: Path, top: Path | None = None) -> Listing:
         message = f"there is no migration in `{shown}`"
         hint = '`icemigrate new "create trades"` writes the first one'
         diagnostics.append(Diagnostic("no-migrations", message, Place(shown), hint, Severity.WARNING))
-    doubles = tuple(file for file in files if not any(file is one for one in kept))
+    first = {file.path for file in kept}
+    doubles = tuple(file for file in files if file.path not in first)
     return Listing(kept, tuple(diagnostics), doubles)
 
 

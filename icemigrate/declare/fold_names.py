@@ -160,10 +160,8 @@ class _NameFold:
 
     def _rename(self, before: dict[Node, Path]) -> None:
         parents = {id(node.parent): node.parent for node in self.targets if node.parent is not None}
-        for node, name in self.targets.items():
-            node.name = name
         for parent in parents.values():
-            parent.children = {child.name: child for child in parent.children.values()}
+            parent.children.rename({n: name for n, name in self.targets.items() if n.parent is parent})
         renamed = {before[node]: node.path for node in self.targets}
         self.out.renamed = dict(sorted(renamed.items(), key=lambda pair: len(pair[0])))
 
@@ -219,7 +217,8 @@ class _NameFold:
             there = None
         if is_leaf and there is not None:
             return there
-        return next((n for n in parent.children.values() if self.targets.get(n) == name), there)
+        renamed = (n for n, target in self.targets.items() if n.parent is parent and target == name)
+        return next(renamed, there)
 
     def _unknown_drop(self, path: Path, subject: Subject) -> None:
         node = self.draft.find(path)
@@ -235,15 +234,10 @@ class _NameFold:
         gone: list[tuple[Node, int | None]] = []
         for node in drops:
             assert node.parent is not None
-            previous: int | None = None
-            for sibling in node.parent.children.values():
-                if sibling is node:
-                    break
-                previous = sibling.id
-            gone.append((node, previous))
+            gone.append((node, node.parent.children.preceding(node)))
         for node in drops:
             assert node.parent is not None
-            del node.parent.children[node.name]
+            node.parent.children.remove(node)
         return gone
 
     # restores
@@ -288,12 +282,14 @@ class _NameFold:
             hint = "leave `refill` out; a query `VERSION AS OF` an earlier tag still gives what it keeps"
             self.complaints.error("refill-part", subject, message, hint)
 
-    def _paths_of_parents(self) -> dict[int | None, Path]:
+    def _paths_of_parents(self, dropped: list[Dropped]) -> dict[int | None, Path]:
+        if all(one.parent is None for one in dropped):
+            return {None: ()}
         return {None: (), **{node.id: node.path for node in self.draft.root.walk()}}
 
     def _dropped_at(self, path: Path, dropped: list[Dropped]) -> Dropped | None:
         """The most recent drop of the path; a parent may have been renamed since."""
-        parents = self._paths_of_parents()
+        parents = self._paths_of_parents(dropped)
         for one in reversed(dropped):
             parent = parents.get(one.parent)
             now = one.path if parent is None else (*parent, one.field.name)
@@ -314,10 +310,8 @@ class _NameFold:
         self.complaints.error("never-dropped", subject, message, hint)
 
     def _bring_back(self, parent: Node, found: Dropped, dropped: tuple[Dropped, ...]) -> None:
-        siblings = list(parent.children.values())
-        node = self.draft.attach(parent, found.field)
-        siblings.insert(restored_index([sibling.id for sibling in siblings], found, dropped), node)
-        parent.children = {child.name: child for child in siblings}
+        at = restored_index(parent.children.ids(), found, dropped)
+        self.draft.attach(parent, found.field, at)
 
 
 def restored_index(siblings: list[int], found: Dropped, dropped: Iterable[Dropped]) -> int:

@@ -33,11 +33,8 @@ def _among_siblings(asserted: list[Asserted], complaints: Complaints) -> list[Po
         if _is_possible(one, parent, complaints) and _is_free(one, taken, complaints):
             wanted[one.node.name] = one
     ordered = _in_order(wanted, complaints)
-    names = list(parent.children)
     for one in ordered:
-        names.remove(one.node.name)
-        names.insert(0 if one.after is None else names.index(one.after) + 1, one.node.name)
-    parent.children = {name: parent.children[name] for name in names}
+        parent.children.move(one.node, None if one.after is None else parent.children[one.after])
     return [
         Position(one.node.id, None if one.after is None else parent.children[one.after].id) for one in ordered
     ]

@@ -53,12 +53,11 @@ def _places(draft: Draft, works: Iterable[Retype]) -> Iterator[Position]:
     """Where the new fields stand, in an order in which each can be carried out."""
     new = {work.path for work in works}
     for above in dict.fromkeys(path[:-1] for path in new):
-        parent, behind = draft.find(above), None
+        parent = draft.find(above)
         assert parent is not None, "what is retyped stands in it"
-        for node in parent.children.values():
-            if (*above, node.name) in new:
-                yield Position(node.id, behind)
-            behind = node.id
+        nodes = [parent.children[path[-1]] for path in new if path[:-1] == above]
+        for node in parent.children.in_order(nodes):
+            yield Position(node.id, parent.children.preceding(node))
 
 
 def _retypes(
@@ -162,9 +161,7 @@ def _check_default(old: Field, path: Path, to: Type, complaints: Complaints) -> 
 
 def _replace(draft: Draft, parent: Node, node: Node, to: Type) -> int | None:
     """Put the new field where the old one is; the id of the one that it stands behind."""
-    siblings = list(parent.children.values())
-    at = siblings.index(node)
+    behind = parent.children.preceding(node)
     new = draft.fresh(parent, Field(0, node.name, to, node.required, node.doc))
-    siblings[at] = new
-    parent.children = {child.name: child for child in siblings}
-    return siblings[at - 1].id if at else None
+    parent.children.replace(node, new)
+    return behind

@@ -124,7 +124,9 @@ def _fold_schema(
     columns.merge(entry.columns)
     positions = fold_positions(columns.asserted, complaints)
     positions = (*retyped.positions, *positions)
-    return replace(table.schema, fields=draft.fields), renaming, positions, retyped.works
+    fields = draft.fields
+    draft.close()
+    return replace(table.schema, fields=fields), renaming, positions, retyped.works
 
 
 def _location(entry: TableEntry, before: Table | None, complaints: Complaints) -> str | None:

@@ -8,9 +8,10 @@ from typing import Any
 from icemigrate.frozen import replace
 from icemigrate.merge.facts import ABSENT, Fact, Shown, Verdicts
 from icemigrate.model.json_form import primitive_text
+from icemigrate.model.lookup import Lookup, shared_ends
 from icemigrate.model.names import Path, format_path, passing_name
 from icemigrate.model.schema import Entry, Schema, apart, index
-from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, remove_by_id
+from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, fields_of, remove_by_id
 from icemigrate.model.types import Field, Type, children, is_nested, walk
 
 _PARENT_GONE = "(absent, with the field that it belongs to)"
@@ -22,11 +23,14 @@ def align(base: Schema, wanted: Schema, actual: Schema) -> dict[int, int]:
     found: dict[int, int] = {}
 
     def visit(wanted_type: Type, actual_type: Type) -> None:
-        names = {f.name: f for f in children(actual_type)}
-        for want in children(wanted_type):
+        siblings = children(actual_type)
+        names = Lookup(siblings)
+        start, end = shared_ends(siblings, children(wanted_type))
+        for want in children(wanted_type)[start : len(children(wanted_type)) - end]:
             there: Field | None
             if want.id < 0:
-                there = names.get(want.name)
+                at = names.position_of_name(want.name)
+                there = None if at is None else siblings[at]
                 if there is None or there.id in known:
                     continue
                 found[want.id] = there.id
@@ -62,7 +66,7 @@ def merge_schema(
         elif base is not None:
             _note_vanished(verdicts, base, entry)
         elif _is_top(entry, want, have):
-            schema = _add_field(verdicts, entry, want, schema)
+            schema = _add_field(verdicts, entry, wanted, schema)
         elif entry.parent in known and entry.parent not in have:
             subject = ("columns", format_path(entry.path))
             verdicts.refuse(subject, ABSENT, _shown(entry.field), _PARENT_GONE)
@@ -99,11 +103,11 @@ def _drop_fields(
     return schema
 
 
-def _add_field(verdicts: Verdicts, entry: Entry, want: Mapping[int, Entry], schema: Schema) -> Schema:
+def _add_field(verdicts: Verdicts, entry: Entry, wanted: Schema, schema: Schema) -> Schema:
     verdicts.take(("columns", format_path(entry.path)), ABSENT, _shown(entry.field), ABSENT)
     preceding: list[int] | None = None
     if entry.field.id > 0:
-        siblings = [i for i, other in want.items() if other.parent == entry.parent]
+        siblings = [f.id for f in fields_of(wanted, entry.parent)]
         preceding = siblings[: siblings.index(entry.field.id)]
     return edit_fields_of(schema, entry.parent, lambda fields: _insert(fields, entry.field, preceding))
 

@@ -6,16 +6,15 @@ from collections.abc import Collection, Mapping
 from operator import is_
 
 from icemigrate.frozen import replace
+from icemigrate.model.lookup import Lookup, same, shared_ends
 from icemigrate.model.schema import index
-from icemigrate.model.schema_edits import fields_of
+from icemigrate.model.schema_edits import change_fields, fields_of
 from icemigrate.model.table import Table
 from icemigrate.model.types import (
     Field,
-    Struct,
     Type,
     children,
     is_nested,
-    map_fields,
     with_children,
     with_id,
 )
@@ -29,13 +28,12 @@ def rebind(table: Table, ids: Mapping[int, int]) -> Table:
     def new(old: int) -> int:
         return ids.get(old, old)
 
-    root = map_fields(table.schema.root, lambda f: with_id(f, ids[f.id]) if f.id in ids else f, ids)
-    assert isinstance(root, Struct)
+    fields = change_fields(table.schema, lambda f: with_id(f, ids[f.id]) if f.id in ids else f, ids)
     return replace(
         table,
         schema=replace(
             table.schema,
-            fields=root.fields,
+            fields=fields,
             identifier_ids=frozenset(new(i) for i in table.schema.identifier_ids),
         ),
         spec=replace(
@@ -66,17 +64,24 @@ def rebind_by_path(table: Table, onto: Table, above: int = 0, kept: Collection[i
     """
     here = index(table.schema)
     new = [(i, entry) for i, entry in here.new() if i not in kept]
-    there: dict[int | None, dict[str, int]] = {}
+    there: dict[int | None, Lookup] = {}
     ids: dict[int, int] = {}
     for i, entry in new:  # parents come before what is in them
         parent = None if entry.parent is None else ids.get(entry.parent, entry.parent)
         if parent not in there:
             fields = fields_of(onto.schema, parent)
-            there[parent] = {f.name: f.id for f in fields if f.id > above and f.id not in here}
-        found = there[parent].get(entry.field.name)
-        if found is not None:
+            there[parent] = Lookup(fields)
+            if not there[parent].are_distinct(same):  # halfway through a swap
+                there[parent] = Lookup(tuple(f for f in fields if f.id > above and f.id not in here))
+        at = there[parent].position_of_name(entry.field.name)
+        found = None if at is None else there[parent].fields[at].id
+        if found is not None and found > above and found not in here:
             ids[i] = found
-    return rebind(table, ids)
+    rebound = rebind(table, ids)
+    if rebound.schema.fields == onto.schema.fields:
+        # One tuple serves both: a history of thousands of migrations has as many states of a table.
+        return replace(rebound, schema=replace(rebound.schema, fields=onto.schema.fields))
+    return rebound
 
 
 def ordered_like(table: Table, actual: Table) -> Table:
@@ -92,6 +97,17 @@ def ordered_like(table: Table, actual: Table) -> Table:
 
 def _in_order(fields: tuple[Field, ...], there: tuple[Field, ...]) -> tuple[Field, ...]:
     """The fields in the order that those of the same ids have; the others last, as they stand."""
+    start, end = shared_ends(fields, there)
+    if start == len(fields):
+        return fields
+    ids = {f.id for f in there[start : len(there) - end]}
+    if all(f.id in ids for f in fields[start : len(fields) - end]):
+        middle = _in_order_of(fields[start : len(fields) - end], there[start : len(there) - end])
+        return (*fields[:start], *middle, *fields[len(fields) - end :])
+    return _in_order_of(fields, there)
+
+
+def _in_order_of(fields: tuple[Field, ...], there: tuple[Field, ...]) -> tuple[Field, ...]:
     twins = {f.id: (at, f) for at, f in enumerate(there)}
     below = tuple(_with_order(f, twins[f.id][1].type) if f.id in twins else f for f in fields)
     ordered = tuple(sorted(below, key=lambda f: twins[f.id][0] if f.id in twins else len(twins)))

@@ -217,7 +217,7 @@ def _properties(verdicts: Verdicts, base: Table | None, wanted: Table, target: T
     before = base.properties if base else {}
     properties = dict(target.properties)
     before = _moved(before, base, wanted) if base else before
-    for key in sorted({*before, *wanted.properties}):
+    for key in sorted({key for key, _ in before.items() ^ wanted.properties.items()}):
         values = (_shown_property(t, key) for t in (before, wanted.properties, target.properties))
         if verdicts.decide(("properties", key), *values):
             properties.pop(key, None)

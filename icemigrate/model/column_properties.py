@@ -27,7 +27,7 @@ def column_key(path: Path) -> str:
 
 def name_columns(properties: Mapping[str, str]) -> bool:
     """Whether a property is of one column."""
-    return any(True for _ in _of_columns(properties))
+    return any(True for _ in of_columns(properties))
 
 
 def after_rename(properties: Mapping[str, str], renamed: Mapping[Path, Path]) -> dict[str, str]:
@@ -38,7 +38,7 @@ def after_rename(properties: Mapping[str, str], renamed: Mapping[Path, Path]) ->
     :param renamed: full path before → full path after, for the renamed fields only.
     """
     names = {column_key(old): column_key(new) for old, new in renamed.items()}
-    moved = {key: prefix + names[name] for key, prefix, name in _of_columns(properties) if name in names}
+    moved = {key: prefix + names[name] for key, prefix, name in of_columns(properties) if name in names}
     kept = {key: value for key, value in properties.items() if key not in moved}
     return kept | {new: properties[old] for old, new in moved.items()}
 
@@ -49,12 +49,13 @@ def after_drop(properties: Mapping[str, str], paths: Iterable[Path]) -> dict[str
     :param paths: full paths of the dropped fields.
     """
     names = {column_key(path) for path in paths}
-    gone = {key for key, _, name in _of_columns(properties) if name in names}
+    gone = {key for key, _, name in of_columns(properties) if name in names}
     return {key: value for key, value in properties.items() if key not in gone}
 
 
-def _of_columns(properties: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
+def of_columns(properties: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
+    """The properties that are of one column: key, prefix, and the column's full name."""
     for key in properties:
-        prefix = next((p for p in PREFIXES if key.startswith(p)), None)
-        if prefix is not None:
+        if key.startswith(PREFIXES):
+            prefix = next(p for p in PREFIXES if key.startswith(p))
             yield key, prefix, key[len(prefix) :]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from functools import cached_property
 
 from icemigrate.frozen import Frozen
+from icemigrate.model.lookup import Lookup, lowest_id, shared_ends
 from icemigrate.model.names import Path
-from icemigrate.model.types import Field, Struct, Type, below, children, holds, is_nested, leaf_ids, walk
+from icemigrate.model.types import Field, Struct, Type, children, holds, is_nested, leaf_ids, walk
+
+_MANY = 64
+"""From this many columns on a field is looked up in an index rather than searched for."""
 
 
 class Schema(Frozen, dict=True):
@@ -30,6 +34,12 @@ class Schema(Frozen, dict=True):
         """The field at a path, or ``None``; names are compared exactly."""
         type_: Type = self.root
         field: Field | None = None
+        if path and len(self.fields) >= _MANY:
+            at = self.by_ids.columns.position_of_name(path[0])
+            if at is None:
+                return None
+            field, path = self.fields[at], path[1:]
+            type_ = field.type
         for name in path:
             field = next((f for f in children(type_) if f.name == name), None)
             if field is None:
@@ -37,9 +47,13 @@ class Schema(Frozen, dict=True):
             type_ = field.type
         return field
 
-    @cached_property
+    @property
     def by_ids(self) -> Index:
         """Every field by id; see :func:`index`."""
+        return self._index if len(self.fields) < _MANY else _recent_index(self.fields)
+
+    @cached_property
+    def _index(self) -> Index:
         return Index(self.fields)
 
     def line_to(self, field_id: int) -> tuple[Field, ...]:
@@ -48,7 +62,9 @@ class Schema(Frozen, dict=True):
         For those who ask for one field of a state that a table passes through: an index of all of them takes
         longer than all else that is done with it.
         """
-        return _line_to(self.fields, field_id)
+        if len(self.fields) < _MANY:
+            return _line_to(self.fields, field_id)
+        return self.by_ids.line_to(field_id)
 
     def parent_of(self, field_id: int) -> int | None:
         """The id of the field right above the one with this id; ``None`` for a column."""
@@ -95,38 +111,39 @@ class Entry(Frozen):
 class Index(Mapping[int, Entry]):
     """Every field of a schema by id, in document order; what is in a struct is looked for when asked for."""
 
-    __slots__ = ("_columns", "_fields", "_found", "_ids", "_nested", "_whole")
+    __slots__ = ("_fields", "_found", "_whole", "columns")
 
     def __init__(self, fields: tuple[Field, ...]) -> None:
         self._fields = fields
-        self._columns = {column.id: column for column in fields}
-        self._nested = tuple(column for column in fields if is_nested(column.type))
-        self._ids: tuple[frozenset[int], ...] | None = None
+        self.columns = Lookup(fields)
         self._found: dict[int, Entry] = {}
         self._whole = False
+
+    def line_to(self, field_id: int) -> tuple[Field, ...]:
+        """The fields from a column down to the one with this id; empty where there is none."""
+        at = self.columns.position(field_id)
+        if at is not None:
+            return (self._fields[at],)
+        column = self.columns.owner(field_id)
+        return () if column is None else (column, *_line_to(children(column.type), field_id))
 
     def __getitem__(self, field_id: int) -> Entry:
         found = self._found.get(field_id)
         if found is None:
-            column = self._columns.get(field_id)
-            line = _line_to(self._nested, field_id) if column is None and not self._whole else ()
-            if column is not None:
-                found = Entry(column, (column.name,), None)
-            elif line:
-                found = Entry(line[-1], tuple(f.name for f in line), line[-2].id)
-            else:
+            line = () if self._whole else self.line_to(field_id)
+            if not line:
                 raise KeyError(field_id)
+            path = tuple(f.name for f in line)
+            found = Entry(line[-1], path, line[-2].id if len(line) > 1 else None)
             self._found[field_id] = found
         return found
 
     def __contains__(self, field_id: object) -> bool:
-        if field_id in self._found or field_id in self._columns:
+        if field_id in self._found:
             return True
         if self._whole or not isinstance(field_id, int):
             return False
-        if self._ids is None:
-            self._ids = tuple(below(column.type).ids for column in self._nested)
-        return any(field_id in ids for ids in self._ids)
+        return self.columns.position(field_id) is not None or self.columns.owner(field_id) is not None
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._all())
@@ -142,7 +159,7 @@ class Index(Mapping[int, Entry]):
 
     def new(self) -> Iterator[tuple[int, Entry]]:
         """The fields that have negative ids, since nobody has numbered them yet."""
-        return _new(self._fields, (), None)
+        return _new(self.columns.unnumbered(), (), None)
 
     def _all(self) -> dict[int, Entry]:
         if not self._whole:
@@ -151,11 +168,24 @@ class Index(Mapping[int, Entry]):
         return self._found
 
 
+_indexes: dict[int, Index] = {}
+"""Of wide schemas that were asked for recently, by the identity of their columns.  A schema that had its own
+would occupy the memory for as long as the plan that it is in."""
+
+
+def _recent_index(fields: tuple[Field, ...]) -> Index:
+    known = _indexes.get(id(fields))
+    if known is None:
+        if len(_indexes) > 32:
+            _indexes.clear()
+        known = _indexes[id(fields)] = Index(fields)
+    return known
+
+
 def apart(one: Schema, other: Schema) -> Iterator[tuple[int, Entry]]:
     """The fields of a schema by id, in document order, but for those that another one has as well.
 
-    What nobody changed is the very same object in both, with all that is below it: that is looked at, and not
-    whether fields are equal.
+    A field that is unchanged is the same object in both, or an equal one at the same position.
     """
     yield from _apart(one.fields, other.fields, (), None)
 
@@ -163,8 +193,9 @@ def apart(one: Schema, other: Schema) -> Iterator[tuple[int, Entry]]:
 def _apart(
     fields: tuple[Field, ...], others: tuple[Field, ...], prefix: Path, parent: int | None
 ) -> Iterator[tuple[int, Entry]]:
-    there = {f.id: f for f in others}
-    for field in fields:
+    start, end = shared_ends(others, fields)
+    there = {f.id: f for f in others[start : len(others) - end]}
+    for field in fields[start : len(fields) - end]:
         twin = there.get(field.id)
         if twin is field:
             continue
@@ -184,8 +215,9 @@ def altered(old: Schema, new: Schema) -> Iterator[tuple[Entry, Entry]]:
 def _altered(
     old: tuple[Field, ...], new: tuple[Field, ...], prefixes: tuple[Path, Path], parent: int | None
 ) -> Iterator[tuple[Entry, Entry]]:
-    there = {f.id: f for f in old}
-    for field in new:
+    start, end = shared_ends(old, new)
+    there = {f.id: f for f in old[start : len(old) - end]}
+    for field in new[start : len(new) - end]:
         was = there.get(field.id)
         # Equal fields are equal in all that is below them.
         if was is None or was is field or was == field:
@@ -195,12 +227,12 @@ def _altered(
         yield from _altered(children(was.type), children(field.type), paths, field.id)
 
 
-def _new(fields: tuple[Field, ...], prefix: Path, parent: int | None) -> Iterator[tuple[int, Entry]]:
+def _new(fields: Iterable[Field], prefix: Path, parent: int | None) -> Iterator[tuple[int, Entry]]:
     for field in fields:
         path = (*prefix, field.name)
         if field.id < 0:
             yield field.id, Entry(field, path, parent)
-        if is_nested(field.type) and below(field.type).lowest < 0:
+        if lowest_id(field) < 0:
             yield from _new(children(field.type), path, field.id)
 
 

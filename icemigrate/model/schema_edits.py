@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from icemigrate.frozen import replace
-from icemigrate.model.schema import Schema
-from icemigrate.model.types import Field, children, with_children
+from icemigrate.model.schema import Schema, index
+from icemigrate.model.types import Field, children, is_nested, map_fields, with_children
 
 
 def edit_by_id(schema: Schema, field_id: int, change: Callable[[Field], Field]) -> Schema:
@@ -28,6 +28,25 @@ def _edit_siblings_of(schema: Schema, field_id: int, change: Callable[[Field], t
         fields = _put(children(above.type), field, instead)
         instead = (replace(above, type=with_children(above.type, fields)),)
     return replace(schema, fields=_put(schema.fields, line[0], instead))
+
+
+def change_fields(
+    schema: Schema, change: Callable[[Field], Field], ids: Collection[int]
+) -> tuple[Field, ...]:
+    """The columns with some fields changed at any depth; no other column is looked at.
+
+    :param ids: the fields that ``change`` changes.
+    """
+    columns = index(schema).columns
+    owners = {i: columns.owner(i) for i in ids if columns.position(i) is None}
+    at = {columns.position(i if (o := owners.get(i)) is None else o.id) for i in ids} - {None}
+    fields = list(schema.fields)
+    for one in at:
+        assert one is not None
+        field = fields[one]
+        inner = map_fields(field.type, change, ids) if is_nested(field.type) else field.type
+        fields[one] = change(field if inner is field.type else replace(field, type=inner))
+    return tuple(fields)
 
 
 def _put(fields: tuple[Field, ...], field: Field, instead: tuple[Field, ...]) -> tuple[Field, ...]:

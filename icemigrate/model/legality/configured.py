@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.model import retention
-from icemigrate.model.column_properties import PREFIXES
+from icemigrate.model.column_properties import of_columns
 from icemigrate.model.legality.breach import Breach, View
 from icemigrate.model.names import format_path
 from icemigrate.model.reserved import instead
@@ -23,9 +23,9 @@ def no_reserved_properties(view: View) -> Iterator[Breach]:
     Some fail when they are set, some are ignored without a word.
     """
     old = view.before.properties if view.before else {}
-    for key, value in view.table.properties.items():
+    for key, _ in sorted(view.table.properties.items() - old.items()):
         hint = instead(key)
-        if hint is not None and old.get(key) != value:
+        if hint is not None:
             yield Breach("reserved-property", _subject(key), f"`{key}` cannot be set as a property", hint)
 
 
@@ -36,15 +36,14 @@ def properties_name_columns(view: View) -> Iterator[Breach]:
     apache/iceberg#13884).  One that a rename or a drop leaves behind is a warning: it does nothing.
     """
     old = view.before.properties if view.before else {}
-    for key in view.table.properties:
-        prefix = next((p for p in PREFIXES if key.startswith(p)), None)
-        if prefix is None or view.find(key[len(prefix) :]) is not None:
+    for key, _, name in of_columns(view.table.properties):
+        if view.find(name) is not None:
             continue
-        near = did_you_mean(key[len(prefix) :], view.names)
+        near = did_you_mean(name, view.names)
         yield Breach(
             "property-without-column",
             _subject(key),
-            f"property `{key}` is for column `{key[len(prefix) :]}`, which is not there",
+            f"property `{key}` is for column `{name}`, which is not there",
             near or "name a column that is there, or take the property away with `null`",
             is_warning=key in old,
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 
 from icemigrate.hidden_characters import HIDDEN, escaped
 from icemigrate.model.legality.breach import Breach, View, column
+from icemigrate.model.lookup import Lookup, composed, same
 from icemigrate.model.names import Path, format_path
-from icemigrate.model.types import Struct, below, is_nested
+from icemigrate.model.schema import index
+from icemigrate.model.types import Struct
 
 METADATA_COLUMNS = frozenset(
     {
@@ -34,6 +35,8 @@ MAX_BYTES = 255
 def no_duplicate_names(view: View) -> Iterator[Breach]:
     """Fields of one parent have different names (specification, "Schemas": names are unique in a struct)."""
     for path, fields in view.siblings:
+        if Lookup(fields).are_distinct(same):
+            continue
         seen: set[str] = set()
         for field in fields:
             if field.name in seen:
@@ -53,6 +56,8 @@ def no_names_that_differ_in_case(view: View) -> Iterator[Breach]:
     then (public thread: apache/iceberg#13696).
     """
     for path, fields in view.siblings:
+        if Lookup(fields).are_distinct(str.lower):
+            continue
         seen: dict[str, str] = {}
         for field in fields:
             other = seen.setdefault(field.name.lower(), field.name)
@@ -73,9 +78,11 @@ def no_names_that_look_the_same(view: View) -> Iterator[Breach]:
     do not keep it.
     """
     for path, fields in view.siblings:
+        if Lookup(fields).are_distinct(composed):
+            continue
         seen: dict[str, str] = {}
         for field in fields:
-            other = seen.setdefault(unicodedata.normalize("NFC", field.name), field.name)
+            other = seen.setdefault(composed(field.name), field.name)
             if other != field.name:
                 yield Breach(
                     "names-look-the-same",
@@ -172,8 +179,8 @@ def no_metadata_names(view: View) -> Iterator[Breach]:
 
     Adding one passes, and reading the table fails later (``MetadataColumns`` of the Java library).
     """
-    for field in view.table.schema.fields:
-        if field.name.lower() in METADATA_COLUMNS:
+    for path, field in view.walked:
+        if len(path) == 1 and field.name.lower() in METADATA_COLUMNS:
             yield Breach(
                 "metadata-column-name",
                 column((field.name,)),
@@ -214,8 +221,7 @@ def no_ambiguous_paths(view: View) -> Iterator[Breach]:
     A column ``a.b`` and a field ``b`` of struct ``a`` are one name in Iceberg's index of names
     (``TypeUtil.indexByName``: "multiple fields for name").
     """
-    columns = view.table.schema.fields
-    if not any("." in c.name or (is_nested(c.type) and below(c.type).is_dotted) for c in columns):
+    if not index(view.table.schema).columns.is_dotted():
         return  # every path is written in one way
     seen: dict[str, Path] = {}
     for path, _ in view.table.schema.walk():
