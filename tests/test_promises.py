@@ -16,6 +16,7 @@ SECTIONS = {
     "What rollback promises": "R",
     "Files and history over time": "F",
     "What is shown and saved": "S",
+    "Sessions, networks and limits": "L",
 }
 
 

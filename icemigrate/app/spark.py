@@ -65,7 +65,7 @@ def open_engine(
     if spark is None or spark.conf.get(f"spark.sql.catalog.{name}", None) is None:
         # Where Spark runs already, this is another session of it, with the catalog added.
         on_start()
-        spark = start(settings)
+        return SparkEngine(start(settings), name, is_own=True)
     return SparkEngine(spark, name)
 
 

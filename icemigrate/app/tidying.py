@@ -12,7 +12,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.model import retention
 from icemigrate.model.expiry import expiring, kept_by_references, kept_since
 from icemigrate.model.names import Path, TableName, format_path
-from icemigrate.model.table import Table
+from icemigrate.model.table import MAIN_BRANCH, Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.upkeep import Kept, Upkeep
 
@@ -176,7 +176,7 @@ def deleting_rows(look: Look) -> Iterator[Found]:
                 f"at most {rows} in {files} file{'' if files == 1 else 's'}"
             )
             sql = delete_sql(look.world.environment.catalog.name, name, column, type_, before)
-            yield Act(Upkeep(part, str(name), text, sql), name, table.uuid, partial(_delete, sql))
+            yield Act(Upkeep(part, str(name), text, sql), name, table.uuid, partial(_delete, name, sql))
 
 
 def _type(table: Table, column: Path | None) -> str | None:
@@ -184,8 +184,8 @@ def _type(table: Table, column: Path | None) -> str | None:
     return None if field is None else format_type(field.type)
 
 
-def _delete(sql: str, engine: SparkEngine) -> str:
-    engine.sql(sql)
+def _delete(name: TableName, sql: str, engine: SparkEngine) -> str:
+    engine.write(name, MAIN_BRANCH, sql, {})
     return "rows deleted"
 
 

@@ -59,7 +59,7 @@ class Copies:
         self._name = f"icemigrate_scratch_{next(_numbers)}"
         for key, value in {"": _CATALOG, ".catalog-impl": _IN_MEMORY, ".cache-enabled": "false"}.items():
             self._session.conf.set(f"spark.sql.catalog.{self._name}{key}", value)
-        self.engine = SparkEngine(self._session, self._name)
+        self.engine = SparkEngine(self._session, self._name, is_own=engine.is_own)
         self._namespaces: set[tuple[str, ...]] = set()
 
     def add(self, name: TableName, metadata: Mapping[str, Any]) -> None:

@@ -87,10 +87,12 @@ class Engine(Protocol):
         """Run one statement."""
         ...
 
-    def write(self, text: str, summary: Mapping[str, str]) -> None:
+    def write(self, name: TableName, branch: str, text: str, summary: Mapping[str, str]) -> None:
         """Run one statement that writes rows.
 
+        :param branch: the branch of the table that it writes to.
         :param summary: what every snapshot that it makes says of itself.
+        :raises EngineError: it failed, or the branch has no new snapshot of this statement.
         """
         ...
 

@@ -82,7 +82,7 @@ class RecordingEngine(Engine):
         if self._takes(text):
             self.effects.get(text, lambda: None)()
 
-    def write(self, text: str, summary: Mapping[str, str]) -> None:
+    def write(self, name: TableName, branch: str, text: str, summary: Mapping[str, str]) -> None:
         """Write the statement down."""
         self.sql(text)
 

@@ -162,7 +162,7 @@ def _written(
     # They are told as the plan has them, by which they are known.
     for told, text in zip(merges, asking.merges(), strict=True):
         with statement(table, told):
-            engine.write(text, note)
+            engine.write(table, REFILL_BRANCH, text, note)
     with statement(table, publication):
 
         def attempt(number: int) -> bool:
@@ -173,7 +173,7 @@ def _written(
                 asking = _known(engine, change)
                 counted = _count(engine, change, asking)
                 for text in asking.merges():
-                    engine.write(text, note)
+                    engine.write(table, REFILL_BRANCH, text, note)
             now = require(engine, table).snapshot
             if (None if now is None else now.id) != counted.base:
                 return False  # what was asked of main is not what was written on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.engine import append, evidence, markers, metadata_commit, rewriting
@@ -11,7 +12,9 @@ from icemigrate.engine.explain import causes, explained, is_commit_conflict, is_
 from icemigrate.engine.java_catalog import JavaCatalog
 from icemigrate.engine.partition_entries import affected
 from icemigrate.engine.partition_restore import Restoring, returning
+from icemigrate.engine.pinned_settings import pin, pinned
 from icemigrate.engine.port import Marker, OnProgress
+from icemigrate.engine.written import require_written, snapshots_of
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.metadata import table_from_json
@@ -22,7 +25,6 @@ from icemigrate.sql.names import namespace_sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SUBSTITUTION = "spark.sql.variable.substitute"
 _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property"
 """What stands before a key of a snapshot's summary, as a setting of the session."""
 _LONGEST_PAUSE_S = 0.1
@@ -35,16 +37,20 @@ class SparkEngine:
 
     :param session: one that has a JVM of its own and Iceberg's SQL extensions.
     :param catalog_name: the catalog's name in Spark SQL.
+    :param is_own: whether the session is icemigrate's own, so that its settings are pinned for good.
     """
 
-    def __init__(self, session: SparkSession, catalog_name: str) -> None:
+    def __init__(self, session: SparkSession, catalog_name: str, *, is_own: bool = False) -> None:
         self.java = JavaCatalog(session, catalog_name)
         self._session = session
         self._catalog_name = catalog_name
-        # Spark puts values in for `${…}` anywhere in a statement, in quoted names and strings too: a column
-        # `${HOME}` would lose its name.  The setting is one of this session alone, and the session may be the
-        # user's own: it stays off there, since statements may run at any later moment.
-        session.conf.set(_SUBSTITUTION, "false")
+        self.is_own = is_own
+        if is_own:
+            pin(session)
+
+    def pinned(self) -> AbstractContextManager[None]:
+        """A block in which no setting of the session changes what a statement does."""
+        return nullcontext() if self.is_own else pinned(self._session)
 
     def close(self) -> None:
         """Let go of the catalog's connections; neither the engine nor its session's catalog works then."""
@@ -69,11 +75,22 @@ class SparkEngine:
     def sql(self, text: str) -> None:
         """Run one statement; again, where another writer's commit came between its reading and its own."""
         # Iceberg tries appends again by itself, but no change of a schema.
-        with explained():
+        with explained(), self.pinned():
             until_first(lambda: self._session.sql(text))
 
-    def write(self, text: str, summary: Mapping[str, str]) -> None:
-        """Run one statement that writes rows, and have its snapshots say so."""
+    def write(self, name: TableName, branch: str, text: str, summary: Mapping[str, str]) -> None:
+        """Run one statement that writes rows to a branch, and see that they are there."""
+        before = self._snapshot_ids(name)
+        self._write(text, summary)
+        metadata = self.metadata_json(name)
+        if metadata is not None:
+            require_written(metadata, name, branch, before, summary)
+
+    def _snapshot_ids(self, name: TableName) -> frozenset[int]:
+        metadata = self.metadata_json(name)
+        return frozenset() if metadata is None else frozenset(snapshots_of(metadata))
+
+    def _write(self, text: str, summary: Mapping[str, str]) -> None:
         keys = {f"{_SNAPSHOT_PROPERTY}.{key}": value for key, value in summary.items()}
         try:
             for key, value in keys.items():
@@ -91,7 +108,7 @@ class SparkEngine:
 
     def ask(self, text: str) -> list[tuple[Any, ...]]:
         """The rows that a query gives."""
-        with explained():
+        with explained(), self.pinned():
             return [tuple(row) for row in self._session.sql(text).collect()]
 
     def evidence(self, name: TableName, questions: Questions) -> Evidence:
@@ -101,7 +118,7 @@ class SparkEngine:
     def create_namespace(self, namespace: tuple[str, ...]) -> None:
         """Make a namespace, unless it is there."""
         text = f"CREATE NAMESPACE IF NOT EXISTS {namespace_sql(self._catalog_name, namespace)}"
-        with explained():
+        with explained(), self.pinned():
             try:
                 self._session.sql(text)
             except Exception as error:  # known by its Java cause alone

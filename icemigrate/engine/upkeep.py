@@ -122,7 +122,7 @@ def orphans(
 
 
 def _rows(engine: SparkEngine, text: str) -> list[dict[str, Any]]:
-    with explained():
+    with explained(), engine.pinned():
         return [row.asDict() for row in engine.session.sql(text).collect()]
 
 

@@ -141,8 +141,12 @@ class Publishing:
 
         def attempt() -> Table | None:
             there = require(self.engine, name)
-            published = as_steps([Found(rows.publication(there), there)], self.catalog)
-            return self._finish(written, (*published, *written.plan.finish))
+            publication = rows.publication(there)
+            published = as_steps([Found(publication, there)], self.catalog)
+            actual = self._finish(written, (*published, *written.plan.finish))
+            if publication.rows is not None:
+                rows.require_published(name, publication.rows.id)
+            return actual
 
         return self._until_out(rows, name, attempt)
 

@@ -22,6 +22,7 @@ from icemigrate.data.publication import NOTE, lacks_a_variant, publication
 from icemigrate.engine.branching import all_the_while, publish, require
 from icemigrate.engine.port import Engine
 from icemigrate.engine.telling import told
+from icemigrate.engine.written import require_published
 from icemigrate.errors import EngineError, HeadMoved
 from icemigrate.events import Event, FilesRewritten, Noted, StatementStarted
 from icemigrate.frozen import replace
@@ -195,9 +196,20 @@ class Rows:
             raise overtaken(name)
         there = require(self.engine, name)
         written = there.refs.get(branch)  # somebody may write to main already
+        if written is not None:
+            self.require_published(name, written.snapshot_id)
         self.drop_branch(name)
         self.is_on_branch = False
         return there.snapshot_id if written is None else written.snapshot_id
+
+    def require_published(self, name: TableName, snapshot_id: int) -> None:
+        """Require that readers of main see a snapshot that was written.
+
+        :raises EngineError: they do not.
+        """
+        metadata = self.engine.metadata_json(name)
+        if metadata is not None:
+            require_published(metadata, name, snapshot_id)
 
     def settle(self, name: TableName) -> None:
         """Do what is done on the table itself in the end."""
@@ -236,7 +248,7 @@ class Rows:
         if metadata is not None and lacks_a_variant(metadata, base.id):
             text = append_nothing_sql(self._branch(name))
             told_text = append_nothing_sql(self._planned(name))
-            self._told(name, told_text, lambda: self.engine.write(text, self._summary))
+            self._told(name, told_text, lambda: self._write(name, text))
 
     def _planned(self, name: TableName) -> str:
         """The branch as the plan's SQL names it; :meth:`_run` puts this run's own branch there."""
@@ -273,14 +285,16 @@ class Rows:
             if isinstance(statement, Rewriting):
                 self._told(name, text, partial(self._rewrite, name, statement))
             elif isinstance(statement, Sql):
-                self._told(
-                    name, text, partial(self.engine.write, text.replace(planned, branch), self._summary)
-                )
+                written = text.replace(planned, branch)
+                self._told(name, text, partial(self._write, name, written))
             else:
                 asked = text.replace(planned, branch)
                 for old, new in instead.items():
                     asked = asked.replace(old, new)
                 self._told(name, text, partial(self._ask, asked, statement))
+
+    def _write(self, name: TableName, text: str) -> None:
+        self.engine.write(name, self.branch, text, self._summary)
 
     def _rewrite(self, name: TableName, rewriting: Rewriting) -> None:
         def tell(share: OldShare) -> None:

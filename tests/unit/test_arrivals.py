@@ -84,10 +84,8 @@ class Lake(RecordingEngine):
             self.move(name, to)
         self._happened(text)
 
-    def write(self, text: str, summary: Mapping[str, str]) -> None:
+    def write(self, name: TableName, branch: str, text: str, summary: Mapping[str, str]) -> None:
         RecordingEngine.sql(self, text)
-        (at,) = re.findall(r"UPDATE lake\.db\.([tu])\b", text)
-        name = replace(NAME, name=at)
         there = self.tables[name]
         to = self.new(name, there.refs[BRANCH].snapshot_id, summary)
         self.tables[name] = replace(there, refs={**there.refs, BRANCH: Ref("branch", to)})

@@ -174,8 +174,8 @@ class Overtaken(RecordingEngine):
 
     late = 1
 
-    def write(self, text: str, summary: Mapping[str, str]) -> None:
-        super().write(text, summary)
+    def write(self, name: TableName, branch: str, text: str, summary: Mapping[str, str]) -> None:
+        super().write(name, branch, text, summary)
         if "db.u" in text and self.late:
             self.late -= 1
             there = self.tables[NAME].snapshot
