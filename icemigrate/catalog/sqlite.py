@@ -124,6 +124,10 @@ class SqliteCatalog:
         with _faults(self._path):
             if not self._path.exists():
                 return NO_ROWS
+            if not self._path.is_file() and not self._path.is_dir():
+                raise CatalogError(
+                    f"the catalog {self._path} is no regular file", "name a SQLite file as its `uri`"
+                )
             connection = sqlite3.connect(
                 f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=self._busy_seconds
             )

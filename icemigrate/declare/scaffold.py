@@ -81,6 +81,8 @@ jobs:
         with:
           # The whole history, so that what the change adds can be told from what is there.
           fetch-depth: 0
+          # No token in `.git/config`, which the steps below can read.
+          persist-credentials: false
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
@@ -91,9 +93,14 @@ jobs:
             echo "::error title=icemigrate::Set the variable ICEMIGRATE_SOURCE to what pip installs: $example"
             exit 1
           fi
-          python -m pip install "$ICEMIGRATE_SOURCE"
+          case "$ICEMIGRATE_SOURCE" in
+            ./* | ../*) ICEMIGRATE_SOURCE="$GITHUB_WORKSPACE/$ICEMIGRATE_SOURCE" ;;
+          esac
+          # Outside of the workspace and with `-I`, so that no file of the change is imported.
+          cd "$RUNNER_TEMP"
+          python -I -m pip install "$ICEMIGRATE_SOURCE"
       - name: Check
-        run: icemigrate check --format github --format "markdown=$RUNNER_TEMP/check.md"
+        run: python -I -m icemigrate.cli check --format github --format "markdown=$RUNNER_TEMP/check.md"
       - name: Tell
         if: ${{ !cancelled() }}
         env:
@@ -101,7 +108,8 @@ jobs:
         run: |
           [ -f "$RUNNER_TEMP/check.md" ] || exit 0
           cat "$RUNNER_TEMP/check.md" >> "$GITHUB_STEP_SUMMARY"
-          icemigrate comment "$RUNNER_TEMP/check.md" ||
+          cd "$RUNNER_TEMP"
+          python -I -m icemigrate.cli comment check.md ||
             echo "::warning title=icemigrate::There is no comment; the summary of this run says all of it."
 """
 

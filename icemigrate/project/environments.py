@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping as Dict
 from pathlib import Path
@@ -14,7 +15,8 @@ from icemigrate.declare.schema import load_schema
 from icemigrate.declare.validate import validate
 from icemigrate.declare.values import duration, entries, flag, items, mapping, properties, retention, text
 from icemigrate.diagnostics import Diagnostic, did_you_mean
-from icemigrate.errors import Mistakes, UsageError
+from icemigrate.errors import IcemigrateError, Mistakes, UsageError, why
+from icemigrate.files.boundary import OutsideRepository, resolved
 from icemigrate.project.mistakes import catalog_mistakes
 from icemigrate.project.values import (
     CatalogDescription,
@@ -48,6 +50,7 @@ def choose_environment(project: Project, name: str | None, environ: Dict[str, st
     :param environ: the process environment.
     :raises UsageError: when there is no such environment.
     :raises Mistakes: when variables are missing (all are named), or hold what does not fit.
+    :raises IcemigrateError: when a link leads a file of the environment out of the repository.
     """
     known = ", ".join(project.environments)
     if name is None:
@@ -57,6 +60,34 @@ def choose_environment(project: Project, name: str | None, environ: Dict[str, st
     if name not in project.environments:
         hint = did_you_mean(name, project.environments) or f"known here: {known}"
         raise UsageError(f"there is no environment `{name}`", hint)
+    chosen = _chosen(project, name, environ)
+    _require_inside(project, chosen)
+    return chosen
+
+
+def _require_inside(project: Project, environment: Environment) -> None:
+    """Refuse a catalog, a warehouse or jars that a link in the repository leads out of it.
+
+    A path that lies elsewhere as it is written is the choice of who wrote it, and a reviewer sees it.
+
+    :raises IcemigrateError: there is such a link.
+    """
+    catalog = environment.catalog
+    files = (catalog.uri, catalog.warehouse) if catalog.type == "sqlite" else ()
+    local = [Path(file) for file in files if file is not None and ":/" not in file]
+    for path in (*local, *filter(None, (environment.spark.jars,))):
+        absolute = Path(os.path.normpath(project.root.resolve() / os.path.relpath(path, project.root)))
+        if absolute.is_relative_to(project.top):
+            try:
+                resolved(absolute, project.top)
+            except OutsideRepository as error:
+                raise IcemigrateError(
+                    f"`{path}` of environment `{environment.name}` is not used: {why(error)}",
+                    "write the real path in the project file",
+                ) from error
+
+
+def _chosen(project: Project, name: str, environ: Dict[str, str]) -> Environment:
     if name not in project.nodes:
         return project.environments[name]
     missing: dict[Diagnostic, None] = {}

@@ -35,7 +35,7 @@ def programs(folder: Path) -> Path:
     """A folder that holds the command of this environment and its Python, as installing puts them there."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "icemigrate"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m icemigrate.cli "$@"\n', encoding="utf-8")
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -m icemigrate.cli "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     python = folder / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")

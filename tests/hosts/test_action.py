@@ -59,10 +59,11 @@ def runner(workspace: Path, host: CodeHost, head: str = REPOSITORY, **more: str)
     return Runner(workspace, temp, environment)
 
 
-def act(made: Runner, **inputs: str) -> int:
+def act(made: Runner, *, makes_programs: bool = True, **inputs: str) -> int:
     """The action's steps but for the installation, which a test of its own runs."""
     home = made.temp / "icemigrate"
-    programs(home / "bin")
+    if makes_programs:
+        programs(home / "bin")
     given = {name: spec["default"] for name, spec in ACTION["inputs"].items()} | {
         name.replace("_", "-"): value for name, value in inputs.items()
     }
@@ -262,15 +263,17 @@ def test_the_workflow_that_init_writes_checks_and_tells(tmp_path: Path, host: Co
     )
     commit(folder, "drop it")
     tools = programs(tmp_path / "bin")
-    # What `python -m pip install` is called with, which the action's own test runs in earnest.
-    (tools / "python").write_text('#!/bin/sh\necho "python $*"\n')
+    # What pip is called with, which the action's own test runs in earnest.
+    (tools / "python").write_text(
+        f'#!/bin/sh\ncase "$*" in *" pip "*) echo "python $*" ;; *) exec {sys.executable} "$@" ;; esac\n'
+    )
     (tools / "python").chmod(0o755)
     made = runner(folder, host, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}")
     made.context |= {"github.token": host.token, "vars.ICEMIGRATE_SOURCE": "./icemigrate.whl"}
     job = document["jobs"]["check"]
     assert made.run(job["steps"], job["env"]) == 3
     assert made.ran == ["Install icemigrate", "Check", "Tell"]
-    assert "python -m pip install ./icemigrate.whl\n" in made.log
+    assert f"python -I -m pip install {folder}/./icemigrate.whl\n" in made.log
     assert "::error file=migrations/0002_drop.yaml," in made.log
     assert host.comments[0]["body"].endswith(made.summary)
     assert document["permissions"] == {"contents": "read", "pull-requests": "write"}

@@ -1,0 +1,183 @@
+"""Who starts programs, imports by name, and opens files: no module that `docs/security.md` does not name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "icemigrate"
+PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+
+STARTS = frozenset({"git.py", "engine/java.py", "engine/gateway.py", "engine/archive.py"})
+"""Modules that start a process."""
+IMPORTS = frozenset({"cli/group.py"})
+"""Modules that import by name."""
+OPENS = {
+    "files/reading.py": "files of a repository",
+    "files/writing.py": "files of a repository",
+    "files/boundary.py": "folders of a repository",
+    "files/patterns.py": "folders of a repository",
+    "declare/schema.py": "the schemas of this package",
+    "engine/archive.py": "the user's cache",
+    "engine/archive_maker.py": "the user's cache, a temporary folder",
+    "engine/gateway.py": "a temporary file",
+    "engine/settings.py": "a temporary folder",
+    "engine/jars.py": "the folder of jars, and Ivy's cache",
+    "engine/java.py": "folders in which Java is installed",
+    "app/spark.py": "the folder of the SQLite catalog, which the environment names",
+    "cli/outcome.py": "the null device",
+    "cli/streams.py": "the null device",
+    "app/saving.py": "the standard outputs",
+}
+"""Modules that open, list or change files, and what."""
+
+_PROCESS_MODULES = frozenset({"subprocess", "multiprocessing", "pty", "popen2", "commands"})
+_PROCESS_CALLS = re.compile(r"system|popen|fork|forkpty|exec[lv]\w*|spawn\w+|posix_spawnp?|startfile")
+_PROCESS_NAMES = frozenset({"create_subprocess_exec", "create_subprocess_shell", "launch_gateway", "Popen"})
+_IMPORT_NAMES = frozenset(
+    {"import_module", "__import__", "eval", "exec", "compile", "run_module", "run_path"}
+)
+_IMPORT_MODULES = frozenset({"pickle", "marshal", "shelve", "runpy", "code", "dill", "cloudpickle", "jinja2"})
+_FILE_METHODS = frozenset(
+    {
+        *(
+            "open",
+            "fdopen",
+            "read_text",
+            "read_bytes",
+            "write_text",
+            "write_bytes",
+            "touch",
+            "mkdir",
+            "makedirs",
+        ),
+        *(
+            "rmdir",
+            "unlink",
+            "hardlink_to",
+            "symlink_to",
+            "link",
+            "symlink",
+            "iterdir",
+            "glob",
+            "rglob",
+            "walk",
+        ),
+        *("listdir", "scandir", "rmtree", "copyfile", "copytree", "move", "mkdtemp", "NamedTemporaryFile"),
+        *("TemporaryFile", "TemporaryDirectory", "mkstemp"),
+    }
+)
+_NO_FILES = {
+    # PyIceberg's own, of a location that the catalog names; and what pip noted beside this package.
+    ("catalog/file_io.py", "open"),
+    ("app/starting.py", "read_text"),
+}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree: ast.Module) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add((node.module or "").partition(".")[0])
+    return found
+
+
+def called(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Each call: what it is a method of, where that is a plain name, and its own name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                yield "", node.func.id
+            elif isinstance(node.func, ast.Attribute):
+                owner = node.func.value
+                yield owner.id if isinstance(owner, ast.Name) else "…", node.func.attr
+
+
+def starts_a_process(tree: ast.Module) -> bool:
+    return bool(imported(tree) & _PROCESS_MODULES) or any(
+        name in _PROCESS_NAMES or (owner == "os" and _PROCESS_CALLS.fullmatch(name))
+        for owner, name in called(tree)
+    )
+
+
+def imports_by_name(tree: ast.Module) -> bool:
+    return bool(imported(tree) & _IMPORT_MODULES) or any(
+        (owner in ("", "importlib", "runpy", "builtins") and name in _IMPORT_NAMES)
+        or (owner == "yaml" and name in ("load", "load_all", "unsafe_load", "full_load"))
+        for owner, name in called(tree)
+    )
+
+
+def opens_files(module: str, tree: ast.Module) -> list[str]:
+    """Calls that open, list or change files, by their names."""
+    return [
+        name
+        for owner, name in called(tree)
+        if name in _FILE_METHODS
+        and owner != "self"
+        and (owner or name == "open")
+        and (module, name) not in _NO_FILES
+        # The fields of a schema are walked too, and tables have a method of that name.
+        and not (name == "walk" and owner != "os")
+        and not (name == "link" and owner != "os")
+        and not (name == "move" and owner != "shutil")
+    ]
+
+
+def test_only_the_named_modules_start_a_process() -> None:
+    assert {name for name, tree in modules() if starts_a_process(tree)} == STARTS
+
+
+def test_only_the_named_modules_import_by_name() -> None:
+    assert {name for name, tree in modules() if imports_by_name(tree)} == IMPORTS
+
+
+def test_only_the_named_modules_open_files() -> None:
+    found = {name: calls for name, tree in modules() if (calls := opens_files(name, tree))}
+    assert {name: calls for name, calls in found.items() if name not in OPENS} == {}
+
+
+@pytest.mark.parametrize("module", sorted(STARTS | IMPORTS | set(OPENS)))
+def test_the_page_names_every_such_module(module: str) -> None:
+    assert f"`{module}`" in PAGE
+    assert (PACKAGE / module).is_file()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import subprocess",
+        "from subprocess import run",
+        "import os\nos.system('x')",
+        "import os\nos.execvp('x', [])",
+        "import asyncio\nasyncio.create_subprocess_exec('x')",
+    ],
+)
+def test_a_start_of_a_process_is_seen(code: str) -> None:
+    assert starts_a_process(ast.parse(code))
+
+
+@pytest.mark.parametrize(
+    "code", ["import pickle", "import importlib\nimportlib.import_module('x')", "eval('x')", "yaml.load('x')"]
+)
+def test_an_import_by_name_is_seen(code: str) -> None:
+    assert imports_by_name(ast.parse(code))
+
+
+@pytest.mark.parametrize(
+    "code", ["open('x')", "path.read_text()", "import os\nos.listdir('x')", "a.b.open('w')"]
+)
+def test_an_opened_file_is_seen(code: str) -> None:
+    assert opens_files("x.py", ast.parse(code))
