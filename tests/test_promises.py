@@ -17,6 +17,7 @@ SECTIONS = {
     "Files and history over time": "F",
     "What is shown and saved": "S",
     "Sessions, networks and limits": "L",
+    "What a repository cannot do": "T",
 }
 
 
