@@ -115,6 +115,19 @@ class Noted(Frozen):
     text: str
 
 
+class ValuesBroughtBack(Frozen):
+    """All rows of a table that lacked a value which an earlier version keeps have it again.
+
+    :param kept_in: that version: a tag, or the id of a snapshot.
+    :param fields: ids of the columns.
+    """
+
+    version: str
+    table: TableName
+    kept_in: str
+    fields: tuple[int, ...]
+
+
 class LockAwaited(Frozen):
     """Somebody else holds the project's lock; ``holder`` in words: who, where, since when, at which step."""
 
@@ -155,4 +168,5 @@ Event: TypeAlias = (
     | TableMarked
     | MigrationRecorded
     | Noted
+    | ValuesBroughtBack
 )

@@ -17,6 +17,7 @@ from icemigrate.model.layout import OldShare
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
+from icemigrate.model.undo_record import LastCopy
 from icemigrate.model.writers import Writer
 
 PLAN_FORMAT = 2
@@ -120,6 +121,8 @@ class TablePlan(Frozen):
     :param old_files: the files of now that lie otherwise than the table is partitioned after it; ``None``
         where none does, where the partitioning stays, or where nobody could tell.
     :param stays: what an undo leaves of what the migration did, each in a few words.
+    :param last_copies: values of columns that come back which only an earlier snapshot has; those that the
+        steps bring back depend on it no more in the end.
     """
 
     name: TableName
@@ -134,6 +137,7 @@ class TablePlan(Frozen):
     finish: tuple[Step, ...] = ()
     old_files: OldShare | None = None
     stays: tuple[str, ...] = ()
+    last_copies: tuple[LastCopy, ...] = ()
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
@@ -184,6 +188,7 @@ class MigrationPlan(Frozen):
         ``rolled_back``, and the version is held.  Its tables and steps are done like any others.
     :param squash: what it stands for, where it is a squash.
     :param baseline: it is recorded as done already, or such a record is taken back: no table is touched.
+    :param refill_only: the version is rolled back already, and only values come back.
     """
 
     version: str
@@ -200,6 +205,7 @@ class MigrationPlan(Frozen):
     fingerprint: str = ""
     squash: Squash | None = None
     baseline: bool = False
+    refill_only: bool = False
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from icemigrate.changes.base import Problem
 from icemigrate.data.base import RowWork, Stage
@@ -36,6 +36,7 @@ class Surroundings(Frozen):
     :param has_branches: whether rows may be written on a branch of a table.
     :param is_catalog_known: whether ``actual`` is what a catalog holds; else nobody knows whether a table
         that is to be adopted is there, and what would only be wrong in making it is not said.
+    :param last_copies: of a table, by field, the versions that keep values which rollbacks left there.
     :param are_statements_read: whether anybody reads the statements; without them nothing can be carried out.
     """
 
@@ -51,6 +52,7 @@ class Surroundings(Frozen):
     partitions_by_first_column: bool = True
     has_branches: bool = True
     is_catalog_known: bool = True
+    last_copies: Callable[[Table], Mapping[int, Sequence[str]]] = lambda table: {}
     are_statements_read: bool = True
 
 
@@ -125,7 +127,9 @@ def alter(
         w for w in case.works if not isinstance(w, Retype) or left_to_retype(there, merged.target, w)
     )
     stages = staged(there, merged.target, works)
-    refill = deferred(stages.first.after, case.version, case.wanted.refilled)
+    refilled = case.wanted.refilled
+    copies = case.surroundings.last_copies(there) if refilled else {}
+    refill = deferred(stages.first.after, case.version, refilled, copies)
     found = [*found, *stages.first.found, *refill.before, *refill.after]
     plan = replace(
         case.plan(name, found, notes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from icemigrate.changes.end_refill import EndRefill, begun, is_refilling
 from icemigrate.changes.fields import default_text
@@ -21,6 +22,7 @@ from icemigrate.sql.types import spark_loads
 
 ROW_LINEAGE_VERSION = 3
 """The first format version whose rows have ids."""
+NO_COPIES: Mapping[int, Sequence[str]] = MappingProxyType({})
 _VARIANT = Primitive("variant")
 
 
@@ -54,16 +56,20 @@ def around(table: Table, version: str, refills: Sequence[RefillColumns]) -> Refi
     return Refill(tuple(found), tuple(Found(change, current) for change in last))
 
 
-def deferred(table: Table, version: str, field_ids: frozenset[int]) -> Refill:
+def deferred(
+    table: Table, version: str, field_ids: frozenset[int], copies: Mapping[int, Sequence[str]] = NO_COPIES
+) -> Refill:
     """The refill of fields whose values are looked for when it runs.
 
     :param table: with its columns back; without rows there is nothing to bring back.
     :param version: of the migration.
+    :param copies: by field, the versions that are known to keep values which a rollback did not bring back.
     """
     there = index(table.schema) if field_ids else {}
     fields = tuple(_refilled(table, i) for i in there if i in field_ids)
     is_due = bool(fields) and table.has_rows and spark_loads(table.schema)
-    return around(table, version, [RefillColumns(table.name, "", fields)] if is_due else [])
+    among = dict.fromkeys(name for i in sorted(field_ids) for name in copies.get(i, ()))
+    return around(table, version, [RefillColumns(table.name, "", fields, (), tuple(among))] if is_due else [])
 
 
 def fitting(table: Table, kept: Mapping[int, Kept]) -> dict[int, Kept]:
@@ -116,6 +122,42 @@ def refills_of(table: Table, kept: Mapping[int, Kept]) -> Iterator[RefillColumns
             tuple(_refilled(table, i, kept[i].path) for i in ids),
             tuple(Refilled(there[i].path, path) for i, path in identifier.items()),
         )
+
+
+class Chosen(Frozen):
+    """Which values that versions keep can be brought back.
+
+    :param refills: what brings them back, the newest version first.
+    :param fitting: the fields that it is about, each with a version.
+    :param others: fields whose values of a version cannot be brought back.
+    """
+
+    refills: tuple[RefillColumns, ...]
+    fitting: tuple[tuple[int, Kept], ...]
+    others: tuple[tuple[int, Kept], ...]
+
+
+def choose(table: Table, kept: Mapping[int, Kept], more: Mapping[int, Sequence[Kept]]) -> Chosen:
+    """Choose what is brought back: rows get the newest value, and an older one only where there is none.
+
+    :param kept: by field, the version that keeps most.
+    :param more: by field, further versions, the newest first.
+    """
+    refills, fit, others = list[RefillColumns](), list[tuple[int, Kept]](), list[tuple[int, Kept]]()
+    layers = [kept, *({i: ks[at] for i, ks in more.items() if at < len(ks)} for at in range(_depth(more)))]
+    for number, layer in enumerate(layers):
+        here = fitting(table, layer)
+        if number:
+            # What is written holds every default, so who lacked the value of another version is not told.
+            here = {i: k for i, k in here.items() if _default(table, i) is None}
+        refills += refills_of(table, here)
+        fit += here.items()
+        others += ((i, k) for i, k in layer.items() if i not in here)
+    return Chosen(tuple(refills), tuple(fit), tuple(others))
+
+
+def _depth(more: Mapping[int, Sequence[Kept]]) -> int:
+    return max(map(len, more.values()), default=0)
 
 
 def offered(table: Table, field_id: int, kept: Kept, catalog: str) -> str:

@@ -150,7 +150,22 @@ def surroundings(
         begun=frozenset(intent.version.text for intent in history.intents),
         partitions_by_first_column=world.catalog.capabilities.partitions_by_first_column,
         has_branches=world.catalog.capabilities.branches,
+        last_copies=partial(_last_copies, history),
     )
+
+
+def _last_copies(history: History, table: Table) -> dict[int, tuple[str, ...]]:
+    """The versions that keep values of a table which rollbacks did not bring back, by field."""
+    found: dict[int, tuple[str, ...]] = {}
+    for applied in sorted(history.applied, key=lambda a: a.version, reverse=True):
+        record = history.undo_record(applied.version)
+        for undo in record.tables if record is not None else ():
+            if undo.actual_before is None or undo.actual_before.uuid != table.uuid:
+                continue
+            for copy in undo.last_copies:
+                for field_id in copy.fields:
+                    found[field_id] = (*found.get(field_id, ()), copy.version)
+    return found
 
 
 class _Given(Frozen):

@@ -23,7 +23,7 @@ from icemigrate.frozen import replace
 from icemigrate.history.properties import Applied, History
 from icemigrate.live import with_writers
 from icemigrate.model.sides import State
-from icemigrate.plan import Direction, Plan
+from icemigrate.plan import Direction, MigrationPlan, Plan
 from icemigrate.plan_file import require_fresh
 from icemigrate.project import Project
 from icemigrate.results import PlanResult, RollbackResult, errors_of
@@ -56,8 +56,9 @@ def plan_rollback(
     """
     with opened(project, environment) as world:
         history = world.history()
-        chosen = _chosen(history, to, only)
-        return _plan(world, history, chosen, options, LazySpark(world, spark, on_start))
+        chosen = _chosen(history, to, only, options)
+        is_late = bool(chosen) and all(a.standing == "held" for a in chosen)
+        return _plan(world, history, chosen, options, LazySpark(world, spark, on_start), is_late=is_late)
 
 
 def rollback(
@@ -97,9 +98,11 @@ def rollback(
         def replan() -> Plan:
             history = world.history()
             chosen = [_applied(history, m.version) for m in plan.migrations]
-            if all(a.standing == "held" for a in chosen):
+            is_late = all(m.refill_only for m in plan.migrations)
+            if all(a.standing == "held" for a in chosen) and not is_late:
                 return replace(plan, migrations=())
-            fresh = _plan(world, history, chosen, options, LazySpark(world, None, lambda: None, engine))
+            again = LazySpark(world, None, lambda: None, engine)
+            fresh = _plan(world, history, chosen, options, again, is_late=is_late)
             require_fresh(plan, fresh.plan)
             require_undoable(fresh)
             return fresh.plan
@@ -135,23 +138,53 @@ def require_undoable(result: PlanResult) -> None:
 
 
 def _plan(
-    world: Opened, history: History, chosen: Sequence[Applied], options: Options, spark: LazySpark
+    world: Opened,
+    history: History,
+    chosen: Sequence[Applied],
+    options: Options,
+    spark: LazySpark,
+    *,
+    is_late: bool,
 ) -> PlanResult:
+    """The plan.
+
+    :param is_late: the versions are rolled back already, and only their values come back.
+    """
     versions = [_traced(world, history, _version(history, a)) for a in chosen]
     undoing = Undoing(world, spark, options)
-    planned = undoing.plan(versions, _state(history, versions))
+    if is_late:
+        migrations = tuple(_refilled(undoing, version, history) for version in versions)
+    else:
+        migrations = undoing.plan(versions, _state(history, versions)).migrations
     plan = Plan(
         project=world.project.name,
         environment=world.environment.name,
         catalog=world.catalog.identity,
         catalog_name=world.environment.catalog.name,
-        migrations=with_writers(planned.migrations, undoing.actual),
+        migrations=with_writers(migrations, undoing.actual),
         applied=tuple((a.version.text, a.checksum) for a in history.applied),
         based_on=undoing.actual,
         base=history.state,
         tool_version=installed.ICEMIGRATE,
     )
     return PlanResult(with_old_files(plan, world.catalog), tuple(_diagnostics(plan)))
+
+
+def _refilled(undoing: Undoing, version: Version, history: History) -> MigrationPlan:
+    """The plan of a refill.
+
+    :raises UsageError: there is nothing to do.
+    """
+    migration = undoing.plan_refill(version, history.state)
+    if migration.tables:
+        return migration
+    promised = (
+        "no values depend on a tag" if undoing.options.refill is False else "there is no value to restore"
+    )
+    raise UsageError(
+        f"--only {version.version}: it is rolled back already, and {promised}",
+        "nothing needs to be done; `apply --redo` applies it again",
+    )
 
 
 def _diagnostics(plan: Plan) -> list[Diagnostic]:
@@ -204,14 +237,19 @@ def _standing(history: History) -> list[Applied]:
     return sorted(there, key=lambda a: (a.standing == "interrupted", a.version), reverse=True)
 
 
-def _chosen(history: History, to: str | None, only: str | None) -> list[Applied]:
+def _chosen(history: History, to: str | None, only: str | None, options: Options) -> list[Applied]:
     if to is not None and only is not None:
         raise UsageError("`--to` and `--only` exclude each other", "give one of them")
     there = _standing(history)
     if only is not None:
         applied = _applied(history, only, "--only ")
+        if applied.standing == "held" and options.refill is not None:
+            return [applied]
         if applied.standing == "held":
-            raise UsageError(f"--only {only}: it is rolled back already", "`apply --redo` applies it again")
+            raise UsageError(
+                f"--only {only}: it is rolled back already",
+                "`apply --redo` applies it again; `--refill` brings back values that the rollback left",
+            )
         _refuse_blocked(history, applied, there)
         return [applied]
     if to is not None:

@@ -98,6 +98,9 @@ def expiring_snapshots(look: Look) -> Iterator[Found]:
             yield Kept(part, str(name), wrong, is_refused=True)
             continue
         gone = expiring(metadata, look.at_ms)
+        if wrong := _needed(look, found.table, gone):
+            yield Kept(part, str(name), wrong, is_refused=True)
+            continue
         if gone and (wrong := look.shared_files(name)) is not None:
             yield Kept(part, str(name), wrong, is_refused=True)
         elif gone:
@@ -110,6 +113,25 @@ def expiring_snapshots(look: Look) -> Iterator[Found]:
         count, names = kept_by_references(metadata, look.at_ms)
         if count:
             yield Kept(part, str(name), _kept_by(count, names))
+
+
+def _needed(look: Look, table: Table, gone: frozenset[int]) -> str | None:
+    """Why snapshots may not go: values depend on them that a rollback left there."""
+    for applied in look.history.applied:
+        record = look.history.undo_record(applied.version)
+        for undo in record.tables if record is not None else ():
+            before = undo.actual_before
+            if before is None or before.uuid is None or before.uuid != table.uuid:
+                continue
+            for copy in undo.last_copies:
+                if copy.snapshot_id in gone:
+                    version = applied.version
+                    return (
+                        f"snapshot {copy.snapshot_id} has values that the rollback of {version} left "
+                        f"there: `icemigrate rollback --only {version} --refill` brings them back, "
+                        f"`--no-refill` gives them up"
+                    )
+    return None
 
 
 def _kept_by(count: int, names: Sequence[str]) -> str:

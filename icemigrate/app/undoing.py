@@ -24,8 +24,10 @@ from icemigrate.undo import (
     Undo,
     find,
     names_of,
+    plan_late_refill,
     plan_undo,
     questions,
+    questions_of_refill,
     uuid_of,
 )
 
@@ -69,6 +71,27 @@ class Undoing:
         ]
         contents = self._contents({n for v in versions for n in v.record.namespaces})
         return plan_undo(undos, state, self.actual, self._place(), self.options, contents)
+
+    def plan_refill(self, version: Version, state: State) -> MigrationPlan:
+        """The plan that brings values back to the columns of a version that is held.
+
+        :raises EngineError: Java, Spark or a manifest failed.
+        :raises CatalogError: the catalog cannot be read.
+        """
+        record = version.record
+        self.actual = self._load([record], state)
+        evidence: dict[TableName, Evidence] = {}
+        for undo in () if record.baseline else record.tables:
+            there = find(undo, self.actual)
+            asked = (
+                None
+                if there is None
+                else questions_of_refill(undo, there, version.version, self.world.project.name)
+            )
+            if there is not None and asked is not None:
+                evidence[undo.declared] = self.engine().evidence(there.name, asked)
+        undone = Undo(version.version, version.description, version.checksum, record, evidence)
+        return plan_late_refill(undone, state, self.actual, self._place(), self.options)
 
     def _contents(self, made: Iterable[tuple[str, ...]]) -> Contents | None:
         """What is in namespaces that migrations made; ``None`` where they have to stay."""

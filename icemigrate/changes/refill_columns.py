@@ -36,6 +36,7 @@ class RefillColumns(Change):
 
     :param version: a tag or the id of a snapshot; empty where it is looked for when it runs.
     :param keys: the identifier fields by which rows are matched; none for row ids.
+    :param among: where the version is looked for, those that are known to keep values; the newest first.
     """
 
     kind: ClassVar[str] = "refill_columns"
@@ -45,6 +46,7 @@ class RefillColumns(Change):
     version: str
     fields: tuple[Refilled, ...]
     keys: tuple[Refilled, ...] = ()
+    among: tuple[str, ...] = ()
 
     @classmethod
     def detect(cls, pair: Pair) -> Iterator[Change]:

@@ -253,6 +253,11 @@ class _NameFold:
                 wanted.append((path, subject))
         for path, subject in sorted(wanted, key=lambda w: len(w[0])):
             found = self._dropped_at(path, left)
+            node = self.draft.find(path)
+            if found is None and node is not None and subject[1] in self.entry.refilled:
+                # A rollback brought the column back, and left its values where they are.
+                self._refill_there(node, subject)
+                continue
             if found is None:
                 self._never_dropped(path, left, subject)
                 continue
@@ -274,6 +279,15 @@ class _NameFold:
         if subject[1] not in self.entry.refilled:
             return
         self.out.refilled.add(found.field.id)
+        self._refuse_part(parent, subject)
+
+    def _refill_there(self, node: Node, subject: Subject) -> None:
+        self.out.refilled.add(node.id)
+        if node.parent is not None:
+            self._refuse_part(node.parent, subject)
+
+    def _refuse_part(self, parent: Node, subject: Subject) -> None:
+        """Refuse to bring back what no assignment can name."""
         above: Node | None = parent
         while above is not None and not above.is_part:
             above = above.parent
@@ -300,7 +314,11 @@ class _NameFold:
     def _never_dropped(self, path: Path, dropped: list[Dropped], subject: Subject) -> None:
         name = format_path(path)
         if self.draft.find(path) is not None:
-            message, hint = f"`{name}` is not dropped", None
+            message = f"`{name}` is not dropped"
+            hint = (
+                f"leave it out; where a rollback brought it back without its values, "
+                f"`{{name: {name}, refill: true}}` restores them"
+            )
         else:
             message = f"no migration dropped a column `{name}`"
             known = sorted({format_path(d.path) for d in dropped})

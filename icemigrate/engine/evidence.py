@@ -52,6 +52,7 @@ def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions)
         files_of = files_with_live_rows(ask, rows, look)
         now = files_of(table.currentSnapshot()) if questions.held else []
         held = {i: share(now, leaves, new, unreadable(lost, leaves)) for i, leaves in questions.held.items()}
+        kept = find_kept(look, files_of, questions, held, now, is_known)
         return Evidence(
             files=added.files,
             rows=added.rows,
@@ -60,7 +61,8 @@ def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions)
             wide=added.wide,
             held=held,
             there=frozenset(i for i in questions.snapshots if table.snapshot(i) is not None),
-            kept=find_kept(look, files_of, questions, held, now, is_known),
+            kept=kept.best,
+            more_kept=kept.more,
             published=published,
             steps=notes_since(table, then, NOTE) if questions.steps else None,
             partition_losses=lost,

@@ -14,6 +14,7 @@ from typing import Any
 
 from icemigrate.engine.live_rows import FilesOf
 from icemigrate.engine.manifests import File, Look, each, share
+from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Kept, Questions, Share
 from icemigrate.model.marks import is_own_tag
 from icemigrate.model.schema import Schema, index
@@ -24,6 +25,17 @@ _MOST = 20
 """How many snapshots are looked into for one that keeps values."""
 
 
+class Found(Frozen):
+    """Where rows may get values back from, by field.
+
+    :param best: the version that keeps most; nothing of a field that no row misses.
+    :param more: further versions that are known to keep other values, the newest first.
+    """
+
+    best: dict[int, Kept]
+    more: dict[int, tuple[Kept, ...]]
+
+
 def find_kept(
     look: Look,
     files_of: FilesOf,
@@ -31,32 +43,111 @@ def find_kept(
     held: Mapping[int, Share],
     now: Sequence[File],
     is_known: bool,
-) -> dict[int, Kept]:
-    """By field, where rows may get their value back from; nothing of a field that no row misses.
+) -> Found:
+    """Look for the values of the fields that are asked about.
 
     :param files_of: lists the files of a snapshot.
     :param held: the rows of now by whether their files hold the field.
     :param now: the files of the main branch.
     :param is_known: whether it is known which of them were written when the field was gone.
     """
-    found: dict[int, Kept] = {}
     versions = _Versions(look, files_of, questions.versions)
+    search = _Search(look, versions, questions, now)
+    best = dict[int, Kept]()
+    more = dict[int, tuple[Kept, ...]]()
     for field_id, leaves in questions.held.items():
         has = held[field_id]
         there = has.held_at_least + (has.unknown if is_known else 0)
-        if there >= has.total:
-            continue
-        for version in islice((v for v in versions if v.schema.by_id(field_id) is not None), _MOST):
+        found = None
+        if not (field_id in questions.back and field_id in questions.last_copies):
+            found = search.best(field_id, leaves, there, has.total)
+        if found is not None:
+            best[field_id] = found
+        copies = [copy for copy in search.copies(field_id, leaves, has.total) if not _is_same(copy, found)]
+        if copies and found is None:
+            best[field_id] = copies.pop(0)
+        if copies:
+            more[field_id] = tuple(copies)
+    return Found(best, more)
+
+
+def _is_same(copy: Kept, found: Kept | None) -> bool:
+    return found is not None and copy.snapshot_id == found.snapshot_id
+
+
+@dataclass(slots=True)
+class _Search:
+    """Looks for values in versions.
+
+    :param now: the files of the main branch.
+    """
+
+    look: Look
+    versions: _Versions
+    questions: Questions
+    now: Sequence[File]
+
+    def best(self, field_id: int, leaves: frozenset[int], there: int, total: int) -> Kept | None:
+        """The first version with values that rows of now miss.
+
+        :param there: how many rows of now surely have a value.
+        :param total: how many rows there are now.
+        """
+        is_back = field_id in self.questions.back
+        if is_back:
+            there = with_value(self.now, leaves)
+        if there >= total:
+            return None
+        those = (v for v in self.versions if v.schema.by_id(field_id) is not None)
+        for version in islice(those, _MOST):
             then = share(version.files, leaves, ())
+            held, unknown = then.held, then.unknown
+            if is_back:
+                held, unknown = with_value(version.files, leaves, at_most=True), 0
             # Where nobody counted, only what was asked for is trusted to hold them.
-            if not then.held and not (version.is_asked and then.unknown):
+            if not held and not (version.is_asked and unknown):
                 continue
-            # Rows whose files hold the value came from there as well, so they are none of those without it.
-            rows = min(has.total - there, then.held + then.unknown - there)
+            # Rows whose files hold the value came from there as well, so they are none of those without it;
+            # but not where rows may have got values since.
+            rows = min(total - there, held + unknown - (0 if is_back else there))
             if rows > 0:
-                found[field_id] = _kept(look, version, field_id, rows, (*now, *version.files))
-            break
-    return found
+                return self._kept(version, field_id, rows)
+            if not is_back:
+                return None
+        return None
+
+    def copies(self, field_id: int, leaves: frozenset[int], total: int) -> Iterator[Kept]:
+        """The versions that are known to keep values of the field, the newest first."""
+        missing = total - with_value(self.now, leaves)
+        names = self.questions.last_copies.get(field_id, ())
+        for version in self.versions.named(names) if missing > 0 else ():
+            if version.schema.by_id(field_id) is None:
+                continue
+            then = share(version.files, leaves, ())
+            rows = min(missing, then.held + then.unknown)
+            if rows > 0:
+                yield self._kept(version, field_id, rows)
+
+    def _kept(self, version: _Version, field_id: int, rows: int) -> Kept:
+        return _kept(self.look, version, field_id, rows, (*self.now, *version.files))
+
+
+def with_value(files: Sequence[File], leaves: frozenset[int], *, at_most: bool = False) -> int:
+    """How many live rows of these files have a value of a field, at least or at most.
+
+    A column that came back without its values is in every file that was written since, and null there.
+    """
+    count = 0
+    for file in files:
+        there = [leaf for leaf in leaves if leaf in file.sizes or leaf in file.values]
+        if not there:
+            continue
+        # What is not counted may be null everywhere, or nowhere.
+        nulls = [file.nulls.get(leaf, 0 if at_most else file.rows) for leaf in there]
+        unsure = 0 if at_most else file.deleted.unsure
+        some = min(nulls) if at_most else max(nulls)
+        count += min(file.live_rows, file.rows - some) if at_most else max(0, file.live_rows - some - unsure)
+    return count
 
 
 @dataclass(slots=True)
@@ -104,13 +195,26 @@ class _Versions:
             self._read.append(version)
             yield version
 
+    def named(self, names: Sequence[str]) -> Iterator[_Version]:
+        """The versions of these names that are there, in their order."""
+        tags = self._tags()
+        for name in names:
+            snapshot = self.look.table.snapshot(tags.get(name, _id(name)))
+            yield from self._version(name, snapshot, set(), is_asked=True)
+
+    def _tags(self) -> dict[str, int]:
+        refs = self.look.table.refs()
+        return {name: refs.get(name).snapshotId() for name in each(refs.keySet()) if refs.get(name).isTag()}
+
     def _all(self) -> Iterator[_Version]:
-        table, refs = self.look.table, self.look.table.refs()
-        tags = {name: refs.get(name).snapshotId() for name in each(refs.keySet()) if refs.get(name).isTag()}
+        table, tags = self.look.table, self._tags()
         names = {i: name for name, i in sorted(tags.items()) if is_own_tag(name)}
         seen = set[int]()
-        for name in self.wanted:
-            yield from self._version(name, table.snapshot(tags.get(name, _id(name))), seen, is_asked=True)
+        asked = [(name, table.snapshot(tags.get(name, _id(name)))) for name in self.wanted]
+        there = [(name, snapshot) for name, snapshot in asked if snapshot is not None]
+        # Of two runs of a migration, the rows before the later one are asked first.
+        for name, snapshot in sorted(there, key=lambda pair: _age(pair[1]), reverse=True):
+            yield from self._version(name, snapshot, seen, is_asked=True)
         at = table.currentSnapshot()
         while at is not None:
             yield from self._version(names.get(at.snapshotId(), str(at.snapshotId())), at, seen)
@@ -128,6 +232,11 @@ class _Versions:
         schema = self.look.table.schemas().get(snapshot.schemaId())
         if schema is not None:
             yield _Version(self.look, self.files_of, name, self.look.schema(schema), snapshot, is_asked)
+
+
+def _age(snapshot: Any) -> tuple[int, int]:
+    """By what the newer of two snapshots is told; format version 1 numbers none."""
+    return snapshot.sequenceNumber(), snapshot.timestampMillis()
 
 
 def _id(name: str) -> int:
@@ -150,6 +259,7 @@ def _kept(look: Look, version: _Version, field_id: int, rows: int, files: Sequen
         version=version.name,
         path=then[field_id].path,
         rows=rows,
+        snapshot_id=version.snapshot.snapshotId(),
         in_structs=in_structs,
         by_row_id=has_ids,
         identifier={i: then[i].path for i in sorted(ids)} if same else {},

@@ -10,6 +10,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
+from icemigrate.engine.manifests import each
 from icemigrate.engine.port import Marker
 
 FOR_EVER_MS = 2**63 - 1
@@ -39,7 +40,10 @@ def add(transaction: Any, marker: Marker) -> Any:
     refs = transaction.table().refs()
     manage = transaction.manageSnapshots()
     own = None if snapshot is None else int(snapshot.snapshotId())
-    for tag, snapshot_id in ((marker.tag, own), (marker.before_tag, marker.before)):
+    before_tag = marker.before_tag({name: refs.get(name).snapshotId() for name in each(refs.keySet())})
+    for tag, snapshot_id in ((marker.tag, own), (before_tag, marker.before)):
+        if tag in marker.needed_tags and refs.containsKey(tag):
+            continue  # it is where it has to be, and must not expire earlier
         if snapshot_id is None:
             continue
         known = transaction.table().snapshot(snapshot_id)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from itertools import count
 from typing import Any, Protocol, TypeAlias
 
 from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.layout import OldShare
-from icemigrate.model.marks import before_tag_name, tag_name
+from icemigrate.model.marks import before_tag_names, numbered_before_tag, tag_name
 from icemigrate.model.names import TableName
 from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.table import Table
@@ -25,6 +26,7 @@ class Marker(Frozen):
     :param is_begun: the migration goes on with the rows: so far only ``before`` is kept by its tag.
     :param is_fixed: ``before`` is as given, whatever the table's current snapshot is by now.
     :param run: of the lock under which the migration runs, see :class:`~icemigrate.history.intent.Intent`.
+    :param needed_tags: tags that must not move, since values depend on their snapshots.
     """
 
     project: str
@@ -36,16 +38,26 @@ class Marker(Frozen):
     is_begun: bool = False
     is_fixed: bool = False
     run: str = ""
+    needed_tags: frozenset[str] = frozenset()
 
     @property
     def tag(self) -> str:
         """The tag under which the table reads with the migration's schema."""
         return tag_name(self.project, self.version)
 
-    @property
-    def before_tag(self) -> str:
-        """The tag under which the rows are as they were before it."""
-        return before_tag_name(self.project, self.version)
+    def before_tag(self, refs: Mapping[str, int]) -> str:
+        """The tag under which the rows are as they were before it: the first one that may move there.
+
+        :param refs: the table's references, and the snapshots that they name.
+        """
+        numbered = (numbered_before_tag(self.project, self.version, number) for number in count(1))
+        return next(
+            n for n in numbered if n not in self.needed_tags or refs.get(n, self.before) == self.before
+        )
+
+    def own_tags(self, names: Iterable[str]) -> set[str]:
+        """Those of the names that are tags of this migration."""
+        return {n for n in names if n == self.tag} | set(before_tag_names(self.project, self.version, names))
 
     @property
     def summary(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from icemigrate.engine.branching import publish, require, until_published
 from icemigrate.engine.port import Engine
 from icemigrate.engine.telling import Telling
 from icemigrate.errors import EngineError
+from icemigrate.events import ValuesBroughtBack
 from icemigrate.frozen import Frozen, replace
 from icemigrate.model.absence import absence
 from icemigrate.model.counting import count
@@ -24,7 +25,7 @@ from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.plan import Step
-from icemigrate.refills import elsewhere, fitting, refills_of
+from icemigrate.refills import choose, elsewhere
 from icemigrate.sql.refilling import Refilling
 
 NOTE = f"{SUMMARY_PREFIX}refill"
@@ -118,14 +119,16 @@ def _look(engine: Engine, change: RefillColumns) -> tuple[Sequence[RefillColumns
     paths = {field.path for field in change.fields}
     wanted = {field.id: path for path, field in table.schema.walk() if path in paths}
     asked = Questions(since=None, held={i: table.schema.leaves(i) for i in wanted})
+    if change.among:
+        asked = replace(asked, last_copies=dict.fromkeys(wanted, change.among), back=frozenset(wanted))
     evidence = engine.evidence(table.name, asked)
-    fit = fitting(table, evidence.kept)
-    notes = [elsewhere(table, i, k, engine.catalog_name) for i, k in evidence.kept.items() if i not in fit]
+    chosen = choose(table, evidence.kept, evidence.more_kept)
+    notes = [elsewhere(table, i, k, engine.catalog_name) for i, k in chosen.others]
     for field_id, path in wanted.items():
         share = evidence.held.get(field_id)
         if field_id not in evidence.kept and share is not None and share.held < share.total:
             notes.append(f"no version of the table that is there keeps more values of {format_path(path)}")
-    return tuple(refills_of(table, fit)), notes
+    return chosen.refills, notes
 
 
 def _carry_out(
@@ -139,12 +142,16 @@ def _carry_out(
     :param statement: tells of one that runs.
     """
     try:
-        return _written(engine, change, tell, statement)
+        notes = _written(engine, change, tell, statement)
     except _Untold as reason:
         # One table must not keep the others from getting their values back.
         names = ", ".join(format_path(f.path) for f in change.fields)
         query = change.refilling(engine.catalog_name).look()
         return [f"no value of {names} is brought back: {reason}; {change.version} keeps them: {query}"]
+    schema, paths = require(engine, change.table).schema, {f.path for f in change.fields}
+    fields = tuple(field.id for path, field in schema.walk() if path in paths)
+    tell.on_event(ValuesBroughtBack(tell.version, change.table, change.version, fields))
+    return notes
 
 
 def _written(

@@ -16,6 +16,7 @@ from icemigrate.events import (
     StatementStarted,
     TablePublished,
     TablePublishing,
+    ValuesBroughtBack,
 )
 from icemigrate.executor.faults import Report
 from icemigrate.frozen import replace
@@ -33,6 +34,7 @@ class Account:
     :param before_each: called before every statement and commit with what it is in words; may raise.
     :param is_redo: whether it is applied once more, after it was rolled back.
     :param at: what runs now, in words.
+    :param brought_back: values that refills have brought back.
     """
 
     migration: MigrationPlan
@@ -42,6 +44,7 @@ class Account:
     is_redo: bool
     project: str
     at: str = ""
+    brought_back: list[ValuesBroughtBack] = field(default_factory=list)
     _todo: tuple[str, ...] = field(init=False)
     _place: int = 0
     _done: list[str] = field(default_factory=list)
@@ -88,6 +91,8 @@ class Account:
                 self._done.append(event.text)
         elif isinstance(event, FilesRewritten):
             self.before_each(f"{self.at}; {event.left} of {event.of} files left")
+        elif isinstance(event, ValuesBroughtBack):
+            self.brought_back.append(event)
         elif isinstance(event, TablePublishing):
             self.next(f"the one commit of table `{event.table}`")
         elif isinstance(event, TablePublished):

@@ -120,7 +120,7 @@ class Recovery(Frozen):
         now = None if before is None else self.engine.table(before.name)
         if before is None or now is None or now.uuid != before.uuid:
             return  # what it made is in the trash
-        left = {marker.tag, marker.before_tag} & (now.refs.keys() - before.refs.keys())
+        left = marker.own_tags(now.refs) - before.refs.keys()
         if left:
             self.held.step(f"{marker.version}, taking its tags off {now.name}"[:_WIDEST])
             self.engine.commit(now.name, partial(_without, left))

@@ -21,6 +21,7 @@ from icemigrate.engine.publish import Publisher
 from icemigrate.errors import ConflictError, IcemigrateError, StalePlan, Stopped
 from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecorded, MigrationStarted
 from icemigrate.executor.faults import Interrupted, Report
+from icemigrate.executor.last_copies import dependence, free_tags, keep_tags
 from icemigrate.executor.means import Operator, Ways, directly, operator
 from icemigrate.executor.recovery import Inverse, Recovery
 from icemigrate.executor.signals import Stop, heard
@@ -34,7 +35,7 @@ from icemigrate.history.superseding import baselined, squashed
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
-from icemigrate.model.undo_record import UndoRecord
+from icemigrate.model.undo_record import UndoRecord, last_copies_of
 from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 
 Listener: TypeAlias = Callable[[Event], None]
@@ -182,11 +183,19 @@ class _Run:
                 migration, "applied" if is_apply else "rolled_back", started_at, statements=work.account.done
             )
             stays = _left_by(migration)
+            if migration.refill_only:
+                record = replace(record, action="refill")
             if stays:
                 record = replace(record, stays=stays, message=f"in part; left is {'; '.join(stays)}")
             undo = work.undo or undo
             after = finished(undo, migration, work.after, state, work.published) if is_apply else None
-            self.held.end(record, state, after)
+            depends = dependence(
+                self.engine, self.held.history(), migration, work.after, work.account.brought_back
+            )
+            keep_tags(self.engine, depends)
+            self.held.end(record, state, after, depends.records)
+            with suppress(IcemigrateError):  # a tag that stays longer harms nobody
+                free_tags(self.engine, depends)
         except KeyboardInterrupt as error:
             # A call to the JVM may be torn apart, so nothing more is asked of it from this thread.
             raise Interrupted(self._report(work), Stopped("you asked to stop at once")) from error
@@ -322,6 +331,7 @@ class _Run:
                 checksum=migration.checksum,
                 keep=self.keep,
                 run=self.held.run,
+                needed_tags=frozenset(copy.version for copy in last_copies_of(undo)),
             ),
             on_event=self.on_event,
             before_each=before_each,

@@ -147,6 +147,7 @@ def _table(plan: TablePlan, found: Table | None, state: State, tags_at_once: boo
         actual_before=found,
         actual_after=then if stays else None,
         trash=trash[0] if trash else None,
+        last_copies=plan.last_copies,
         rows_changed=is_rewritten,
         rows_open=is_rewritten,
         creates=_creates(plan, found),

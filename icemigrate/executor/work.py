@@ -298,7 +298,7 @@ class Work:
         # Another table of the migration may have got the name.
         if old is not None and old.uuid == actual.uuid:
             raise EngineError(f"table `{plan.name}` is still there under its old name")
-        own = (self.marker.tag, self.marker.before_tag)
+        own = self.marker.own_tags(actual.refs)
         others = {name: ref for name, ref in actual.refs.items() if name not in own}
         verdict = verify(before, expected, replace(actual, refs=others))
         if verdict.ignored:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from threading import Thread
+from types import MappingProxyType
 
 from icemigrate.declare.version import Version
 from icemigrate.errors import HeadMoved, IcemigrateError, LockHeld
@@ -31,8 +32,10 @@ from icemigrate.history.record import Record
 from icemigrate.history.undo_record import UndoRecord, pack_undo
 from icemigrate.history.write import HistoryWriter
 from icemigrate.model.sides import State
+from icemigrate.model.undo_record import last_copies_of, merged_copies, with_last_copies
 from icemigrate.plan import Direction
 
+NO_UNDO: Mapping[str, UndoRecord] = MappingProxyType({})
 TIMEOUT_S = 120.0
 """How long somebody waits for the lock, unless told otherwise: longer than a lease, so that a run after a
 crash goes on by itself."""
@@ -172,6 +175,9 @@ class Held:
         before = self._before = self.history()
         earlier = next((i for i in before.intents if i.version == version), None)
         kept = before.undo_record(version)
+        copies = last_copies_of(kept)
+        if intent.direction is Direction.APPLY:
+            undo = with_last_copies(undo, copies)
         if earlier is not None and kept is not None and intent.direction is Direction.APPLY:
             undo = with_first_states(kept, undo)
         new = replace(intent, was=earlier.was if earlier else before.of(version))
@@ -185,8 +191,14 @@ class Held:
             )
 
         # A rollback keeps what the version is undone from: it is gone on with by that, and so is a redo.
-        is_apply = intent.direction is Direction.APPLY
-        begun = {version.text: pack_undo(undo)} if is_apply else {}
+        # Values that will depend on a snapshot are noted before the columns come back without them.
+        begun: dict[str, str] = {}
+        if intent.direction is Direction.APPLY:
+            begun = {version.text: pack_undo(undo)}
+        elif kept is not None and last_copies_of(undo):
+            begun = {
+                version.text: pack_undo(with_last_copies(kept, merged_copies(last_copies_of(undo), copies)))
+            }
         self._write("started", [record], change, f"{version}: begins")
         return undo
 
@@ -198,13 +210,20 @@ class Held:
         packed = {version.text: pack_undo(undo)}
         self._write("corrected", [], lambda history: replace(history, undo={**history.undo, **packed}))
 
-    def end(self, record: Record, state: State | None = None, undo: UndoRecord | None = None) -> None:
+    def end(
+        self,
+        record: Record,
+        state: State | None = None,
+        undo: UndoRecord | None = None,
+        others: Mapping[str, UndoRecord] = NO_UNDO,
+    ) -> None:
         """Write the outcome.
 
         :param record: the row; ``applied``, ``rolled_back``, ``failed`` (all is as it was before) or
             ``interrupted`` (neither).
         :param state: the declared state after it; ``None`` where it stays.
         :param undo: what the version is undone from now; ``None`` where that stays.
+        :param others: what other versions are undone from now, where that changed.
         :raises LockLost: the lock is not ours any more; nothing was written.
         """
         version = record.version
@@ -214,6 +233,8 @@ class Held:
             history = replace(history, state=history.state if state is None else state)
             if undo is not None:
                 history = replace(history, undo={**history.undo, version.text: pack_undo(undo)})
+            packed = {v: pack_undo(record) for v, record in others.items()}
+            history = replace(history, undo={**history.undo, **packed})
             if record.outcome == "interrupted":
                 return history
             return self._ended(history, record, version)

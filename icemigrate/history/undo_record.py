@@ -18,18 +18,19 @@ from icemigrate.model.json_form import BadMetadata
 from icemigrate.model.names import BadName, TableName
 from icemigrate.model.table import Table
 from icemigrate.model.table_json import table_from_json_form, table_to_json
-from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.model.undo_record import LastCopy, TableUndo, UndoRecord, last_copies_of
 
 __all__ = ["TableUndo", "UndoRecord", "pack_undo", "undo_from_json", "undo_to_json", "unpack_undo"]
 
-UNDO_FORMAT = 2
-"""Of a baseline, whose undo touches no table: an older icemigrate would.  All others are of format 1."""
+UNDO_FORMAT = 3
+"""Of a record that names last copies: an older icemigrate would move their tags.  A baseline is of format 2,
+since its undo touches no table, and an older icemigrate's would.  All others are of format 1."""
 
 
 def undo_to_json(record: UndoRecord) -> dict[str, Any]:
     """The record as JSON values."""
     return {
-        "format": UNDO_FORMAT if record.baseline else 1,
+        "format": UNDO_FORMAT if last_copies_of(record) else 2 if record.baseline else 1,
         "version": record.version,
         "tables": [_table_to_json(t) for t in record.tables],
         **({"baseline": True} if record.baseline else {}),
@@ -91,7 +92,28 @@ def _table_to_json(undo: TableUndo) -> dict[str, Any]:
         **({"created": sorted(undo.created)} if undo.created is not None else {}),
         **({"tagged": True} if undo.is_tagged else {}),
         **({"unproved": True} if undo.is_unproved else {}),
+        **({"last-copies": [_copy_to_json(c) for c in undo.last_copies]} if undo.last_copies else {}),
     }
+
+
+def _copy_to_json(copy: LastCopy) -> dict[str, Any]:
+    return {
+        "declared": str(copy.declared),
+        "version": copy.version,
+        "snapshot-id": copy.snapshot_id,
+        "fields": list(copy.fields),
+        "max-ref-age-ms": copy.max_ref_age_ms,
+    }
+
+
+def _copy_from_json(json_: Mapping[str, Any]) -> LastCopy:
+    return LastCopy(
+        declared=TableName.parse(json_["declared"]),
+        version=json_["version"],
+        snapshot_id=json_["snapshot-id"],
+        fields=tuple(json_["fields"]),
+        max_ref_age_ms=json_["max-ref-age-ms"],
+    )
 
 
 def _table_from_json(json_: Mapping[str, Any]) -> TableUndo:
@@ -109,6 +131,7 @@ def _table_from_json(json_: Mapping[str, Any]) -> TableUndo:
         created=frozenset(map(int, json_["created"])) if "created" in json_ else None,
         is_tagged=json_.get("tagged", False),
         is_unproved=json_.get("unproved", False),
+        last_copies=tuple(_copy_from_json(c) for c in json_.get("last-copies", ())),
     )
 
 

@@ -22,6 +22,9 @@ class Questions(Frozen):
     :param snapshots: snapshots of which it is wanted whether they are still there.
     :param versions: tags, and ids of snapshots, that may keep values of :attr:`held` which the files of now
         do not hold any more; the best first.
+    :param last_copies: by field of :attr:`held`, tags and ids of snapshots that are known to keep values
+        which an earlier undo did not bring back; the newest first.
+    :param back: those of :attr:`held` that the table has, and whose values are wanted back.
     :param rows_of: what the summaries of the migration's snapshots say, where it is wanted whether it
         published rows; then ``since`` is the snapshot that was current when it began.
     :param steps: whether it is wanted which migrations published rows since.
@@ -35,6 +38,8 @@ class Questions(Frozen):
     held: Mapping[int, frozenset[int]] = field(default_factory=dict)
     snapshots: frozenset[int] = frozenset()
     versions: tuple[str, ...] = ()
+    last_copies: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    back: frozenset[int] = frozenset()
     rows_of: str | None = None
     steps: bool = False
     columns: Mapping[int, Type] = field(default_factory=dict)
@@ -126,6 +131,7 @@ class Kept(Frozen):
     :param version: a tag or the id of a snapshot, as ``VERSION AS OF`` takes it.
     :param path: how the field is called there.
     :param rows: how many rows of now may get their value back from there; never fewer than really can.
+    :param snapshot_id: of that version; ``None`` where nobody asked.
     :param in_structs: whether it stands in structs alone, so that an assignment can name it.
     :param by_row_id: whether every row has its row id, there and now (format version 3).
     :param identifier: the identifier fields, the same there and now: id → how it is called there.
@@ -134,6 +140,7 @@ class Kept(Frozen):
     version: str
     path: Path
     rows: int
+    snapshot_id: int | None = None
     in_structs: bool = True
     by_row_id: bool = False
     identifier: Mapping[int, Path] = field(default_factory=dict)
@@ -171,6 +178,7 @@ class Evidence(Frozen):
     :param held: by field, see :class:`Share`; of the main branch.
     :param there: which of the snapshots that were asked for are there.
     :param kept: by field, where rows whose files do not hold it any more may get their value back from.
+    :param more_kept: by field, further versions that keep other values of it, the newest first.
     :param steps: what the summaries of the main branch's snapshots since say of the migrations that made
         them, ``""`` for everybody else's; ``None`` where it was not asked or cannot be told.
     :param published: the migration's rows on the main branch, where that was asked and there are any; all
@@ -185,6 +193,7 @@ class Evidence(Frozen):
     held: Mapping[int, Share] = field(default_factory=dict)
     there: frozenset[int] = frozenset()
     kept: Mapping[int, Kept] = field(default_factory=dict)
+    more_kept: Mapping[int, tuple[Kept, ...]] = field(default_factory=dict)
     published: Publication | None = None
     steps: tuple[str, ...] | None = None
     partition_losses: Mapping[int, PartitionLoss] = field(default_factory=dict)

@@ -7,6 +7,7 @@ of their own as ours begin: only the exact names are ours.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from icemigrate.model.table import Ref
 
@@ -17,7 +18,7 @@ FENCE_TAG = f"{_PREFIX}fence"
 """On REST catalogs: every commit asserts this tag, and a takeover moves it."""
 _PROJECT = "([A-Za-z_][A-Za-z0-9_-]*-)?"
 """Releases before the project was a part of the names wrote them without it."""
-_TAG = re.compile(re.escape(_PREFIX) + _PROJECT + "[0-9]{1,18}(-before)?")
+_TAG = re.compile(re.escape(_PREFIX) + _PROJECT + "[0-9]{1,18}(-before(-[0-9]{1,9})?)?")
 _BRANCH = re.compile(re.escape(_PREFIX) + "(" + _PROJECT + "[0-9]{1,18}-data(-[0-9a-f]{8})?|refill)")
 
 
@@ -34,6 +35,30 @@ def before_tag_name(project: str, version: str) -> str:
 def older_tag_names(version: str) -> tuple[str, str]:
     """Both tags as releases named them that left the project out of the names."""
     return f"{_PREFIX}{version}", f"{_PREFIX}{version}-before"
+
+
+def before_tag_names(project: str, version: str, names: Iterable[str]) -> list[str]:
+    """Those of the names that are tags of the rows before a migration, the newest first.
+
+    There are several where values depend on an earlier one, which does not move then.
+    """
+    first = before_tag_name(project, version)
+    numbered = {name: _number(name, first) for name in names}
+    return sorted((n for n, number in numbered.items() if number), key=lambda n: -numbered[n])
+
+
+def numbered_before_tag(project: str, version: str, number: int) -> str:
+    """The tag of the rows before the first, the second … run of a migration."""
+    first = before_tag_name(project, version)
+    return first if number == 1 else f"{first}-{number}"
+
+
+def _number(name: str, first: str) -> int:
+    """Which one of a migration's tags a name is, from 1; 0 where it is none."""
+    if name == first:
+        return 1
+    rest = name.removeprefix(f"{first}-")
+    return int(rest) if rest != name and rest.isdecimal() and rest.isascii() and rest[0] != "0" else 0
 
 
 def branch_name(project: str, version: str) -> str:

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from icemigrate.frozen import Frozen, field
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Table
+
+
+class LastCopy(Frozen):
+    """Values of dropped columns that only an earlier snapshot of the table still has.
+
+    The columns are back, and rows lack these values until a refill brings them back.  Until then the snapshot
+    must stay: its tag neither moves nor expires.
+
+    :param declared: the table as the undo record knows it (:attr:`TableUndo.declared`).
+    :param version: the tag that keeps the snapshot, or the snapshot's id where no tag does.
+    :param fields: ids of the columns.
+    :param max_ref_age_ms: the age limit that the tag had before the values depended on it.
+    """
+
+    declared: TableName
+    version: str
+    snapshot_id: int
+    fields: tuple[int, ...]
+    max_ref_age_ms: int | None = None
 
 
 class TableUndo(Frozen):
@@ -32,6 +51,7 @@ class TableUndo(Frozen):
     :param is_tagged: whether each commit that adds a field also puts the migration's tag on the table.
     :param is_unproved: whether it is unknown which fields the migration added, since the table's older
         metadata files are gone.
+    :param last_copies: where values are that an undo did not bring back.
     """
 
     declared_before: TableName | None
@@ -47,6 +67,7 @@ class TableUndo(Frozen):
     created: frozenset[int] | None = None
     is_tagged: bool = False
     is_unproved: bool = False
+    last_copies: tuple[LastCopy, ...] = ()
 
     @property
     def declared(self) -> TableName:
@@ -67,6 +88,34 @@ class UndoRecord(Frozen):
     tables: tuple[TableUndo, ...]
     baseline: bool = False
     namespaces: tuple[tuple[str, ...], ...] = ()
+
+
+def with_last_copies(record: UndoRecord, copies: Iterable[LastCopy]) -> UndoRecord:
+    """The record with these values depending on snapshots, in place of those that did before."""
+    copies = tuple(copies)
+    tables = (
+        replace(t, last_copies=tuple(c for c in copies if c.declared == t.declared)) for t in record.tables
+    )
+    return replace(record, tables=tuple(tables))
+
+
+def last_copies_of(record: UndoRecord | None) -> tuple[LastCopy, ...]:
+    """All values of a migration that depend on snapshots."""
+    return () if record is None else tuple(c for t in record.tables for c in t.last_copies)
+
+
+def merged_copies(found: Iterable[LastCopy], known: Iterable[LastCopy]) -> tuple[LastCopy, ...]:
+    """Newly found copies and those that are known; one that is both keeps the age limit that is known."""
+    copies = {(c.declared, c.version, c.snapshot_id): c for c in known}
+    new: list[LastCopy] = []
+    for copy in found:
+        key = copy.declared, copy.version, copy.snapshot_id
+        if key in copies:
+            fields = tuple(dict.fromkeys((*copies[key].fields, *copy.fields)))
+            copies[key] = replace(copies[key], fields=fields)
+        else:
+            new.append(copy)
+    return (*new, *copies.values())
 
 
 def declared_record(version: str, wanted: Iterable[Wanted], state: State) -> UndoRecord:

@@ -7,12 +7,13 @@ migration changed goes back, field by field, by id.
 
 from __future__ import annotations
 
-from icemigrate.undo.asking import Asked, questions
+from icemigrate.undo.asking import Asked, questions, questions_of_refill
 from icemigrate.undo.committed import Commits, traced, with_commit
 from icemigrate.undo.dependence import Blocker, blockers
 from icemigrate.undo.finding import find, names_of, uuid_of
 from icemigrate.undo.inverse import Sides, declared_again, inverse
 from icemigrate.undo.keeping import keep, narrowed
+from icemigrate.undo.late_refill import plan_late_refill
 from icemigrate.undo.namespaces import Contents
 from icemigrate.undo.planning import Place, Undo, plan_undo
 from icemigrate.undo.redoing import barred, with_recorded_ids
@@ -37,8 +38,10 @@ __all__ = [
     "keep",
     "names_of",
     "narrowed",
+    "plan_late_refill",
     "plan_undo",
     "questions",
+    "questions_of_refill",
     "traced",
     "uuid_of",
     "with_commit",

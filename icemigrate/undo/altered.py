@@ -22,7 +22,7 @@ from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.model.types import Primitive
-from icemigrate.model.undo_record import TableUndo
+from icemigrate.model.undo_record import LastCopy, TableUndo
 from icemigrate.plan import RECONCILED, PlannedChange, Step
 from icemigrate.steps import as_steps, planned_change
 from icemigrate.undo.branches import left_on_branches
@@ -51,6 +51,7 @@ class Altered(Frozen):
     :param after: the table that comes out.
     :param sides: the difference of what is declared, without what stays.
     :param stays: what stays of what the migration did, each in a few words.
+    :param last_copies: values that only an earlier snapshot has, see :class:`~icemigrate.plan.TablePlan`.
     """
 
     name: TableName
@@ -62,6 +63,7 @@ class Altered(Frozen):
     conflicts: tuple[Conflict, ...] = ()
     warnings: tuple[Problem, ...] = ()
     stays: tuple[str, ...] = ()
+    last_copies: tuple[LastCopy, ...] = ()
 
 
 def undo_altered(
@@ -97,19 +99,20 @@ def undo_altered(
     relies = evidence is not None and relies_on_files(undo, staying.kept)
     found, final = _found(outcome, rows, current, (project, version), relies)
     # Rows that go back to an earlier snapshot have their values there.
-    refill = plan_refill(final, version, catalog, evidence if rows.change is None else None, options)
+    kept = evidence if rows.change is None else None
+    refill = plan_refill(final, version, catalog, kept, options, undo.declared)
     found += refill.before
     problems = [*rows.problems, *refill.problems, *taken]
     if not options.partial:
         problems += [_problem(r, undo.declared) for r in by_reason(staying.refused)]
-    warnings: list[Problem] = []
+    warnings: list[Problem] = [*refill.warnings]
     problems += _objections(undo, found, outcome, current, catalog, warnings)
     notes = [*own_notes(recorded, there), *staying.notes(before)]
     notes += shares(before, after, evidence) if rows.change is None else ()
     notes += [*rows.notes, *refill.notes, *left_on_branches(there, final, undo.actual_before)]
     commits = tuple(_commits(found))
     notes += [*done_notes(merged.done), *(_BEHIND for _ in commits[1:])]
-    stays = list(staying.words(there))
+    stays = [*staying.words(there), *refill.stays]
     if options.metadata_only and undo.rows_changed:
         stays.append("the rows that it wrote")
     if options.partial:
@@ -119,12 +122,13 @@ def undo_altered(
         name=there.name,
         after=final,
         sides=_declared(recorded, staying.left),
-        steps=(*renaming, *(_one_commit(version, part) for part in commits), *refill.steps),
+        steps=(*renaming, *(one_commit(version, part) for part in commits), *refill.steps),
         notes=tuple(notes),
         problems=tuple(problems),
         conflicts=() if options.partial else merged.conflicts,
         warnings=tuple(warnings),
         stays=tuple(stays),
+        last_copies=undo.last_copies if kept is None else refill.last_copies,
     )
 
 
@@ -253,7 +257,11 @@ def _commits(found: list[Found]) -> Iterator[list[Found]]:
     return (commit for commit in (first, behind) if commit)
 
 
-def _one_commit(version: str, found: list[Found]) -> Step:
+def one_commit(version: str, found: list[Found]) -> Step:
+    """Changes of one table that are committed together.
+
+    :param version: of the migration that is undone.
+    """
     changes = tuple(_until_redone(planned_change(f), version) for f in found)
     title = version if version == RECONCILED else f"undo {version}"
     return Step(changes, (MetadataCommit(f"{title}: {_summary(changes)}"),))

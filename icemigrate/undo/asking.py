@@ -8,7 +8,7 @@ from icemigrate.changes.end_refill import is_refilling
 from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Questions
 from icemigrate.model.makers import made_by
-from icemigrate.model.marks import before_tag_name, older_tag_names
+from icemigrate.model.marks import before_tag_name, before_tag_names, older_tag_names
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
@@ -65,9 +65,15 @@ def questions_about(
     before, after = both_sides(own(undo))
     old = index(before.schema)
     narrow = {i: old[i].field.type for i in narrowed(before, after)}
-    # A refill that was cut short has its columns back already.
-    gone = [i for i in dropped(before, after) if there.schema.by_id(i) is None or is_refilling(there)]
-    nulls = frozenset((*made_optional(before, after), *(i for i in gone if is_required(before, i))))
+    # A refill that was cut short has its columns back already, and so have values that stayed away.
+    copied = {i for copy in undo.last_copies for i in copy.fields}
+    gone = [
+        i
+        for i in dropped(before, after)
+        if there.schema.by_id(i) is None or is_refilling(there) or i in copied
+    ]
+    away = [i for i in gone if there.schema.by_id(i) is None or is_refilling(there)]
+    nulls = frozenset((*made_optional(before, after), *(i for i in away if is_required(before, i))))
     held = {i: before.schema.leaves(i) for i in gone}
     snapshots = {
         undo.actual_before.refs[name].snapshot_id
@@ -82,18 +88,58 @@ def questions_about(
     is_recorded = undo.rows_changed and not undo.rows_open and not rows_stay
     then = undo.actual_after if is_recorded else undo.actual_before
     since = None if then is None or then.snapshot is None else then.snapshot.id
-    versions = tuple(_keeping(undo, project, version)) if held else ()
+    versions = tuple(_keeping(undo, project, version, there)) if held else ()
     key = made_by(project, version) if undo.rows_open and not rows_stay else None
-    leaves = {i for of in held.values() for i in of}
+    leaves = {leaf for i in away for leaf in held[i]}
     return Questions(
-        since, nulls, narrow, held, frozenset(snapshots), versions, key, undo.rows_changed,
+        since,
+        nulls,
+        narrow,
+        held,
+        frozenset(snapshots),
+        versions,
+        _copies(undo),
+        rows_of=key,
+        steps=undo.rows_changed,
         columns={i: old[i].field.type for i in leaves},
-    )  # fmt: skip
+    )
 
 
-def _keeping(undo: TableUndo, project: str, version: str) -> Iterator[str]:
-    """What keeps the rows from before the migration: its tag, and the snapshot itself until it expires."""
-    yield before_tag_name(project, version)
+def questions_of_refill(undo: TableUndo, there: Table, version: str, project: str) -> Questions | None:
+    """What must be known of a table before values come back to columns that an undo brought back;
+    ``None`` where the table has none of these columns.
+
+    :param version: of the migration that was undone.
+    :param project: whose it is.
+    """
+    if undo.before is None or undo.after is None:
+        return None
+    before, after = both_sides(own(undo))
+    back = frozenset(i for i in dropped(before, after) if there.schema.by_id(i) is not None)
+    if not back:
+        return None
+    then = undo.actual_before
+    return Questions(
+        since=None if then is None or then.snapshot is None else then.snapshot.id,
+        held={i: there.schema.leaves(i) for i in sorted(back)},
+        versions=tuple(_keeping(undo, project, version, there)),
+        last_copies=_copies(undo),
+        back=back & _copies(undo).keys(),
+    )
+
+
+def _copies(undo: TableUndo) -> dict[int, tuple[str, ...]]:
+    """The versions that keep values which an undo did not bring back, by field, the newest first."""
+    found: dict[int, tuple[str, ...]] = {}
+    for copy in undo.last_copies:
+        for field_id in copy.fields:
+            found[field_id] = (*found.get(field_id, ()), copy.version)
+    return found
+
+
+def _keeping(undo: TableUndo, project: str, version: str, there: Table) -> Iterator[str]:
+    """What keeps the rows from before the migration: its tags, and the snapshot itself until it expires."""
+    yield from before_tag_names(project, version, there.refs) or (before_tag_name(project, version),)
     yield older_tag_names(version)[1]
     if undo.actual_before is not None and undo.actual_before.snapshot is not None:
         yield str(undo.actual_before.snapshot.id)

@@ -268,6 +268,7 @@ class _World:
             steps=done.steps,
             notes=(*notes, *plan.notes, *done.notes),
             stays=(*plan.stays, *done.stays),
+            last_copies=done.last_copies,
             conflicts=(*conflicts, *done.conflicts),
         )
         return _Done(plan, done.after, wanted, done.problems, done.warnings)

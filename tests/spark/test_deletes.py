@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REFILL = Options(refill=True)
-BEFORE = "icemigrate-0002-before"
+BEFORE = "icemigrate-shop-0002-before"
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,7 @@ def test_a_tag_is_kept_from_now_on(keep: timedelta | None, age_ms: int, limit: i
 
 def test_a_marker_says_what_it_marks() -> None:
     marker = Marker("p", "0003", "d", "c")
-    assert (marker.tag, marker.before_tag) == ("icemigrate-p-0003", "icemigrate-p-0003-before")
+    assert (marker.tag, marker.before_tag({})) == ("icemigrate-p-0003", "icemigrate-p-0003-before")
     assert marker.summary == {
         "icemigrate.project": "p",
         "icemigrate.version": "0003",

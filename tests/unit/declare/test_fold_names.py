@@ -97,7 +97,7 @@ def test_names_outside_renames_are_new_ones() -> None:
         ("renames: {a: z}\ndrop_columns: [z]", "renamed-and-dropped", 4, "renamed from `a`", "drop `a`"),
         ("renames: {s: r, s.x: w}\ndrop_columns: [r.w]", "renamed-and-dropped", 4, "`s.x`", "drop `r.x`"),
         ("renames: {a: z}\ndrop_columns: [a]", "unknown-column", 4, "no column `a`", "write `z`"),
-        ("restore_columns: [a]", "never-dropped", 3, "`a` is not dropped", None),
+        ("restore_columns: [a]", "never-dropped", 3, "`a` is not dropped", "leave it out"),
         ("restore_columns: [z]", "never-dropped", 3, "no migration dropped", "nothing was dropped"),
         ("restore_columns: ['a`']", "bad-name", 3, "backtick", None),
     ],
@@ -222,7 +222,7 @@ def test_a_struct_comes_back_with_what_was_dropped_from_it_before() -> None:
     [
         ("restore_columns: [s.x]", "unknown-column", "`s` is not there", "restore that first"),
         ("restore_columns: [t]", "never-dropped", "no migration dropped", "dropped are: `s`, `s.x`"),
-        ("restore_columns: [s, '`s`']", "never-dropped", "`s` is not dropped", None),
+        ("restore_columns: [s, '`s`']", "never-dropped", "`s` is not dropped", "{name: s, refill: true}"),
         (
             "renames: {e: s}\nrestore_columns: [s]",
             "name-in-use",

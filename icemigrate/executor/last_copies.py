@@ -1,0 +1,147 @@
+"""Values that only an earlier snapshot has: its tag stays until they are brought back.
+
+What depends on a snapshot is noted in the history when the undo begins, and ends with the refill that brings
+the values back, whoever asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from icemigrate.engine.markers import FOR_EVER_MS
+from icemigrate.engine.port import Engine
+from icemigrate.events import ValuesBroughtBack
+from icemigrate.frozen import Frozen, replace
+from icemigrate.history.properties import History
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Table
+from icemigrate.model.undo_record import LastCopy, TableUndo, UndoRecord, last_copies_of, with_last_copies
+from icemigrate.plan import Direction, MigrationPlan
+
+
+class Dependence(Frozen):
+    """Which values depend on snapshots once a migration or its undo has ended.
+
+    :param records: undo records that changed, by version.
+    :param kept: tags that must stay, by the table's name in the catalog.
+    :param freed: tags that nothing depends on any more, with the age limit that they had.
+    """
+
+    records: Mapping[str, UndoRecord]
+    kept: Mapping[TableName, frozenset[str]]
+    freed: Mapping[TableName, Mapping[str, int | None]]
+
+
+def dependence(
+    engine: Engine,
+    history: History,
+    migration: MigrationPlan,
+    after: Mapping[TableName, Table | None],
+    brought_back: Sequence[ValuesBroughtBack],
+) -> Dependence:
+    """Find out what depends on snapshots from now on.
+
+    :param history: as it is, the migration's intent included.
+    :param after: the tables that came out of it, by the declared name in their plan.
+    """
+    records: dict[str, UndoRecord] = {}
+    kept: dict[TableName, set[str]] = {}
+    freed: dict[TableName, dict[str, int | None]] = {}
+    uuids = {event.table: _uuid(engine, event.table) for event in brought_back}
+    is_apply = migration.direction is not Direction.ROLLBACK
+    for plan in () if is_apply else migration.tables:
+        table = after.get(plan.declared)
+        if table is not None:
+            uuids[table.name] = table.uuid
+    names = {uuid: name for name, uuid in uuids.items() if uuid is not None}
+    for applied in history.applied if names else ():
+        record = history.undo_record(applied.version)
+        is_own = applied.version.text == migration.version
+        if record is None or not last_copies_of(record) or (is_own and is_apply):
+            continue
+        copies = list(last_copies_of(record))
+        if is_own:
+            # What the plan found nothing left of is over.
+            wanted = [c for t in migration.tables for c in t.last_copies]
+            left = [c for c in copies if any(_is_same(c, w) for w in wanted)]
+        else:
+            left = copies
+        left = [c for one in left for c in _without(one, record, brought_back, uuids)]
+        if left != copies:
+            records[applied.version.text] = with_last_copies(record, left)
+        for undo in record.tables:
+            name = names.get(_uuid_of(undo) or "")
+            if name is None:
+                continue
+            mine = [c for c in left if c.declared == undo.declared]
+            kept.setdefault(name, set()).update(c.version for c in mine)
+            over = [c for c in copies if c.declared == undo.declared]
+            freed.setdefault(name, {}).update({c.version: c.max_ref_age_ms for c in over})
+    return Dependence(
+        records,
+        {name: frozenset(tags) for name, tags in kept.items()},
+        {
+            name: {tag: age for tag, age in tags.items() if tag not in kept.get(name, ())}
+            for name, tags in freed.items()
+        },
+    )
+
+
+def _is_same(copy: LastCopy, wanted: LastCopy) -> bool:
+    return (copy.declared, copy.snapshot_id) == (wanted.declared, wanted.snapshot_id)
+
+
+def _without(
+    copy: LastCopy,
+    record: UndoRecord,
+    brought_back: Iterable[ValuesBroughtBack],
+    uuids: Mapping[TableName, str | None],
+) -> Iterator[LastCopy]:
+    """The copy without fields whose values are back; nothing where all of them are."""
+    table = next((t for t in record.tables if t.declared == copy.declared), None)
+    uuid = None if table is None else _uuid_of(table)
+    done = {
+        field_id
+        for event in brought_back
+        if event.kept_in == copy.version and uuids[event.table] == uuid
+        for field_id in event.fields
+    }
+    fields = tuple(i for i in copy.fields if i not in done)
+    if fields:
+        yield replace(copy, fields=fields)
+
+
+def _uuid(engine: Engine, name: TableName) -> str | None:
+    table = engine.table(name)
+    return None if table is None else table.uuid
+
+
+def _uuid_of(undo: TableUndo) -> str | None:
+    return None if undo.actual_before is None else undo.actual_before.uuid
+
+
+def keep_tags(engine: Engine, found: Dependence) -> None:
+    """Let the tags that values depend on never expire."""
+    for name, tags in found.kept.items():
+        _set_ages(engine, name, dict.fromkeys(tags, FOR_EVER_MS))
+
+
+def free_tags(engine: Engine, found: Dependence) -> None:
+    """Give the tags that nothing depends on any more the age limit back that they had."""
+    for name, ages in found.freed.items():
+        _set_ages(engine, name, ages)
+
+
+def _set_ages(engine: Engine, name: TableName, ages: Mapping[str, int | None]) -> None:
+    table = engine.table(name)
+    if table is not None and _aged(ages, table) != table:
+        engine.commit(name, partial(_aged, ages))
+
+
+def _aged(ages: Mapping[str, int | None], table: Table) -> Table:
+    refs = {
+        name: replace(ref, max_ref_age_ms=ages[name]) if name in ages and ref.kind == "tag" else ref
+        for name, ref in table.refs.items()
+    }
+    return replace(table, refs=refs)
