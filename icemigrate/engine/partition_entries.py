@@ -52,7 +52,8 @@ class Entry:
 
     :param file: Java's ``ContentFile``, a copy of its own.
     :param saved: the same as JSON, with the metrics of source columns only.
-    :param values: by partition field id; replaced where they are found.
+    :param values: by partition field id; those that are found are put in.
+    :param found: ids of the partition fields whose value was found.
     """
 
     file: Any
@@ -61,7 +62,12 @@ class Entry:
     file_sequence: int | None
     saved: Mapping[str, Any]
     values: dict[int, JsonValue]
-    is_changed: bool = False
+    found: set[int] = field(default_factory=set)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a value was found."""
+        return bool(self.found)
 
     @property
     def key(self) -> Key:

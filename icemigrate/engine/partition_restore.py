@@ -31,12 +31,14 @@ NOTE = f"{SUMMARY_PREFIX}partition-values"
 class Found(Frozen):
     """What is found of the lost values of one snapshot.
 
+    :param fields: the affected partition fields, by the id of their spec.
     :param lacking: the manifests of which entries lack values; those that were found are in the entries.
     :param hidden: by file, the partition fields whose values are told nowhere.
     :param blocked: ids of specs whose manifests stay as they are: the partition of an equality delete is told
         nowhere, and beside data files that have theirs it would apply to no row any more.
     """
 
+    fields: Mapping[int, Sequence[Source]]
     lacking: Sequence[Manifest]
     hidden: Mapping[Key, Sequence[Source]]
     blocked: frozenset[int]
@@ -46,30 +48,35 @@ class Found(Frozen):
         """The manifests that are written again."""
         return [m for m in self.lacking if m.spec_id not in self.blocked and _is_changed(m)]
 
-    def loss(self, column: int, fields: Mapping[int, Sequence[Source]]) -> PartitionLoss:
-        """What becomes of the values of one column.
+    def losses(self, rows: Mapping[str, int]) -> dict[int, PartitionLoss]:
+        """What becomes of the values of each column.
 
-        :param fields: the affected partition fields by the id of their spec.
+        :param rows: how many rows of a data file are live, by its path.
         """
+        columns = dict.fromkeys(s.column for sources in self.fields.values() for s in sources)
+        found = {column: self._loss(column, rows) for column in columns}
+        return {column: loss for column, loss in found.items() if loss.files or loss.hidden}
+
+    def _loss(self, column: int, rows: Mapping[str, int]) -> PartitionLoss:
         hidden: dict[str, Hidden] = {}
         unreadable = set[str]()
-        files = rows = 0
+        files = restored = 0
         for manifest in (m for m in self.lacking if m.is_data):
-            for entry in manifest.entries:
-                count = int(entry.saved["record-count"])
-                lost = list(self.hidden.get(entry.key, ()))
-                if manifest.spec_id in self.blocked and entry.is_changed:
-                    lost = list(fields[manifest.spec_id])
-                lost = [s for s in lost if s.column == column]
+            fields = [s for s in self.fields[manifest.spec_id] if s.column == column]
+            for entry in manifest.entries if fields else ():
+                path, _ = entry.key
+                count = rows.get(path, int(entry.saved["record-count"]))
+                is_blocked = manifest.spec_id in self.blocked and entry.is_changed
+                lost = fields if is_blocked else [s for s in self.hidden.get(entry.key, ()) if s in fields]
                 for source in lost:
                     reads_null = source.transform.name == "identity"
                     was = hidden.get(source.name, Hidden(0, 0, reads_null))
                     hidden[source.name] = Hidden(was.files + 1, was.rows + count, reads_null)
                     if reads_null:
-                        unreadable.add(entry.key[0])
-                if entry.is_changed and not lost:
-                    files, rows = files + 1, rows + count
-        return PartitionLoss(files, rows, hidden, frozenset(unreadable))
+                        unreadable.add(path)
+                if not lost and any(s.id in entry.found for s in fields):
+                    files, restored = files + 1, restored + count
+        return PartitionLoss(files, restored, hidden, frozenset(unreadable))
 
 
 def _is_changed(manifest: Manifest) -> bool:
@@ -87,7 +94,7 @@ def returning(before: Table, after: Table) -> dict[int, Type]:
 
 
 def find(reader: Reader, snapshot: Any) -> Found | None:
-    """What is to be restored of a snapshot; ``None`` where no value is lost."""
+    """What is to be restored of a snapshot; ``None`` where every entry has its values."""
     lacking = reader.lacking(snapshot)
     if not lacking:
         return None
@@ -97,26 +104,21 @@ def find(reader: Reader, snapshot: Any) -> Found | None:
         for m in lacking
         if not m.is_data and any(e.key in hidden and e.content == "equality-deletes" for e in m.entries)
     }
-    return Found(lacking, hidden, frozenset(blocked))
+    return Found(reader.fields, lacking, hidden, frozenset(blocked))
 
 
-def losses(java: JavaCatalog, table: Any, columns: Mapping[int, Type]) -> dict[int, PartitionLoss]:
-    """By column that would come back, what its partition values on the main branch come to.
+def find_losses(java: JavaCatalog, table: Any, columns: Mapping[int, Type]) -> Found | None:
+    """The partition values of the main branch that are lost, of columns that would come back.
 
     :param table: Java's ``Table``.
     """
     snapshot = table.currentSnapshot()
-    if not columns or snapshot is None or table.specs().size() == 1:
-        return {}
+    if not columns or snapshot is None:
+        return None
     metadata = table.operations().current()
     saved = java.read(metadata)
     fields = affected(saved, columns)
-    if not fields:
-        return {}
-    reader = Reader(java, metadata, saved, table.io(), fields)
-    found = find(reader, snapshot)
-    ids = {s.column for sources in fields.values() for s in sources}
-    return {} if found is None else {i: found.loss(i, fields) for i in ids}
+    return find(Reader(java, metadata, saved, table.io(), fields), snapshot) if fields else None
 
 
 def unreadable(losses: Mapping[int, PartitionLoss], leaves: Collection[int]) -> frozenset[str]:

@@ -60,7 +60,7 @@ class _Wanted:
         self.settled.add(source.id)
         if value is not None:
             self.entry.values[source.id] = value
-            self.entry.is_changed = True
+            self.entry.found.add(source.id)
 
     def take_bounds(self) -> None:
         """Values between bounds that are equal, once transformed, are all the same."""
