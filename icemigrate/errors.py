@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from icemigrate.diagnostics import Diagnostic, once_quoted
 from icemigrate.frozen import Frozen
+from icemigrate.redaction import redact
 
 
 class ExitCode(IntEnum):
@@ -47,9 +48,10 @@ class IcemigrateError(Exception):
     exit_code: ExitCode = ExitCode.ERROR
 
     def __init__(self, message: str, hint: str | None = None) -> None:
+        message = redact(message)
         super().__init__(once_quoted(message))
         self.message = once_quoted(message)
-        self.hint = None if hint is None else once_quoted(hint, message)
+        self.hint = None if hint is None else redact(once_quoted(hint, message))
 
 
 def why(error: OSError) -> str:

@@ -19,11 +19,16 @@ from icemigrate.model.table import MAIN_BRANCH, Table
 from icemigrate.model.table_json import table_to_json
 from icemigrate.plan import PLAN_FORMAT, Plan, Step
 from icemigrate.plan_rows import RowsPart, running
+from icemigrate.redaction import redact, redact_document
 
 # Beside the plan itself; what `plan --format json` adds of these, `apply` passes over.
 _FOR_READERS = frozenset({"plan_format", "summary", "ready", "diagnostics", "lying_old", "digest"})
 # What every saved plan has, or else there would be nothing to do where a part of the file is gone.
 _ALWAYS = ("migrations", "base")
+_EXACT = frozenset(
+    {"plan_format", "project", "environment", "applied", "overwrite", "redo", "to", "reconcile"}
+)
+"""Keys by which `apply` makes the plan again."""
 _WIDEST = 100
 """How much of a value is shown of a difference, in characters."""
 REMAKE = "make the plan again and have it reviewed: icemigrate plan --out FILE"
@@ -100,6 +105,11 @@ def dump(plan: Plan) -> dict[str, Any]:
     return {"plan_format": PLAN_FORMAT, **always, **_CODEC.encode(plan)}
 
 
+def masked(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan's JSON with secrets masked; what `apply` goes by beside the comparison stays as it is."""
+    return {key: value if key in _EXACT else redact_document(value, key) for key, value in document.items()}
+
+
 def with_digest(document: Mapping[str, Any]) -> dict[str, Any]:
     """A plan's JSON with the digest of all of it, which :func:`loads` checks.
 
@@ -174,8 +184,8 @@ def require_fresh(saved: Plan, now: Plan) -> None:
 
     :raises StalePlan: with the differences that DeepDiff sees, a line each.
     """
-    made_for = (saved.project, saved.environment, saved.catalog)
-    if made_for != (now.project, now.environment, now.catalog):
+    made_for = (saved.project, saved.environment, redact(saved.catalog))
+    if made_for != (now.project, now.environment, redact(now.catalog)):
         raise StalePlan(
             f"the plan was made for project `{saved.project}` in environment `{saved.environment}` "
             f"({saved.catalog}), not for `{now.project}` in `{now.environment}` ({now.catalog})",
@@ -187,7 +197,8 @@ def require_fresh(saved: Plan, now: Plan) -> None:
             f"the plan was carried out already: {', '.join(m.version for m in saved.migrations)} applied",
             "`icemigrate plan` shows what is pending now",
         )
-    difference = _differences(_comparable(saved), _comparable(now))
+    # A saved plan holds no secrets, so that the plan of now is compared without them too.
+    difference = _differences(redact_document(_comparable(saved)), redact_document(_comparable(now)))
     if difference:
         raise StalePlan(f"the plan is stale; since it was made, this changed:\n{difference}", REMAKE)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from icemigrate import redaction
 from icemigrate.engine import archive
 from icemigrate.engine.jars import JARS_VARIABLE
 from tests.one_spark import end_jvm, start_jvm
@@ -43,6 +44,14 @@ def _no_spark(request: pytest.FixtureRequest) -> Iterator[None]:
     if is_quick and context is not None and context.SparkContext._active_spark_context is not None:
         end_jvm()
         pytest.fail("it starts Spark, and so belongs into tests/spark")
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets() -> Iterator[None]:
+    """A process forgets no secret, and a test is as good as a process."""
+    redaction.forget()
+    yield
+    redaction.forget()
 
 
 @pytest.fixture(autouse=True)

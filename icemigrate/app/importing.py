@@ -23,6 +23,7 @@ from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import Table
 from icemigrate.project.values import Project
+from icemigrate.redaction import is_secret_property
 from icemigrate.results import errors_of
 
 _TOLD = 3
@@ -216,7 +217,10 @@ class _Import:
             self._complain_of_overrides(table, differing)
             return None
         is_set = is_set_by_machines(self.world.catalog.capabilities)
-        own = without_others(table, lambda key, value: is_set(key, value) or key in set_here)
+        secret = {key for key, value in table.properties.items() if is_secret_property(key, value)}
+        own = without_others(table, lambda key, value: is_set(key, value) or key in {*set_here, *secret})
+        for key in sorted(secret - {*set_here}):
+            self.notes.append(f"{table.name}: `properties.{key}` holds a credential and is left out")
         found = adoption(own)
         if found is None:
             self._passed(

@@ -16,9 +16,7 @@ from icemigrate.model.evidence import Gaps, Share, Sought
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
-
-_SECRET_KEY = re.compile(r"secret|password|token|credential|access[-.]?key|authorization", re.IGNORECASE)
-_HIDDEN = "***"
+from icemigrate.redaction import MASK, is_secret_setting, redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +39,15 @@ class CatalogSettings:
 
     def scrub(self, text: str) -> str:
         """A text that may hold secrets of this catalog (an error of a driver), without them."""
-        secrets = [v for k, v in self.properties.items() if _SECRET_KEY.search(k)]
+        secrets = [v for k, v in self.properties.items() if is_secret_setting(k)]
         # A credential is `key:secret`, and drivers quote either half.
         secrets += [part for value in secrets for part in value.split(":")]
         if self.uri and (password := _password(self.uri)):
             secrets.append(password)
         for secret in sorted(filter(None, secrets), key=len, reverse=True):
             # As a word of its own: a short one stands in half the words of a sentence.
-            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", _HIDDEN, text)
-        return text
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", MASK, text)
+        return redact(text)
 
     @property
     def public_uri(self) -> str:

@@ -23,6 +23,7 @@ from icemigrate.model.evidence import Gaps, Share, Sought
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
+from icemigrate.redaction import redact
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ class PyIcebergCatalog:
         region = settings.properties.get("glue.region") or settings.properties.get("client.region") or ""
         where = settings.public_uri or "/".join(filter(None, (region, settings.properties.get("glue.id"))))
         within = settings.name if settings.type == "sql" else settings.warehouse or ""
-        return f"{settings.type}:{where}#{within}"
+        return redact(f"{settings.type}:{where}#{within}")
 
     def load(
         self,

@@ -24,7 +24,7 @@ def show_plan(settings: Settings, result: PlanResult) -> None:
 
     stream = sys.stdout if settings.format == "text" else sys.stderr
     if not result.is_empty or not result.ready:
-        write(render(result, "text", settings.style(stream)), stream)
+        write(render(result, "text", settings.style(stream)), stream, is_rendered=True)
 
 
 @dataclass(frozen=True, slots=True)

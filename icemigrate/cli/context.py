@@ -56,7 +56,7 @@ class Settings:
         write_files(texts)
         for output, text in texts:
             if output.file is None:
-                write(text)
+                write(text, is_rendered=True)
 
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)

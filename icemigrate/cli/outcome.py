@@ -18,6 +18,7 @@ from icemigrate.cli.outputs import write_failure
 from icemigrate.cli.streams import write
 from icemigrate.debugging import DEBUG_VARIABLE, is_debugging
 from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, Terminated
+from icemigrate.redaction import hide_environment
 
 if TYPE_CHECKING:
     from icemigrate.results import Failure
@@ -33,6 +34,7 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     from starting goes to standard error alone.
     """
     settings = Settings()
+    hide_environment(os.environ.items())
     _open_streams()
     before = _terminable()
     try:
@@ -59,9 +61,7 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else ExitCode.OK
     except Exception as bug:
-        if is_debugging():
-            raise
-        write(_bug_text(bug), sys.stderr)
+        write(_traceback(bug) if is_debugging() else _bug_text(bug), sys.stderr)
         return ExitCode.ERROR
     finally:
         if before is not None:
@@ -104,9 +104,14 @@ def _usage_text(error: click.ClickException, args: Sequence[str]) -> str:
 def _tell(fault: IcemigrateError, settings: Settings) -> None:
     write_failure(_failure(fault), settings.outputs, settings.style(sys.stderr))
     if is_debugging():
-        import traceback
+        write(_traceback(fault), sys.stderr)
 
-        write("".join(traceback.format_exception(fault)), sys.stderr)
+
+def _traceback(error: BaseException) -> str:
+    """As Python prints it, on a way that masks secrets: exceptions of drivers and of Java quote them."""
+    import traceback
+
+    return "".join(traceback.format_exception(error))
 
 
 def _failure(fault: IcemigrateError) -> Failure:

@@ -125,5 +125,5 @@ def write_failure(failure: object, outputs: Sequence[Output], style: Style) -> N
                 continue
         elif chosen.for_programs:
             with suppress(IcemigrateError):
-                write(text_of(failure, output, style))
-    write(render(failure, "text", style), sys.stderr)
+                write(text_of(failure, output, style), is_rendered=True)
+    write(render(failure, "text", style), sys.stderr, is_rendered=True)

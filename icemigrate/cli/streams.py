@@ -8,10 +8,13 @@ from typing import TextIO
 
 from icemigrate.errors import IcemigrateError
 from icemigrate.hidden_characters import escaped_lines
+from icemigrate.redaction import redact
 
 
-def write(text: str, stream: TextIO | None = None) -> None:
-    """Write to standard output (or to ``stream``).
+def write(text: str, stream: TextIO | None = None, *, is_rendered: bool = False) -> None:
+    """Write to standard output (or to ``stream``), secrets masked and hidden characters as escapes.
+
+    :param is_rendered: the text comes from :func:`icemigrate.render.formats.render`, which has done both.
 
     A reader that closed the pipe (``| head``) has seen what it wanted: the command ends as it would have.
 
@@ -20,7 +23,8 @@ def write(text: str, stream: TextIO | None = None) -> None:
     """
     stream = stream or sys.stdout
     try:
-        stream.write(_encodable(escaped_lines(text, painted=True), stream))
+        text = text if is_rendered else escaped_lines(redact(text), painted=True)
+        stream.write(_encodable(text, stream))
         stream.flush()
     except OSError as error:
         # What is still buffered would fail again while Python shuts down.

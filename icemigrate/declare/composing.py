@@ -16,7 +16,7 @@ from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
 from icemigrate.declare.scalars import Value, plain_value
 from icemigrate.declare.source import Source, hidden_characters
 from icemigrate.declare.syntax import explain
-from icemigrate.diagnostics import Diagnostic, Place
+from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.frozen import Frozen
 
 DEPTH_LIMIT = 64
@@ -29,11 +29,13 @@ class Parsed(Frozen):
     """A file's content; ``node`` is ``None`` when the file is empty or not YAML at all.
 
     :param readable: whether the text is YAML; an empty file is.
+    :param warnings: what keeps nobody from reading the content.
     """
 
     node: Node | None
     diagnostics: tuple[Diagnostic, ...]
     readable: bool = True
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def parse(source: Source) -> Parsed:
@@ -47,7 +49,10 @@ def parse(source: Source) -> Parsed:
         return Parsed(None, (*composer.diagnostics, explain(error, source)), readable=False)
     except _Stop as stop:
         return Parsed(None, (*composer.diagnostics, stop.diagnostic), readable=False)
-    return Parsed(composer.root, (*composer.diagnostics, *hidden_characters(source)))
+    hidden = tuple(hidden_characters(source))
+    errors = tuple(one for one in hidden if one.severity is Severity.ERROR)
+    warnings = tuple(one for one in hidden if one.severity is not Severity.ERROR)
+    return Parsed(composer.root, (*composer.diagnostics, *errors), warnings=warnings)
 
 
 _PREFIX = "tag:yaml.org,2002:"

@@ -61,8 +61,8 @@ def read_migration(source: Source, version: Version, name: str, lists: Lists | N
     if told:
         # Nobody folds the file now, and so nobody else would tell of these.
         told = tuple(dict.fromkeys((*told, *reader.judged_alone())))
-    diagnostics = tuple(sorted(told, key=sort_key))
-    return Read(None if diagnostics else migration, diagnostics)
+    diagnostics = tuple(sorted((*told, *parsed.warnings), key=sort_key))
+    return Read(None if told else migration, diagnostics)
 
 
 class _Reader:

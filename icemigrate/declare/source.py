@@ -138,7 +138,7 @@ def hidden_characters(source: Source) -> Iterator[Diagnostic]:
     for number, line in enumerate(source.text.split("\n"), start=1):
         # A line may be megabytes of them: one is enough to say so.
         worst = REORDERING.search(line)
-        found = worst or next((one for one in HIDDEN.finditer(line) if one[0] != "\t"), None)
+        found = worst or next((one for one in HIDDEN.finditer(line) if one[0] not in "\t\ufeff"), None)
         if found is not None:
             yield Diagnostic(
                 "hidden-character",

@@ -18,6 +18,7 @@ from icemigrate.model.schema_edits import edit_by_id, remove_by_id
 from icemigrate.model.table import Table
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Field, Type, is_nested
+from icemigrate.redaction import is_secret_property
 
 
 class Accepted(Frozen):
@@ -50,7 +51,7 @@ def accept(
         return Accepted(entry_between(base, None))
     wanted = replace(as_declared(base, there, machines, foreign=True), name=name)
     notes: list[str] = []
-    for settle in (_format, _names, _types, _defaults, _references):
+    for settle in (_format, _names, _types, _defaults, _references, _secrets):
         wanted = settle(base, wanted, notes)
     wanted = _overridden(base, wanted, adjust(replace(wanted, name=there.name)), notes)
     entry = entry_between(base, wanted)
@@ -129,6 +130,19 @@ def _references(base: Table, wanted: Table, notes: list[str]) -> Table:
             refs[name] = base.refs[name]
         notes.append(f"{room}.{name} is a {reference_text(ref)}, which no file can say")
     return replace(wanted, refs=refs)
+
+
+def _secrets(base: Table, wanted: Table, notes: list[str]) -> Table:
+    """A credential in a property is not for a file: it stays undeclared, or as it was declared."""
+    properties = dict(wanted.properties)
+    for key, value in wanted.properties.items():
+        if value == base.properties.get(key) or not is_secret_property(key, value):
+            continue
+        del properties[key]
+        if key in base.properties:
+            properties[key] = base.properties[key]
+        notes.append(f"properties.{key} holds a credential and is left out")
+    return replace(wanted, properties=properties)
 
 
 def _both(old: Schema, new: Schema) -> Iterator[tuple[Field, Field]]:

@@ -11,6 +11,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.model.schema import Schema
 from icemigrate.model.type_text import format_type
 from icemigrate.model.types import Field, List, Primitive, Type, same_type
+from icemigrate.redaction import redact
 
 Action: TypeAlias = Literal[
     "apply", "rollback", "unlock", "repair", "squash", "baseline", "maintain", "reconcile"
@@ -93,8 +94,8 @@ class Record(Frozen):
             "host": self.host,
             "tool_version": self.tool_version,
             "tables": list(self.tables),
-            "statements": list(self.statements),
-            "message": self.message,
+            "statements": [redact(statement) for statement in self.statements],
+            "message": None if self.message is None else redact(self.message),
             "action": self.action,
             "run": self.run,
         }

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from icemigrate.model.names import BadName, Path, format_path, parse_path
+from icemigrate.redaction import MASK, holds_secret
 
 SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
 SNAPSHOT_COUNT = "history.expire.min-snapshots-to-keep"
@@ -122,7 +123,10 @@ def from_properties(properties: Mapping[str, str]) -> dict[str, dict[str, str | 
 
 
 def property_text(key: str, value: str) -> str:
-    """A property's value for people: beside a number of milliseconds the same in a larger unit."""
+    """A property's value for people: ``***`` where its name is one of a credential; beside a number of
+    milliseconds the same in a larger unit."""
+    if holds_secret(key, value):
+        return MASK
     is_number = value.isascii() and value.isdigit()
     if not key.endswith("-ms") or not is_number or int(value) == 0:
         return value

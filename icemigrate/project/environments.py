@@ -10,11 +10,11 @@ from typing import Literal, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from icemigrate.declare.migration import UNSET
-from icemigrate.declare.nodes import Mapping, Node, Scalar, Sequence
+from icemigrate.declare.nodes import Mapping, Node
 from icemigrate.declare.schema import load_schema
 from icemigrate.declare.validate import validate
 from icemigrate.declare.values import duration, entries, flag, items, mapping, properties, retention, text
-from icemigrate.diagnostics import Diagnostic, did_you_mean
+from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import IcemigrateError, Mistakes, UsageError, why
 from icemigrate.files.boundary import OutsideRepository, resolved
 from icemigrate.project.mistakes import catalog_mistakes
@@ -28,11 +28,11 @@ from icemigrate.project.values import (
     Setting,
     SparkSettings,
     StorageSettings,
-    is_secret_key,
 )
+from icemigrate.project.variables import Variables
+from icemigrate.redaction import hide_credentials, is_secret_setting
 
 STATE_FOLDER = ".icemigrate"
-_NAME = re.compile(r"\$(\$)?\{([^}]*)\}")
 
 
 def embedded_environment(root: Path, name: str = "local") -> Environment:
@@ -90,39 +90,16 @@ def _require_inside(project: Project, environment: Environment) -> None:
 def _chosen(project: Project, name: str, environ: Dict[str, str]) -> Environment:
     if name not in project.nodes:
         return project.environments[name]
-    missing: dict[Diagnostic, None] = {}
-    node = _interpolate(project.nodes[name], environ, missing)
-    if missing:
-        raise Mistakes(tuple(missing))
+    variables = Variables(environ, project.public_variables)
+    node = variables.put_in(project.nodes[name])
+    if variables.mistakes:
+        raise Mistakes(tuple(variables.mistakes))
     schema = load_schema("project")
     wrong = validate(node, schema, schema.definitions["environment"], name)
     wrong = wrong or tuple(catalog_mistakes(mapping(mapping(node).get("catalog"))))
     if wrong:
-        raise Mistakes(wrong)
+        raise Mistakes(variables.without_values(wrong))
     return build_environment(name, mapping(node), project.root)
-
-
-def _interpolate(node: Node, environ: Dict[str, str], missing: dict[Diagnostic, None]) -> Node:
-    if isinstance(node, Sequence):
-        return Sequence(tuple(_interpolate(item, environ, missing) for item in node.items), node.place)
-    if isinstance(node, Mapping):
-        pairs = tuple((key, _interpolate(value, environ, missing)) for key, value in node.entries)
-        return Mapping(pairs, node.place)
-    if not isinstance(node.value, str) or "${" not in node.value:
-        return node
-    place = node.place
-
-    def value_of(found: re.Match[str]) -> str:
-        if found.group(1):
-            return found.group(0)[1:]
-        name = found.group(2)
-        if name not in environ:
-            message = f"the environment variable `{name}` is not set"
-            missing[Diagnostic("missing-variable", message, place, f"export {name}=…")] = None
-        return environ.get(name, "")
-
-    put = _NAME.sub(value_of, node.text)
-    return Scalar(put, put, place)
 
 
 def build_environment(name: str, node: Mapping, root: Path) -> Environment:
@@ -153,13 +130,15 @@ def _secret(node: Mapping, key: str) -> Secret | None:
 
 def _settings(node: Node | None) -> dict[str, Setting]:
     given = {key: value or "" for key, value in properties(node).items()}
-    return {key: Secret(value) if is_secret_key(key) else value for key, value in given.items()}
+    return {key: Secret(value) if is_secret_setting(key) else value for key, value in given.items()}
 
 
 def _catalog(environment: str, node: Mapping, root: Path) -> CatalogDescription:
     written = text(node.get("type"))
     kind = cast(CatalogType, "sql" if written == "jdbc" else written)
     uri, warehouse = _text(node, "uri"), _text(node, "warehouse")
+    for address in filter(None, (uri, warehouse)):
+        hide_credentials(address)
     user, password = _text(node, "user"), _secret(node, "password")
     if kind == "sqlite":
         file = re.sub(r"^(jdbc:sqlite:|sqlite:///)", "", uri or f"{STATE_FOLDER}/catalog.db")

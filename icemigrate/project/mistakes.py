@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -11,7 +10,7 @@ from icemigrate.declare.values import entries, mapping, text
 from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
 from icemigrate.model.makers import TRASH_NAMESPACE
 from icemigrate.model.names import BadName, Path, TableName, parse_path
-from icemigrate.project.values import is_secret_key
+from icemigrate.redaction import is_secret_setting, redact
 
 _NEEDS_URI = frozenset({"sql", "jdbc", "rest", "hive"})
 _MEANT_FOR = {
@@ -20,7 +19,6 @@ _MEANT_FOR = {
     "credential": frozenset({"rest"}),
     "token": frozenset({"rest"}),
 }
-_LOGIN = re.compile(r"://[^/@:]*:[^/@]+@|[?&]password=.")
 _SECRETS = frozenset({"password", "credential", "token", "secret_key", "session_token"})
 
 
@@ -142,5 +140,5 @@ def _is_secret(key: str, value: Scalar) -> bool:
     if key in _SECRETS:
         return True
     if key == "uri":
-        return _LOGIN.search(value.text) is not None
-    return is_secret_key(key) and isinstance(value.value, str) and len(value.text) >= 8
+        return redact(value.text) != value.text
+    return is_secret_setting(key) and isinstance(value.value, str) and len(value.text) >= 8

@@ -106,7 +106,7 @@ def read_project(source: Source, root: Path) -> ProjectRead:
     if wrong:
         return ProjectRead(None, tuple(sorted(wrong, key=sort_key)))
     content = mapping(node)
-    wrong = (*project_mistakes(content), *rule_mistakes(content), *_outside(content, root))
+    wrong = (*parsed.warnings, *project_mistakes(content), *rule_mistakes(content), *_outside(content, root))
     diagnostics = tuple(sorted(wrong, key=sort_key))
     if has_errors(diagnostics):
         return ProjectRead(None, diagnostics)
@@ -153,6 +153,7 @@ def _build(content: Mapping, shown: str, root: Path) -> Project:
         rule_settings(content),
         _trash_max_age(content, fallback.trash_max_age),
         sql_files(content),
+        frozenset(text(item) for item in items(content.get("public_variables"))),
     )
 
 

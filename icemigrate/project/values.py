@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,26 +12,25 @@ from icemigrate.declare.migration import UNSET, Retention, Unset
 from icemigrate.declare.nodes import Node
 from icemigrate.diagnostics import Place
 from icemigrate.files.boundary import repository_top
-
-MASK = "***"
-_SECRET_KEY = re.compile(r"credential|password|passwd|token|secret|key", re.IGNORECASE)
-
-
-def is_secret_key(key: str) -> bool:
-    """Whether what stands under this key must never be shown: ``s3.secret-access-key``, ``x-token``."""
-    return _SECRET_KEY.search(key) is not None
+from icemigrate.redaction import MASK, hide
 
 
 class Secret:
     """A text that shows itself as ``***`` wherever it is printed, formatted, copied or logged.
 
-    Only :meth:`reveal` gives the text. It cannot be pickled, and JSON refuses it.
+    Only :meth:`reveal` gives the text. It cannot be pickled, and JSON refuses it.  Every output masks it from
+    the moment it is made (:mod:`icemigrate.redaction`), since exceptions of drivers quote it.
     """
 
     __slots__ = ("_text",)
 
     def __init__(self, text: str) -> None:
         self._text = text
+        if "${" not in text:
+            hide(text)
+            # A credential is `id:secret`, and drivers quote either half.
+            for part in text.split(":"):
+                hide(part)
 
     def reveal(self) -> str:
         """The text itself, for the client that needs it."""
@@ -184,6 +182,7 @@ class Project:
     :param rules: what the file says to rules, by their ids.
     :param trash_max_age: how long dropped tables stay in the trash before ``maintain`` drops them for good.
     :param impact: SQL that reads or writes the tables.
+    :param public_variables: names of variables of the environment whose values may be printed and stored.
     :param file: the project file, as shown to the user; ``None`` where there is none.
     """
 
@@ -199,6 +198,7 @@ class Project:
     rules: Mapping[str, RuleSetting] = field(default_factory=dict)
     trash_max_age: timedelta = timedelta(days=30)
     impact: tuple[SqlFiles, ...] = ()
+    public_variables: frozenset[str] = frozenset()
 
     @property
     def top(self) -> Path:

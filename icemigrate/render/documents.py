@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.drift.results import DriftResult
 from icemigrate.frozen import Frozen
-from icemigrate.plan_file import dump, with_digest
+from icemigrate.plan_file import dump, masked, with_digest
+from icemigrate.redaction import redact_document
 from icemigrate.render.words import summarise
 from icemigrate.results import ApplyResult, CheckResult, DoctorResult, PlanResult
 from icemigrate.status_results import LockStatus
@@ -28,10 +29,10 @@ def plan_document(result: PlanResult) -> Document:
     """The plan as :mod:`icemigrate.plan_file` saves it, so that the output can be applied; and for readers
     its numbers and what is to be said of it."""
     document: Document = {
-        **dump(result.plan),
+        **masked(dump(result.plan)),
         "summary": _plain(summarise(result.plan)),
         "ready": result.ready,
-        "diagnostics": [_diagnostic(d) for d in result.diagnostics],
+        "diagnostics": redact_document([_diagnostic(d) for d in result.diagnostics]),
     }
     if result.lying_old:
         document["lying_old"] = _plain(result.lying_old)
@@ -40,7 +41,7 @@ def plan_document(result: PlanResult) -> Document:
 
 def result_document(result: object) -> Document:
     """A result by the names of its fields, as the schema of its command describes it."""
-    document: Document = _plain(result)
+    document: Document = redact_document(_plain(result))
     if isinstance(result, (CheckResult, DoctorResult)):
         document["ok"] = result.ok
     if isinstance(result, DriftResult):

@@ -11,6 +11,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.hidden_characters import escaped_json, escaped_lines
 from icemigrate.model.imported import ImportResult
 from icemigrate.model.upkeep import MaintainResult
+from icemigrate.redaction import redact
 from icemigrate.render import documents as doc
 from icemigrate.render.doctor_text import doctor_text
 from icemigrate.render.drift_text import accept_text, drift_text
@@ -154,6 +155,9 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+_OF_JSON = frozenset({"json", "gitlab", "sarif"})
+
+
 def names_for(kind: type) -> tuple[str, ...]:
     """The formats that can show a kind of result, the default first."""
     return tuple(f.name for f in FORMATS if kind in f.renderers)
@@ -167,5 +171,6 @@ def format_named(name: str) -> Format:
 def render(value: object, name: str = "text", style: Style = PLAIN) -> str:
     """A result in a format; ends with a line break."""
     text = format_named(name).renderers[type(value)](value, style)
-    # Each renderer escapes what it is given; what one forgets is escaped here.
-    return escaped_lines(text, painted=style.colour)
+    # Each renderer masks and escapes what it is given; this is for what one forgets.  A document of JSON has
+    # been masked value by value: masking its text could break it, and a saved plan's digest.
+    return escaped_lines(text if name in _OF_JSON else redact(text), painted=style.colour)

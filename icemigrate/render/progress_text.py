@@ -18,6 +18,8 @@ from icemigrate.events import (
     UndoFinished,
     UndoStarted,
 )
+from icemigrate.hidden_characters import escaped_lines
+from icemigrate.redaction import redact
 from icemigrate.render import words
 from icemigrate.render.style import Style
 
@@ -79,7 +81,7 @@ class Progress:
         self._write(text + "\n")
 
     def _write(self, text: str) -> None:
-        self.stream.write(text)
+        self.stream.write(escaped_lines(redact(text), painted=self.style.colour))
         self.stream.flush()
 
 

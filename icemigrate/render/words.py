@@ -19,6 +19,7 @@ from icemigrate.model.counting import count as count
 from icemigrate.model.layout import OldShare
 from icemigrate.plan import Direction, MigrationPlan, Plan, PlannedChange, PlannedWork, Step, TablePlan
 from icemigrate.plan_rows import RowsPart, When
+from icemigrate.redaction import redact
 from icemigrate.results import ApplyResult, PlanResult
 
 
@@ -291,11 +292,11 @@ _BREAKS = re.compile(r"[\t ]*[\r\n]\s*|\t+")
 
 
 def one_line(text: str) -> str:
-    """A text without line breaks, its hidden characters as escapes (:mod:`icemigrate.hidden_characters`).
+    """A text without line breaks, secrets masked, hidden characters as escapes.
 
     Blanks stay as they are: two in a name make another name than one.
     """
-    return escaped(_BREAKS.sub(" ", text.strip()))
+    return escaped(redact(_BREAKS.sub(" ", text.strip())))
 
 
 def note_line(text: str) -> str:
@@ -304,8 +305,8 @@ def note_line(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A text of several lines, its hidden characters as escapes (:mod:`icemigrate.hidden_characters`)."""
-    return escaped_lines(text)
+    """A text of several lines, secrets masked, hidden characters as escapes."""
+    return escaped_lines(redact(text))
 
 
 def moment(at: datetime | None) -> str:

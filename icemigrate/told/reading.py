@@ -63,6 +63,9 @@ READING: Mapping[str, str] = {
     "folder `.git`. icemigrate neither reads nor writes there, since anyone who can send a change can send a "
     "link. The repository begins at the folder with `.git`; without one it is the folder of the project "
     "file.",
+    "private-variable": "A variable of the environment stands where its value becomes part of a name, a "
+    "location or a property of a table, which plans print and catalogs, saved plans and histories keep. If "
+    "anyone may see the value, list the variable under `public_variables:` in the project file.",
     "recursive-alias": "A YAML alias stands inside the anchor that it names, so that it would have no end.",
     "secret-in-file": "A secret stands in the project file for all to read. Write `${NAME}` and set NAME "
     "in the process environment; then change the secret.",

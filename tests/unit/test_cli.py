@@ -73,6 +73,7 @@ def test_help_imports_no_command(capsys: pytest.CaptureFixture[str]) -> None:
         "icemigrate.debugging",
         "icemigrate.frozen",
         "icemigrate.hidden_characters",
+        "icemigrate.redaction",
         "icemigrate.diagnostics",
         "icemigrate.errors",
         "icemigrate.versions",

@@ -388,8 +388,10 @@ def test_a_bug_is_called_one(
         "this is a bug in icemigrate: LookupError: no such thing (ICEMIGRATE_DEBUG=1 shows the traceback)\n"
     )
     monkeypatch.setenv("ICEMIGRATE_DEBUG", "1")
-    with pytest.raises(LookupError):
-        main(["plan"])
+    assert main(["plan"]) == ExitCode.ERROR
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback (most recent call last):")
+    assert err.endswith("LookupError: no such\nthing\n")
 
 
 class Terminal(io.StringIO):

@@ -251,6 +251,8 @@ def test_check_reports_a_hidden_character_in_a_file(
     column = text.index(hidden) + 1
     message = f"the line holds a character that is not seen: U+{ord(hidden):04X} [hidden-character]"
     assert f"migrations/0001_make.yaml:1:{column}: {weight}: {message}" in out
-    (tmp_path / "icemigrate.yaml").write_text(f"project: market  # {hidden}\n", encoding="utf-8")
+    assert main(["plan"]) == (ExitCode.FINDINGS if weight == "error" else ExitCode.OK)
+    capfd.readouterr()
     made.write("0001_make.yaml", text.replace(hidden, ""))
-    outputs(capfd, "check")
+    (tmp_path / "icemigrate.yaml").write_text(f"project: market  # {hidden}\n", encoding="utf-8")
+    assert main(["plan"]) == (ExitCode.FINDINGS if weight == "error" else ExitCode.OK)

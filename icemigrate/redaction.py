@@ -1,0 +1,178 @@
+"""Secrets, masked in every text that leaves the process.
+
+Two things are masked.  *Values* that are known to be secret: each
+:class:`~icemigrate.project.values.Secret`, and what variables of the environment give (:func:`hide`).
+*Places* that hold credentials by their form: the password in ``user:password@host``, parameters such as
+``sig=`` and ``X-Amz-Signature=``, ``;SharedAccessKey=``, members of JSON such as ``"client_secret": "…"``,
+bearer tokens.
+
+Values are remembered for the whole process: an exception of a driver, of PyIceberg or of Java quotes them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+from urllib.parse import quote, quote_plus, unquote
+
+MASK = "***"
+SHORTEST = 4
+"""Characters of the shortest value that is masked by itself: a shorter one is part of every text."""
+_LONG = 8
+"""From this length on a value is masked within words too."""
+
+_WORDS = (
+    "passw(?:or)?d|passphrase|secret|token|credential|signature|authorization"
+    "|(?:api|access|account|private|shared|signing)[-_.]?(?:access[-_.]?)?key"
+)
+_WORD = re.compile(_WORDS, re.IGNORECASE)
+_SHORT_WORD = re.compile(r"(?<![A-Za-z])(?:pwd|sas|sig)(?![A-Za-z])", re.IGNORECASE)
+_SETTING = re.compile(r"key|(?<![A-Za-z])(?:pass|auth)(?![A-Za-z])", re.IGNORECASE)
+_FLAGS = frozenset({"", "true", "false", "null", "none", MASK})
+
+_USER = re.compile(r"(?<=://)([^\s/:@?#'\"`]*):[^\s/?#'\"`]+@")
+_LONE_USER = re.compile(r"(https?://)[^\s/:@?#'\"`]+@", re.IGNORECASE)
+_PARAMETER = re.compile(
+    rf"([?&;]|%3F|%26)((?:[\w.-]{{0,40}}?(?:{_WORDS})[\w.-]{{0,40}}|pwd|pass|sas|sig|key|auth)=)([^\s&;#'\"`<>]+)",
+    re.IGNORECASE,
+)
+_ASSIGNED = re.compile(
+    rf"(?<![\w.-])([\w.-]{{0,40}}?(?:{_WORDS})[\w.-]{{0,40}}=)([^\s&;#'\"`<>=,()…]+)", re.IGNORECASE
+)
+_MEMBER = re.compile(
+    rf"""(\\*['"])([\w.-]{{0,80}}?(?:{_WORDS})[\w.-]{{0,80}})\1(\s*[:=]\s*)(\\*['"])((?:\\.|(?!\4).)*?)\4""",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"\b(bearer|basic)(\s+)(?=\S*[0-9])[A-Za-z0-9+/._~-]{12,}=*", re.IGNORECASE)
+_SHAPES = re.compile(
+    r"\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}"
+)
+_SUSPECT = re.compile(
+    rf"{_WORDS}|[?&;](?:pwd|pass|sas|sig|key|auth)=|://[^/\s]*@|bearer|basic|eyJ|A[KS]IA|gh[pousr]_", re.I
+)
+
+_values: set[str] = set()
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a table's property, or a variable of the environment, is named like a credential."""
+    return bool(_WORD.search(name) or _SHORT_WORD.search(name)) and ".column." not in name
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Whether the value of a property of this name is masked; a flag is no secret."""
+    return value.lower() not in _FLAGS and is_secret_name(name)
+
+
+def is_secret_property(name: str, value: str) -> bool:
+    """Whether a property holds a credential, by its name or by its value's form; no file may say it."""
+    return holds_secret(name, value) or redact(value) != value
+
+
+def is_secret_setting(name: str) -> bool:
+    """Whether a setting of a client may hold a credential; no output needs one, so more names count."""
+    return bool(_WORD.search(name) or _SHORT_WORD.search(name) or _SETTING.search(name))
+
+
+def hide(value: str) -> None:
+    """Mask a value from now on, also as URLs and JSON write it."""
+    found = {value, quote(value, safe=""), quote(value), quote_plus(value), unquote(value)}
+    found |= {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    new = {one for one in found if len(one.strip()) >= SHORTEST} - _values
+    if new:
+        _values.update(new)
+        _known.cache_clear()
+
+
+def credentials_in(address: str) -> Iterator[str]:
+    """The passwords, keys and signatures in an address, as it has them."""
+    for pattern in (_USER, _LONE_USER):
+        for found in pattern.finditer(address):
+            login = found[0].removesuffix("@").rpartition("//")[2]
+            yield login.partition(":")[2] if pattern is _USER else login
+    yield from (found[3] for found in _PARAMETER.finditer(address))
+
+
+def hide_credentials(address: str) -> None:
+    """Mask the credentials in an address from now on, wherever they are quoted without it."""
+    for secret in credentials_in(address):
+        hide_part_of_address(secret)
+
+
+def hide_part_of_address(secret: str) -> None:
+    """Mask a credential from now on, and its parts, which errors quote where a stray ``/`` ends the host."""
+    for part in (secret, unquote(secret), *re.split(r"[/?#@:&]", secret)):
+        hide(part)
+
+
+def hide_environment(environ: Iterable[tuple[str, str]]) -> None:
+    """Mask the values of variables that are named like credentials; a path to a file is none."""
+    for name, value in environ:
+        if len(value) >= _LONG and not value.startswith("/") and _WORD.search(name):
+            hide(value)
+
+
+def forget() -> None:
+    """Forget every value: for tests, each of which is a process of its own."""
+    _values.clear()
+    _known.cache_clear()
+
+
+@cache
+def _known() -> re.Pattern[str] | None:
+    parts = [
+        re.escape(value) if len(value) >= _LONG else rf"(?<!\w){re.escape(value)}(?!\w)"
+        for value in sorted(_values, key=len, reverse=True)
+    ]
+    return re.compile("|".join(parts)) if parts else None
+
+
+def redact(text: str) -> str:
+    """The text with every secret masked."""
+    known = _known()
+    if known is not None:
+        text = known.sub(MASK, text)
+    if not _SUSPECT.search(text):
+        return text
+    text = _USER.sub(rf"\1:{MASK}@", text)
+    text = _LONE_USER.sub(rf"\1{MASK}@", text)
+    text = _PARAMETER.sub(_parameter, text)
+    text = _ASSIGNED.sub(_assigned, text)
+    text = _MEMBER.sub(_member, text)
+    text = _BEARER.sub(rf"\1\2{MASK}", text)
+    return _SHAPES.sub(MASK, text)
+
+
+def redact_document(value: Any, name: str = "") -> Any:
+    """The values of a JSON document with every secret masked.
+
+    :param name: the key that the value belongs to.
+    """
+    if isinstance(value, str):
+        return MASK if name and holds_secret(name, value) else redact(value)
+    if isinstance(value, dict):
+        # A saved change of a property: `{"kind": "set_property", "key": "x.token", "value": "…"}`.
+        key = value.get("key") if str(value.get("kind")).endswith("set_property") else None
+        if isinstance(key, str) and is_secret_name(key):
+            value = {**value, **{k: MASK for k in ("value", "before") if isinstance(value.get(k), str)}}
+        return {redact(key): redact_document(item, key) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redact_document(item) for item in value]
+    return value
+
+
+def _parameter(found: re.Match[str]) -> str:
+    return found[0] if found[3].lower() in _FLAGS else f"{found[1]}{found[2]}{MASK}"
+
+
+def _assigned(found: re.Match[str]) -> str:
+    return found[0] if found[2].lower() in _FLAGS else f"{found[1]}{MASK}"
+
+
+def _member(found: re.Match[str]) -> str:
+    if found[5].lower() in _FLAGS or ".column." in found[2]:
+        return found[0]
+    return f"{found[1]}{found[2]}{found[1]}{found[3]}{found[4]}{MASK}{found[4]}"
