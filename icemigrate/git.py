@@ -21,7 +21,7 @@ from icemigrate.errors import GitError, why
 from icemigrate.files.boundary import GIT_FOLDER, repository_top, resolved
 from icemigrate.files.reading import open_regular
 from icemigrate.frozen import Frozen
-from icemigrate.programs import find_program
+from icemigrate.programs import find_program, search_path
 
 _FROM_OUTSIDE = frozenset(
     {
@@ -208,6 +208,7 @@ def _git(top: Path, *arguments: str, given: bytes = b"") -> subprocess.Completed
     environment = {name: value for name, value in os.environ.items() if name not in _FROM_OUTSIDE}
     # Nothing above the top is looked at.
     environment |= _ENVIRONMENT | {"GIT_CEILING_DIRECTORIES": str(top.parent)}
+    environment["PATH"] = search_path(outside=top)
     settings = [part for one in _CONFIGURATION for part in ("-c", one)]
     try:
         return subprocess.run(

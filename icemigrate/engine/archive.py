@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from icemigrate.frozen import Frozen
+from icemigrate.programs import search_path
 
 VARIABLE = "ICEMIGRATE_ARCHIVE"
 """``off``: no archive is used or made."""
@@ -143,7 +144,7 @@ def make_later(archive: Archive, java_home: Path, jars: Sequence[Path]) -> None:
 
 
 def _environment(java_home: Path) -> Mapping[str, str]:
-    return {**os.environ, "JAVA_HOME": str(java_home), VARIABLE: "off"}
+    return {**os.environ, "PATH": search_path(), "JAVA_HOME": str(java_home), VARIABLE: "off"}
 
 
 def sweep(keep: Archive) -> None:

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from icemigrate.debugging import is_debugging
 from icemigrate.engine.java import Java
+from icemigrate.programs import search_path
 
 # What the JVM must know before it runs, so that it has to stand in its command line.
 _LAUNCH_KEYS = ("spark.master", "spark.driver.", "spark.jars", "spark.submit.", "spark.local.dir")
@@ -46,6 +47,8 @@ def launch(conf: Mapping[str, str], found: Java, is_local: bool, output: IO[byte
         "JAVA_HOME": str(found.home),
         "SPARK_LOCAL_IP": "127.0.0.1" if is_local else None,
         "SPARK_HOME": home,
+        # Spark and Hadoop start `bash`, `chmod` and others by their names.
+        "PATH": search_path(),
     }
     with _environment(**ours):
         try:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from icemigrate.declare.composing import parse
+from icemigrate.declare.nodes import to_data
 from icemigrate.declare.source import Source, read_source
 from icemigrate.files.boundary import is_inside
 from icemigrate.files.reading import names_in
@@ -48,11 +48,11 @@ def _names(folder: Path, top: Path) -> list[str]:
 
 def _read(file: Path, top: Path) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
     read = read_source(file, top=top)
-    text = read.text if isinstance(read, Source) else ""
-    try:
-        content: Any = yaml.safe_load(text) if "sources:" in text else None
-    except (ValueError, RecursionError, yaml.YAMLError):
+    if not isinstance(read, Source) or "sources:" not in read.text:
         return
+    # Depth and aliases are bounded there.
+    node = parse(read).node
+    content = None if node is None else to_data(node)
     for source in _dicts(content, "sources"):
         for table in _dicts(source, "tables"):
             name, its = str(source.get("name", "")).lower(), str(table.get("name", "")).lower()

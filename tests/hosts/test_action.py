@@ -223,10 +223,13 @@ def test_the_action_installs_its_own_source(tmp_path: Path, workspace: Path, hos
         PIP_NO_BUILD_ISOLATION="0",
     )
     made.context |= {"github.action_path": str(source)}
+    for name in ("venv", "pip", "logging", "ensurepip", "setuptools", "sitecustomize", "click"):
+        (workspace / f"{name}.py").write_text("open('executed', 'w')\n")
     (install,) = [step for step in ACTION["runs"]["steps"] if step.get("id") == "install"]
     assert made.run([install]) == 0, made.log
     home = Path(made.context["steps.install.outputs.home"])
     assert made.log.splitlines()[-1].startswith("icemigrate ")
+    assert not list(tmp_path.rglob("executed")), "no module of the workspace is imported"
     ran = subprocess.run(
         [home / "bin" / "icemigrate", "check"],
         cwd=workspace,

@@ -6,6 +6,7 @@ No trick of it is executed, no file outside of it is read or written.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from icemigrate.declare.scaffold import init_files
 from tests.code_host import REPOSITORY, CodeHost, GitLab, code_host
 from tests.hosts import hostile
 from tests.hosts.hostile import SECRET, Hostile
 from tests.hosts.projects import git, programs
-from tests.hosts.test_action import ACTION, act, runner
+from tests.hosts.test_action import ACTION, ROOT, act, runner
 from tests.hosts.test_templates import HOOKS, TEMPLATE, job, variables
 
 FORMATS = ("text", "json", "markdown", "github", "gitlab", "junit", "sarif")
@@ -92,6 +94,8 @@ def test_no_command_executes_code_of_the_repository(made: Hostile) -> None:
         run(made.top, "new", "another one"),
         run(made.top, "check", GITHUB_WORKSPACE=str(made.top), GITHUB_BASE_REF="main", CI="true"),
     ]
+    (made.top / "icemigrate.yaml").unlink()
+    ran.append(run(made.top, "init"))
     no_harm(made, *ran, *(path.read_text() for path in (made.top / "reports").iterdir()))
     assert "0002_drop.yaml" in checked.stdout, "the change is looked at all the same"
     assert "IM111" in based.stdout
@@ -315,6 +319,18 @@ def test_what_a_partial_clone_lacks_is_not_fetched(made: Hostile) -> None:
     )
     no_harm(made, *ran)
     assert "git knows no commit `origin/main` here" in ran[0].stderr
+
+
+def test_python_is_started_without_the_working_directory_everywhere() -> None:
+    texts = [
+        (ROOT / "action.yml").read_text(encoding="utf-8"),
+        (ROOT / "ci" / "gitlab.yml").read_text(encoding="utf-8"),
+        init_files("lake")[".github/workflows/icemigrate.yaml"],
+    ]
+    for text in texts:
+        started = re.findall(r"^(?! *#).*?\bpython\"? (-\S+.*)", text, re.MULTILINE)
+        assert started
+        assert [arguments for arguments in started if not arguments.startswith("-I ")] == []
 
 
 @pytest.mark.parametrize(

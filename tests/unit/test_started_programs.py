@@ -43,10 +43,16 @@ def test_spark_is_the_installed_one(hostile: Path, monkeypatch: pytest.MonkeyPat
     assert _find_spark_home() == str(hostile.parent), (
         "PySpark itself takes what is above the working directory"
     )
+    monkeypatch.setenv("PATH", f":.:{hostile}")
     started: list[str] = []
-    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", lambda **_: started.append(_find_spark_home()))
+
+    def launch(**_: object) -> None:
+        started.extend((_find_spark_home(), os.environ["PATH"]))
+
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
     gateway.launch({}, Java(Path("/java"), "17"), is_local=True, output=None)
-    assert started == [str(Path(pyspark.__file__).parent)]
+    # Spark's scripts and Hadoop start `setsid`, `chmod` and others.
+    assert started == [str(Path(pyspark.__file__).parent), str(hostile)]
     assert "SPARK_HOME" not in os.environ
 
 
