@@ -184,7 +184,7 @@ def test_a_value_that_a_redo_overwrites() -> None:
     undone = next_to(UNDONE, rows={**UNDONE.rows, 3: {1: 3, 2: None, 3: "c"}})
     appends = {2: Foreign("appends", added=frozenset({3}))}
     redone = next_to(newer)
-    given = {"foreign": appends, "migration": RETYPE, "applied": ("0002",)}
+    given: dict[str, Any] = {"foreign": appends, "migration": RETYPE, "applied": ("0002",)}
     assert judged(START, done, newer, undone, redone, **given) == []
     nulled = next_to(newer, rows={**rows, 3: {1: 3, 4: None, 3: "c"}})
     assert "n lost 'precious'" in judged(START, done, newer, undone, nulled, **given)[0]

@@ -123,7 +123,7 @@ Tables: TypeAlias = Mapping[TableKey, DeclaredTable]
 
 def fold(migrations: Iterable[Migration], applied: Iterable[str]) -> dict[TableKey, DeclaredTable]:
     """The tables that the applied migrations declare."""
-    versions, tables = set(applied), {}
+    versions, tables = set(applied), dict[TableKey, DeclaredTable]()
     for migration in migrations:
         if migration.version in versions:
             for effect in migration.effects:

@@ -34,7 +34,8 @@ class OtherClients:
         self, database: Path, warehouse: Path, catalog: str, spark: Callable[[], SparkSession]
     ) -> None:
         self._database, self._warehouse, self._name = database, warehouse, catalog
-        self._open_spark, self._spark = spark, None
+        self._open_spark = spark
+        self._spark: SparkSession | None = None
         self._reader: SqlCatalog | None = None
         self._ids = count(100)
         self.done: dict[str, dict[str, Foreign]] = {}
@@ -57,7 +58,7 @@ class OtherClients:
         """The same on one table."""
         before = Commit(tables_in(self._database)[NAMESPACE, name])
         try:
-            done = getattr(self, f"_{kind}")(name, before, random)
+            done: Foreign | None = getattr(self, f"_{kind}")(name, before, random)
         except (
             Exception
         ) as error:  # somebody was faster, or the catalog refused: no commit, or one that is found

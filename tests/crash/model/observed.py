@@ -150,9 +150,9 @@ class Commit:
 
         Specification, "Partitioning": a data file's partition tuple is the transform of the source values of
         each of its rows; readers prune by it, and take the values of identity partitions from it.
-        Only `identity` is looked at, as it needs no library.
         """
         import pyarrow.parquet as pq
+        from pyiceberg.transforms import parse_transform
 
         faults: list[str] = []
         table, current = self._table, self._table.current_snapshot()
@@ -163,19 +163,19 @@ class Commit:
                 if not _holds_rows(file):
                     continue
                 for position, term in enumerate(specs[manifest.partition_spec_id]):
-                    if term["transform"] != "identity" or term["source-id"] not in self.fields:
+                    if term["transform"] == "void" or term["source-id"] not in self.fields:
                         continue
                     content = pq.read_table(path_of(file.file_path))
                     ids = [int((f.metadata or {}).get(b"PARQUET:field_id", -1)) for f in content.schema]
                     if term["source-id"] not in ids:
                         continue
-                    values = set(content.column(ids.index(term["source-id"])).to_pylist())
+                    source = table.schema().find_field(term["source-id"])
+                    give = parse_transform(term["transform"]).transform(source.field_type)
+                    values = set(map(give, content.column(ids.index(term["source-id"])).to_pylist()))
                     given = file.partition[position]
                     if values != {given}:
-                        name = self.fields[term["source-id"]].name
-                        faults.append(
-                            f"{name}: the rows of a file have {values}, its partition has {given!r}"
-                        )
+                        what = f"{term['transform']} of {source.name}"
+                        faults.append(f"{what}: the rows give {values}, the file's partition is {given!r}")
         return faults
 
 

@@ -33,7 +33,7 @@ LEASE = os.environ.get("RANDOM_RUNS_LEASE", "2.5")
 """Seconds: takeovers wait for it, and a busy machine needs some to renew it."""
 _KILLED = (-9, 255)
 """Minus the signal; 255 where the fork server does not say how a process ended."""
-_CODES = frozenset({0, 1, 3, 4, 5})
+_CODES = frozenset({0, 1, 2, 3, 4, 5})
 _USAGE = 64
 _HISTORY = ("icemigrate", "history")
 _TRASH = "icemigrate_trash"
@@ -93,7 +93,8 @@ class Bases:
                     number += 1
                 others.append(table.name, commit, rows)
         others.close()
-        world.environment = {"ICEMIGRATE_LOCK_LEASE": LEASE}
+        debug = {name: value for name, value in os.environ.items() if name == "ICEMIGRATE_DEBUG"}
+        world.environment = {"ICEMIGRATE_LOCK_LEASE": LEASE} | debug
         return world
 
 
@@ -107,6 +108,7 @@ class _Run:
     first: Mapping[TableKey, str]
     at_rest: list[tuple[dict[tuple[str, str], str], dict[str, Any], str]] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
+    is_locked: bool = False
 
     def log(self, text: str) -> None:
         self.outcome.log.append(text)
@@ -117,10 +119,12 @@ class _Run:
     def carry_out(self) -> None:
         for migration in self.migrations[1:]:
             self.world.write(f"{migration.version}_change", migration.text)
-        for number, step in enumerate(self.scenario.steps):
+        for step in self.scenario.steps:
             for act in step.before:
                 self.act(act)
-            self.step(number, step)
+            if step.unlocks and self.is_locked:
+                self.end_of("unlock", "--auto-approve")
+            self.step(step)
         self.settle()
 
     def act(self, act: ForeignAct) -> None:
@@ -132,7 +136,7 @@ class _Run:
             self.outcome.counts["foreign refused"] += 1
             self.log(f"    refused: {failed}")
 
-    def step(self, number: int, step: Step) -> None:
+    def step(self, step: Step) -> None:
         errors: list[BaseException] = []
 
         def on_blow(blow: Blow) -> None:
@@ -143,7 +147,7 @@ class _Run:
 
         command = self.sensible(step.command)
         name, *options = command
-        args = (name, *(() if name == "plan" else ("--auto-approve",)), *options)
+        args = (name, "--detailed-exitcode" if name == "plan" else "--auto-approve", *options)
         end, met = conduct(self.world, args, step.blows, on_blow)
         self.outcome.counts[" ".join(o for o in command if not o.startswith("000"))] += 1
         for blow in met:
@@ -155,6 +159,9 @@ class _Run:
         refilled = end.code == 0 and "--refill" in command and not met
         status = self.rest("refill" if refilled else "")
         states = _states(status)
+        stopped = {v: s for v, s in states.items() if s in _OPEN_STATES}
+        if name == "plan" and end.code == 0 and stopped:
+            self.fault(f"`plan --detailed-exitcode` ended with 0 beside {stopped}\n{end.out}{end.err}")
         if end.code == 0 and name == "apply" and not any(b.kind == "pause" for b in met):
             bad = {v: s for v, s in states.items() if s in (*_OPEN_STATES, "pending")}
             if bad:
@@ -208,7 +215,7 @@ class _Run:
             status = self.status()
             if tables_in(self.world.database) == tables:  # else the JVM ends what a killed client began
                 break
-        self.states = _states(status)
+        self.states, self.is_locked = _states(status), status["lock"] is not None
         if self.states and status["lock"] is None and not set(self.states.values()) & set(_OPEN_STATES):
             self.at_rest.append((tables, status, note))
         return status
@@ -234,12 +241,12 @@ class _Run:
             if self.is_at_rest(status):
                 return
             stopped = [v for v, s in _states(status).items() if s in _OPEN_STATES]
-            if not stopped:
+            if status["lock"] is not None:
                 last.append(self.end_of("unlock", "--auto-approve"))
-            elif number % 2 == 0:
-                last.append(self.end_of("apply", "--auto-approve"))
-            else:
-                last.append(self.end_of("rollback", "--auto-approve", "--partial", "--only", stopped[-1]))
+            if stopped:
+                options = ("--partial", "--metadata-only", "--only", stopped[-1])
+                on = ("apply",) if number % 2 == 0 else ("rollback", *options)
+                last.append(self.end_of(on[0], "--auto-approve", *on[1:]))
         if not self.is_at_rest(self.rest()):
             ends = "\n".join(f"{end.code}: {end.out[-1500:]}{end.err[-1500:]}" for end in last)
             self.fault(f"it does not come to rest:\n{ends}")
@@ -251,15 +258,17 @@ class _Run:
         uuids = {name: Commit(location).uuid for name, location in tables.items() if name != _HISTORY}
         places = {uuid: name for name, uuid in uuids.items()}
         known = {key: Commit(location).uuid for key, location in self.first.items()}
-        for key, location in self.first.items():
-            uuid = known[key]
+        for uuid in self.others.done:
+            if uuid not in places:
+                self.fault(f"a table that other clients wrote to is gone: {uuid}")
+        keys = {uuid: key for key, uuid in known.items()} | self.made(places)
+        for uuid, key in keys.items():
             if uuid not in places:
                 self.fault(f"table {key[1]} is gone")
                 continue
-            direct = self.scenario.publish == "direct"
-            judge = TableJudge.of(key, allowed, direct)
-            expected = self.expected(key)
-            walk(judge, commits_of(tables[places[uuid]], location), self.others.done.get(uuid, {}), expected)
+            judge = TableJudge.of(key, allowed, self.scenario.publish == "direct")
+            commits = commits_of(tables[places[uuid]], self.first.get(key))
+            walk(judge, commits, self.others.done.get(uuid, {}), self.expected(key, uuid))
             self.outcome.faults += judge.faults
         for at_rest, status, _ in self.at_rest:
             there = {n: Commit(location).uuid for n, location in at_rest.items() if n != _HISTORY}
@@ -276,9 +285,19 @@ class _Run:
         first = fold(self.migrations, (self.migrations[0].version,))
         return {key: replace(table, gone=True) for key, table in first.items()} | declared
 
-    def expected(self, key: TableKey) -> dict[str, list[Expected]]:
+    def made(self, places: Mapping[str, tuple[str, str]]) -> dict[str, TableKey]:
+        """The tables that migrations made in this run, those in the trash included."""
+        effects = [(m.version, e) for m in self.migrations[1:] for e in m.effects if e.kind == "create"]
+        return {
+            uuid: (version, effect.table)
+            for uuid, (_, name) in places.items()
+            for version, effect in effects
+            if effect.table.rpartition(".")[2] in name
+        }
+
+    def expected(self, key: TableKey, uuid: str) -> dict[str, list[Expected]]:
+        """What the table must be at rest, by the location of its metadata file."""
         wanted: dict[str, list[Expected]] = {}
-        uuid = Commit(self.first[key]).uuid
         for tables, status, note in self.at_rest:
             at = next((where for where in tables.values() if Commit(where).uuid == uuid), None)
             if at is None:
@@ -295,8 +314,8 @@ class _Run:
 
     def can_refill(self, key: TableKey) -> bool:
         """Whether rows can be matched (`docs/rolling-back.md`, How that is done, 1)."""
-        table = next(t for t in self.scenario.base.tables if key[1].endswith(f".{t.name}"))
-        return table.has_identifier or table.format_version == 3
+        table = next((t for t in self.scenario.base.tables if key[1].endswith(f".{t.name}")), None)
+        return table is not None and (table.has_identifier or table.format_version == 3)
 
 
 def _states(status: Mapping[str, Any]) -> dict[str, str]:

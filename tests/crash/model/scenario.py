@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -116,11 +116,15 @@ class Blow:
 
 @dataclass(frozen=True)
 class Step:
-    """One command, what happens on its way, and what others do before it."""
+    """One command, what happens on its way, and what others do before it.
+
+    :param unlocks: whether a lock that a killed process left is taken away by `unlock` before.
+    """
 
     command: tuple[str, ...]
     before: tuple[ForeignAct, ...] = ()
     blows: tuple[Blow, ...] = ()
+    unlocks: bool = False
 
 
 @dataclass(frozen=True)
@@ -239,7 +243,7 @@ class _Entry:
         self._name = table
 
     def add(
-        self, names: dict[str, tuple[object, str]], sources: set[str], dropped: set[tuple[str, str]]
+        self, names: Mapping[str, tuple[object, str]], sources: set[str], dropped: set[tuple[str, str]]
     ) -> None:
         """Add one random change.
 
@@ -267,7 +271,7 @@ class _Entry:
             self._change(kind, self.random.choice(free), names, sources)
 
     def _change(
-        self, kind: str, column: str, names: dict[str, tuple[object, str]], sources: set[str]
+        self, kind: str, column: str, names: Mapping[str, tuple[object, str]], sources: set[str]
     ) -> None:
         type_ = names[column][1]
         is_source = column in sources
@@ -360,7 +364,7 @@ def _acts(random: Random, least: int = 0) -> tuple[ForeignAct, ...]:
 
 def _steps(random: Random, migrations: tuple[Migration, ...], maintains: bool) -> Iterator[Step]:
     last = migrations[-1].version
-    undo = (
+    undo: tuple[tuple[str, ...], ...] = (
         ("rollback",),
         ("rollback",),
         ("rollback", "--refill"),
@@ -369,8 +373,12 @@ def _steps(random: Random, migrations: tuple[Migration, ...], maintains: bool) -
         ("rollback", "--metadata-only"),
         ("rollback", "--to", FIRST),
     )
-    redo = (("apply", "--redo", migrations[0].version), ("apply", "--redo", last), ("apply",))
-    commands = [("apply",)]
+    redo: tuple[tuple[str, ...], ...] = (
+        ("apply", "--redo", migrations[0].version),
+        ("apply", "--redo", last),
+        ("apply",),
+    )
+    commands: list[tuple[str, ...]] = [("apply",)]
     for _ in range(random.choice((1, 2, 2, 3))):
         following = undo if commands[-1][0] == "apply" and random.random() < 0.8 else redo
         if random.random() < 0.1:
@@ -380,7 +388,8 @@ def _steps(random: Random, migrations: tuple[Migration, ...], maintains: bool) -
         commands.insert(random.randint(1, len(commands)), ("maintain",))
     for number, command in enumerate(commands):
         blows = tuple(_blows(random, undo, redo)) if command[0] != "plan" else ()
-        yield Step(command, _acts(random) if number or random.random() < 0.3 else (), blows)
+        acts = _acts(random) if number or random.random() < 0.3 else ()
+        yield Step(command, acts, blows, unlocks=random.random() < 0.6)
 
 
 def _blows(
