@@ -13,9 +13,10 @@ from typing import Protocol, TypeAlias
 from icemigrate.changes.alteration import Alteration, one_by_one
 from icemigrate.changes.base import Change, Deferred, Sql, Statement
 from icemigrate.engine.port import Engine, Marker
-from icemigrate.engine.rebase import require_asked, require_met, rests_on_rows
+from icemigrate.engine.rebase import PLAN_AGAIN, require_asked, require_met, rests_on_rows
 from icemigrate.engine.refill import deferred_text, is_refill, refill
 from icemigrate.engine.telling import Listener, Telling
+from icemigrate.errors import ConflictError
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import DEFAULT_FORMAT_VERSION, Table
 from icemigrate.plan import Step, TablePlan
@@ -88,8 +89,17 @@ def texts(engine: Engine, statement: Sql, changes: Sequence[Change], before: Tab
 
 
 def fold(step: Step, table: Table) -> Table:
-    """The table after a step, as it is foreseen."""
-    return reduce(lambda t, c: c.change.apply(t), step.changes, table)
+    """The table after a step, as it is foreseen.
+
+    :raises ConflictError: what a change is about is not there any more.
+    """
+    try:
+        return reduce(lambda t, c: c.change.apply(t), step.changes, table)
+    except (StopIteration, LookupError) as error:
+        raise ConflictError(
+            f"the plan does not fit table `{table.name}`: another client changed the table meanwhile",
+            PLAN_AGAIN,
+        ) from error
 
 
 def blank(plan: TablePlan) -> Table:

@@ -29,6 +29,10 @@ _ELSEWHERE = (Phase.TABLE, Phase.REFERENCES, Phase.ROWS, Phase.REMOVE_TABLE)
 """A copy keeps its name, and has neither snapshots nor rows."""
 
 
+class _TableMoved(Exception):
+    """A change does not fit the table any more, since another client changed it after the plan was made."""
+
+
 class _Leg(Frozen):
     """What one migration does to a table."""
 
@@ -90,20 +94,23 @@ def _along(
     if metadata is not None:
         copies.add(name, metadata)
     last = max(i for i, leg in enumerate(way) if leg.plan.rows)
-    for leg in way[: last + 1]:
-        plan = leg.plan
-        if is_there:
-            for one in misunderstood(copies, plan, name, (Stage.BEFORE,), touched):
+    try:
+        for leg in way[: last + 1]:
+            plan = leg.plan
+            if is_there:
+                for one in misunderstood(copies, plan, name, (Stage.BEFORE,), touched):
+                    yield leg.version, one
+                _change(copies, name, plan.steps)
+            else:
+                copies.engine.create_namespace(name.namespace)
+                copies.engine.create(_folded(blank(plan), _changes(plan.steps)))
+                is_there = True
+            for one in misunderstood(copies, plan, name, (Stage.WRITE, Stage.AFTER), touched):
                 yield leg.version, one
-            _change(copies, name, plan.steps)
-        else:
-            copies.engine.create_namespace(name.namespace)
-            copies.engine.create(_folded(blank(plan), _changes(plan.steps)))
-            is_there = True
-        for one in misunderstood(copies, plan, name, (Stage.WRITE, Stage.AFTER), touched):
-            yield leg.version, one
-        if leg is not way[last]:
-            _change(copies, name, plan.finish)
+            if leg is not way[last]:
+                _change(copies, name, plan.finish)
+    except _TableMoved:
+        pass  # the commit on the table itself reports it, or the lock that is lost by then
     copies.remove(name)
 
 
@@ -118,7 +125,10 @@ def _changes(steps: Iterable[Step]) -> list[Change]:
 
 
 def _folded(table: Table, changes: Iterable[Change]) -> Table:
-    return reduce(lambda t, change: change.apply(t), changes, table)
+    try:
+        return reduce(lambda t, change: change.apply(t), changes, table)
+    except (StopIteration, LookupError) as error:
+        raise _TableMoved from error
 
 
 def _is_made(plan: TablePlan) -> bool:

@@ -4,11 +4,13 @@ can be known, whichever way changes come to tables."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from icemigrate.cli import main
+from icemigrate.engine import trial
+from icemigrate.engine.trial import require_understood
 from icemigrate.errors import ExitCode
 from icemigrate.model.names import TableName
 from tests.spark.test_data_steps import Desk
@@ -303,3 +305,30 @@ def test_a_later_migration_is_tried_before_the_first_one_is_applied(
     desk.run("apply", "--auto-approve")
     found = desk.spark.sql(f"SELECT id, market FROM {desk.catalog}.db.deals ORDER BY id").collect()
     assert [tuple(row) for row in found] == [("11", "XNYS"), ("22", None)]
+
+
+def test_a_table_that_another_client_changes_right_before_the_trial_is_reported(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.spark.sql(f"ALTER TABLE {desk.table} ADD PARTITION FIELD id AS part")
+    desk.file("0002", "tables: [{name: db.trades, partition_by: [id as part]}]")
+    desk.run("apply", "--auto-approve")
+    desk.file(
+        "0003",
+        """\
+        allow: [destructive]
+        tables:
+          - {name: db.trades, partition_by: [], backfill: [{set: {venue: "'a'"}, where: venue is null}]}
+        """,
+    )
+
+    def later(*given: Any, **named: Any) -> None:
+        desk.spark.sql(f"ALTER TABLE {desk.table} DROP PARTITION FIELD part")
+        require_understood(*given, **named)
+
+    monkeypatch.setattr(trial, "require_understood", later)
+    code = main(["apply", "--auto-approve"])
+    said = capsys.readouterr()
+    assert "bug in icemigrate" not in said.err
+    assert code == ExitCode.CONFLICT, said
+    assert "another client changed the table meanwhile" in said.err
