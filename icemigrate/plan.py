@@ -189,6 +189,9 @@ class MigrationPlan(Frozen):
     :param squash: what it stands for, where it is a squash.
     :param baseline: it is recorded as done already, or such a record is taken back: no table is touched.
     :param refill_only: the version is rolled back already, and only values come back.
+    :param is_redo: it applies a version again that was rolled back, under the field ids that it had.
+    :param choices: the options of the command line that decide what is done, as they are written there: those
+        of this run, and those of an interrupted run that this one continues.
     """
 
     version: str
@@ -206,6 +209,8 @@ class MigrationPlan(Frozen):
     squash: Squash | None = None
     baseline: bool = False
     refill_only: bool = False
+    is_redo: bool = False
+    choices: tuple[str, ...] = ()
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -264,6 +269,7 @@ class Plan(Frozen):
     :param held_gone: those of them of which there is no file any more.
     :param held_edited: those of them whose file says something else than what was rolled back.
     :param reconcile: where it leads tables back to what is recorded; ``None`` where it is about versions.
+    :param unfinished: versions whose rollback was interrupted: nothing is applied before it is finished.
     """
 
     project: str
@@ -283,11 +289,12 @@ class Plan(Frozen):
     held_gone: tuple[str, ...] = ()
     held_edited: tuple[str, ...] = ()
     reconcile: Reconcile | None = None
+    unfinished: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
         """Whether every migration may run."""
-        return all(m.ready for m in self.migrations)
+        return not self.unfinished and all(m.ready for m in self.migrations)
 
     @property
     def is_empty(self) -> bool:

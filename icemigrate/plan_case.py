@@ -9,7 +9,7 @@ from icemigrate.data.base import RowWork, Stage
 from icemigrate.data.on_branches import hint_of
 from icemigrate.data.retype import Retype
 from icemigrate.diff import Found
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.merge import Merged, done_notes
 from icemigrate.model import legality
 from icemigrate.model.names import TableName
@@ -32,6 +32,7 @@ class Surroundings(Frozen):
     :param overwrite: facts (``table:subject``) that are set whatever they are now.
     :param adjust: what the environment adds to a declared table (overrides of properties, location).
     :param begun: versions that the history knows a run of that has no outcome yet.
+    :param back: the fields that an interrupted run of a version has brought back, by version and table.
     :param partitions_by_first_column: whether the catalog takes that in a ``CREATE TABLE``.
     :param has_branches: whether rows may be written on a branch of a table.
     :param is_catalog_known: whether ``actual`` is what a catalog holds; else nobody knows whether a table
@@ -49,6 +50,7 @@ class Surroundings(Frozen):
     overwrite: frozenset[str] = frozenset()
     adjust: Callable[[Table], Table] = lambda table: table
     begun: frozenset[str] = frozenset()
+    back: Mapping[str, Mapping[TableName, frozenset[int]]] = field(default_factory=dict)
     partitions_by_first_column: bool = True
     has_branches: bool = True
     is_catalog_known: bool = True

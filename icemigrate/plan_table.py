@@ -71,11 +71,12 @@ def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:
     between = outcome.between or outcome.after
     assert case.goal is not None, "rows are of a table that stays"
     sides = (case.base, there)
+    earlier = case.surroundings.back.get(case.version, {}).get(case.wanted.name, frozenset())
     ground = Ground(
         case.wanted.name,
         between,
         old_fields(*sides, is_resumed),
-        fields_back(*sides, case.goal, is_resumed),
+        fields_back(*sides, case.goal, is_resumed) | earlier,
         gone_before(case.base, case.goal),
     )
     works = tuple(work.fitted(ground) for work in works)

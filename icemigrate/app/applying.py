@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from icemigrate.app.continuing import require_finished
 from icemigrate.app.locking import journal
 from icemigrate.app.noting import Notes
 from icemigrate.app.opening import load_unapplied
@@ -135,6 +136,7 @@ def require_ready(result: PlanResult) -> None:
     """
     if errors_of(result.diagnostics):
         raise Mistakes(result.diagnostics)
+    require_finished(result.plan)
     conflicts = [c.fact for m in result.plan.migrations for c in m.conflicts]
     if conflicts:
         raise ConflictError(

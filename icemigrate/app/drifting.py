@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.app.folding import Folding
 from icemigrate.app.lateness import Latecomers
+from icemigrate.app.locking import interrupted_words
 from icemigrate.app.observing import observed
 from icemigrate.app.opening import load_unapplied, mistakes_first
 from icemigrate.app.planning import names_in, surroundings
@@ -98,6 +99,7 @@ def drift(project: Project, environment: str | None = None, tables: Iterable[str
             compared=len(met),
             recorded=bool(history.state.tables),
             tables=tuple(t for t in found if t.state != "there" or t.facts or t.notes),
+            interrupted=interrupted_words(history),
         )
 
 

@@ -12,6 +12,7 @@ from icemigrate.app.spark import engine_of
 from icemigrate.app.world import Opened, opened
 from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.errors import UsageError
+from icemigrate.history.intent import Intent
 from icemigrate.history.journal import TIMEOUT_S, Journal
 from icemigrate.history.lock import LEASE_S
 from icemigrate.history.properties import History
@@ -84,21 +85,29 @@ def notes(history: History) -> tuple[Diagnostic, ...]:
                 severity=Severity.NOTE,
             )
         )
-    for intent in history.intents:
-        if history.lock is not None and history.lock.run == intent.run:
-            continue  # it is being done just now
+    for intent in interrupted(history):
         is_apply = intent.direction is Direction.APPLY
         ways = "`apply` finishes it, `rollback` undoes it" if is_apply else "`rollback` finishes undoing it"
         found.append(
             Diagnostic(
                 "interrupted",
-                f"{intent.version} was interrupted "
-                f"({intent.direction.value} by {intent.user} on {intent.host})",
+                f"{intent.version} was interrupted ({intent.command} by {intent.user} on {intent.host})",
                 hint=f"{ways}; other migrations of {', '.join(intent.tables)} wait until then",
                 severity=Severity.WARNING,
             )
         )
     return tuple(found)
+
+
+def interrupted(history: History) -> tuple[Intent, ...]:
+    """The runs that began with a version and ended without an outcome; one that goes on just now is none."""
+    running = None if history.lock is None else history.lock.run
+    return tuple(intent for intent in history.intents if intent.run != running)
+
+
+def interrupted_words(history: History) -> tuple[str, ...]:
+    """Each interrupted version with its command, for results of commands."""
+    return tuple(f"{intent.version} ({intent.command})" for intent in interrupted(history))
 
 
 def unlock(

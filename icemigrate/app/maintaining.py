@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, TypeAlias
 
 from icemigrate import versions
-from icemigrate.app.locking import journal
+from icemigrate.app.locking import interrupted_words, journal
 from icemigrate.app.spark import LazySpark, engine_of
 from icemigrate.app.tidying import deleting_rows, expiring_snapshots, removing_orphans
 from icemigrate.app.trash import emptying
@@ -179,6 +179,7 @@ def _plan(
         at=at,
         acts=tuple(act.shown for act in acts),
         kept=tuple(reversed(kept.values())),
+        interrupted=interrupted_words(history),
     )
     return Maintenance(result, acts, older_than)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from icemigrate import versions
+from icemigrate.app.continuing import OVERWRITE, brought_back_before, half_undone, overwritten_before
 from icemigrate.app.folding import Folding
 from icemigrate.app.gaps import with_gaps
 from icemigrate.app.lateness import Latecomers
 from icemigrate.app.layouts import with_left_alone, with_old_files
 from icemigrate.app.locking import notes
 from icemigrate.app.opening import as_mistakes, known_version, load_unapplied, mistakes_first
-from icemigrate.app.redoing import Redo, find_redo, with_held
+from icemigrate.app.redoing import Redo, find_redo, redos_of, with_held
 from icemigrate.app.reserved import reserved_in
 from icemigrate.app.squashes import Found, other_state
 from icemigrate.app.standing import Standing, standing
@@ -21,7 +22,7 @@ from icemigrate.baseline import plan_baseline
 from icemigrate.declare.migration import UNSET, AnyFile, MigrationFile
 from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import UsageError
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.history.properties import History, is_history
 from icemigrate.live import with_writers
 from icemigrate.model.collecting import collector_at_rest
@@ -92,24 +93,24 @@ def plan_in(
     again = None if redo is None else find_redo(history, files, redo)
     if again is not None:
         pending, squashes = (again.file,), ()
+    redos = redos_of(history, pending, again)
     if baseline:
         squashes = ()
     # Nothing to apply needs no look at the tables.
     names = names_in(pending, history.state) if pending else frozenset()
     physical = {world.names.table(name) for name in names}
-    if again is not None:
-        # A table that it made the first time was put into the trash.
-        version = again.file.version.text
-        physical |= {t for n in physical for t in trash_names(n, world.project.name, version)}
+    # A table that it made the first time was put into the trash.
+    physical |= {t for v in redos for n in physical for t in trash_names(n, world.project.name, v)}
     known = {world.names.table(name): table for name, table in history.state.tables.items()}
     actual = world.catalog.load(sorted(physical), with_writers=True, known=known)
     there = frozenset(world.catalog.namespaces())
     planner = partial(plan_baseline, is_claimed=to is not None) if baseline else plan_migrations
-    given = _Given(world, pending, history, dict(actual), there, again, squashes, planner)
-    facts = frozenset(overwrite)
-    result = given.plan(facts)
+    given = _Given(world, pending, history, dict(actual), there, redo, redos, squashes, planner)
+    asked = frozenset(overwrite)
+    recorded = overwritten_before(history, pending)
+    result = given.plan(asked | recorded)
     if strict:
-        _refuse_idle(given, facts)
+        _refuse_idle(given, asked - recorded, recorded)
     whole = replace(with_old_files(result.plan, world.catalog), to=to, beyond=beyond)
     whole = with_held(whole, history, files, [m.version for m in stands.migrations if m.state == "held"])
     return PlanResult(whole, (*result.diagnostics, *notes(history)))
@@ -148,6 +149,7 @@ def surroundings(
         overwrite=overwrite,
         adjust=world.names.adjust,
         begun=frozenset(intent.version.text for intent in history.intents),
+        back=brought_back_before(history),
         partitions_by_first_column=world.catalog.capabilities.partitions_by_first_column,
         has_branches=world.catalog.capabilities.branches,
         last_copies=partial(_last_copies, history),
@@ -176,7 +178,8 @@ class _Given(Frozen):
     history: History
     actual: dict[TableName, Table | None]
     namespaces: frozenset[tuple[str, ...]]
-    redo: Redo | None = None
+    redo: str | None = None
+    redos: Mapping[str, Redo] = field(default_factory=dict)
     squashes: tuple[Found, ...] = ()
     planner: Callable[..., Planned] = plan_migrations
 
@@ -189,8 +192,10 @@ class _Given(Frozen):
         ]
         folding = Folding(why_reserved=reserved_in(world.project, (world.environment,), histories))
         pending = folding.pending(self.pending)
-        if self.redo is not None:
-            pending = tuple(self.redo.pending(one, world, self.actual) for one in pending)
+        pending = tuple(
+            self.redos[one.version].pending(one, world, self.actual) if one.version in self.redos else one
+            for one in pending
+        )
         around = surroundings(world, self.history, self.namespaces, overwrite)
         planned = self.planner(pending, self.history.state, self.actual, around)
         name = world.environment.catalog.name
@@ -202,22 +207,28 @@ class _Given(Frozen):
 
     def _complete(self, migrations: tuple[MigrationPlan, ...], overwrite: frozenset[str]) -> Plan:
         world, told = self.world, with_writers(migrations, self.actual)
+        choices = tuple(f"{OVERWRITE} {fact}" for fact in sorted(overwrite))
         return Plan(
             project=world.project.name,
             environment=world.environment.name,
             catalog=world.catalog.identity,
             catalog_name=world.environment.catalog.name,
-            migrations=(*(found.plan() for found in self.squashes), *map(self._marked, told)),
+            migrations=(
+                *(found.plan() for found in self.squashes),
+                *(self._marked(m, choices) for m in told),
+            ),
             applied=tuple((a.version.text, a.checksum) for a in self.history.applied),
             based_on=self.actual,
             base=self.history.state,
             overwrite=overwrite,
             tool_version=versions.ICEMIGRATE,
-            redo=None if self.redo is None else self.redo.file.version.text,
+            redo=None if self.redo is None else next(iter(self.redos)),
+            unfinished=half_undone(self.history),
         )
 
-    def _marked(self, migration: MigrationPlan) -> MigrationPlan:
-        """A squash that runs, as such."""
+    def _marked(self, migration: MigrationPlan, choices: tuple[str, ...]) -> MigrationPlan:
+        """A redo, and a squash that runs, as such."""
+        migration = replace(migration, is_redo=migration.version in self.redos, choices=choices)
         file = next(f for f in self.pending if f.version.text == migration.version)
         if file.replaces is None:
             return migration
@@ -245,13 +256,14 @@ def _parsed(text: str) -> set[TableName]:
         return set()  # the fold says so, with its place
 
 
-def _refuse_idle(given: _Given, overwrite: frozenset[str]) -> None:
+def _refuse_idle(given: _Given, overwrite: frozenset[str], recorded: frozenset[str]) -> None:
     """Refuse a fact that overwrites nothing: it was misspelt, or somebody else was faster.
 
+    :param recorded: facts that an interrupted run overwrites, which may be done by now.
     :raises UsageError: without this fact there would be no conflict about it.
     """
     for fact in sorted(overwrite):
-        without = given.plan(overwrite - {fact}).plan
+        without = given.plan((overwrite | recorded) - {fact}).plan
         conflicts = {c.fact for m in without.migrations for c in m.conflicts}
         if fact not in conflicts:
             hint = did_you_mean(fact, conflicts) or "`plan` without it names the conflicts"

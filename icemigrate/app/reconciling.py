@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from icemigrate import versions as installed
+from icemigrate.app.continuing import half_undone
 from icemigrate.app.drifting import Met, meet
 from icemigrate.app.locking import journal
+from icemigrate.app.locking import notes as interrupted_notes
 from icemigrate.app.noting import Notes
 from icemigrate.app.observing import records
 from icemigrate.app.publishing import ways
@@ -159,8 +161,9 @@ def _plan(world: Opened, what: Reconcile, spark: LazySpark) -> PlanResult:
         base=history.state,
         tool_version=installed.ICEMIGRATE,
         reconcile=what,
+        unfinished=half_undone(history),
     )
-    return PlanResult(plan, tuple(_diagnostics(plan)))
+    return PlanResult(plan, (*_diagnostics(plan), *interrupted_notes(history)))
 
 
 def _reconciling(migration: MigrationPlan, found: _Found, what: Reconcile) -> MigrationPlan:

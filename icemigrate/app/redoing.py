@@ -12,15 +12,16 @@ from icemigrate.declare.migration import AnyFile, MigrationFile
 from icemigrate.diagnostics import has_errors
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import Frozen, replace
+from icemigrate.history.intent import Intent
 from icemigrate.history.properties import Applied, History
 from icemigrate.model.counting import count
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State, Wanted
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import UndoRecord, declared_record
-from icemigrate.plan import Plan
+from icemigrate.plan import Direction, Plan
 from icemigrate.planner import FoldedMigration, Pending
-from icemigrate.undo import Blocker, barred, blockers, with_recorded_ids
+from icemigrate.undo import Blocker, barred, blockers, under_other_names, with_recorded_ids
 
 
 class Redo(Frozen):
@@ -67,7 +68,8 @@ class _Redone(Frozen):
         for work in anew.values():
             assert there is not None, "what is barred is barred by what is there"
             _require_old_values(self.redo.file, self.world, there, work)
-        return with_recorded_ids(wanted, record, state.tables.get(wanted.formerly), anew)
+        known = state.tables.get(wanted.formerly)
+        return with_recorded_ids(wanted, record, known, {*anew, *under_other_names(wanted, record, there)})
 
 
 def _require_old_values(file: MigrationFile, world: Opened, there: Table, work: Retype) -> None:
@@ -92,6 +94,38 @@ def _require_old_values(file: MigrationFile, world: Opened, there: Table, work: 
         f"written to it as {work.to} would be lost",
         f"give `{column}` a value in these rows (a snapshot from before the rollback still reads what they "
         "had), and redo then: it is filled from there, as a new column",
+    )
+
+
+def redos_of(history: History, pending: Sequence[AnyFile], asked: Redo | None) -> dict[str, Redo]:
+    """The pending migrations that are redone, by version: the one that was asked for, and those whose redo
+    was interrupted.
+
+    :param asked: of ``--redo``.
+    """
+    if asked is not None:
+        return {asked.file.version.text: asked}
+    begun = {i.version for i in history.intents if i.is_redo and i.direction is Direction.APPLY}
+    return {
+        file.version.text: Redo(file, history.undo_record(file.version), history)
+        for file in pending
+        if isinstance(file, MigrationFile) and file.version in begun
+    }
+
+
+def _refuse_interrupted(text: str, intent: Intent | None) -> None:
+    """Refuse to redo a version of which something else was interrupted.
+
+    :raises UsageError: it was rolled back or applied by the run that was interrupted.
+    """
+    if intent is None or intent.is_redo:
+        return
+    undo = intent.direction is Direction.ROLLBACK
+    raise UsageError(
+        f"--redo {text}: `{intent.command}` of {intent.version} was interrupted",
+        f"`icemigrate rollback` finishes it, then `icemigrate apply --redo {intent.version}`"
+        if undo
+        else "`icemigrate apply` finishes it, `icemigrate rollback` undoes it",
     )
 
 
@@ -129,7 +163,9 @@ def find_redo(history: History, files: Sequence[AnyFile], text: str) -> Redo:
     number = known_version(files, text, "--redo")
     file = next(f for f in files if f.version.number == number)
     applied = history.of(file.version)
-    if applied is None or applied.standing != "held":
+    intent = next((i for i in history.intents if i.version == file.version), None)
+    _refuse_interrupted(text, intent)
+    if applied is None or (applied.standing != "held" and intent is None):
         held = ", ".join(a.version.text for a in history.applied if a.standing == "held")
         raise UsageError(
             f"--redo {text}: {file.version} is not held",

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from icemigrate import versions as installed
+from icemigrate.app.continuing import choices_of, require_finished, with_recorded
 from icemigrate.app.layouts import with_old_files
-from icemigrate.app.locking import journal
+from icemigrate.app.locking import interrupted, journal
 from icemigrate.app.noting import Notes
 from icemigrate.app.publishing import ways
 from icemigrate.app.spark import LazySpark, engine_of
@@ -20,6 +21,7 @@ from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
 from icemigrate.events import Event
 from icemigrate.frozen import replace
+from icemigrate.history.intent import Intent
 from icemigrate.history.properties import Applied, History
 from icemigrate.live import with_writers
 from icemigrate.model.sides import State
@@ -129,6 +131,7 @@ def require_undoable(result: PlanResult) -> None:
     """
     if errors_of(result.diagnostics):
         raise Mistakes(result.diagnostics)
+    require_finished(result.plan)
     conflicts = [c.fact for m in result.plan.migrations for c in m.conflicts]
     if conflicts:
         raise ConflictError(
@@ -150,12 +153,17 @@ def _plan(
 
     :param is_late: the versions are rolled back already, and only their values come back.
     """
-    versions = [_traced(world, history, _version(history, a)) for a in chosen]
-    undoing = Undoing(world, spark, options)
+    begun = {i.version: i for i in history.intents}
+    wanted = {a.version.text: with_recorded(options, begun.get(a.version)) for a in chosen}
+    versions = [
+        replace(_traced(world, history, _version(history, a)), options=wanted[a.version.text]) for a in chosen
+    ]
+    undoing = Undoing(world, spark)
     if is_late:
         migrations = tuple(_refilled(undoing, version, history) for version in versions)
     else:
         migrations = undoing.plan(versions, _state(history, versions)).migrations
+    migrations = tuple(replace(m, choices=choices_of(wanted[m.version])) for m in migrations)
     plan = Plan(
         project=world.project.name,
         environment=world.environment.name,
@@ -167,7 +175,21 @@ def _plan(
         base=history.state,
         tool_version=installed.ICEMIGRATE,
     )
-    return PlanResult(with_old_files(plan, world.catalog), tuple(_diagnostics(plan)))
+    continued = [_continued(i) for i in interrupted(history) if i.version.text in wanted]
+    return PlanResult(with_old_files(plan, world.catalog), (*_diagnostics(plan), *continued))
+
+
+def _continued(intent: Intent) -> Diagnostic:
+    """What a plan says of a run that it continues or undoes."""
+    is_undo = intent.direction is Direction.ROLLBACK
+    then = "this run continues it" if is_undo else "this run undoes what it did"
+    kept = f", and keeps {' '.join(f'`{c}`' for c in intent.choices)}" if is_undo and intent.choices else ""
+    return Diagnostic(
+        "interrupted",
+        f"{intent.version}: `{intent.command}` by {intent.user} on {intent.host} was interrupted; "
+        f"{then}{kept}",
+        severity=Severity.NOTE,
+    )
 
 
 def _refilled(undoing: Undoing, version: Version, history: History) -> MigrationPlan:
@@ -179,7 +201,7 @@ def _refilled(undoing: Undoing, version: Version, history: History) -> Migration
     if migration.tables:
         return migration
     promised = (
-        "no values depend on a tag" if undoing.options.refill is False else "there is no value to restore"
+        "no values depend on a tag" if version.options.refill is False else "there is no value to restore"
     )
     raise UsageError(
         f"--only {version.version}: it is rolled back already, and {promised}",

@@ -38,12 +38,16 @@ Tables = Mapping[TableName, Table | None]
 
 
 class Version(Frozen):
-    """A version that is to be taken back, as the history knows it."""
+    """A version that is to be taken back, as the history knows it.
+
+    :param options: what the user wants of its undo.
+    """
 
     version: str
     description: str
     checksum: str
     record: UndoRecord
+    options: Options = PLAIN
 
 
 @dataclass(slots=True)
@@ -55,7 +59,6 @@ class Undoing:
 
     world: Opened
     engine: Callable[[], SparkEngine]
-    options: Options = PLAIN
     actual: dict[TableName, Table | None] = field(default_factory=dict)
 
     def plan(self, versions: Iterable[Version], state: State) -> Planned:
@@ -67,10 +70,11 @@ class Undoing:
         versions = tuple(versions)
         self.actual = self._load([v.record for v in versions], state)
         undos = [
-            Undo(v.version, v.description, v.checksum, v.record, self._evidence(v.record)) for v in versions
+            Undo(v.version, v.description, v.checksum, v.record, self._evidence(v), v.options)
+            for v in versions
         ]
         contents = self._contents({n for v in versions for n in v.record.namespaces})
-        return plan_undo(undos, state, self.actual, self._place(), self.options, contents)
+        return plan_undo(undos, state, self.actual, self._place(), PLAIN, contents)
 
     def plan_refill(self, version: Version, state: State) -> MigrationPlan:
         """The plan that brings values back to the columns of a version that is held.
@@ -91,7 +95,7 @@ class Undoing:
             if there is not None and asked is not None:
                 evidence[undo.declared] = self.engine().evidence(there.name, asked)
         undone = Undo(version.version, version.description, version.checksum, record, evidence)
-        return plan_late_refill(undone, state, self.actual, self._place(), self.options)
+        return plan_late_refill(undone, state, self.actual, self._place(), version.options)
 
     def _contents(self, made: Iterable[tuple[str, ...]]) -> Contents | None:
         """What is in namespaces that migrations made; ``None`` where they have to stay."""
@@ -121,8 +125,9 @@ class Undoing:
             actual |= catalog.load([name for name in catalog.tables() if name not in actual])
         return actual
 
-    def _evidence(self, record: UndoRecord) -> dict[TableName, Evidence]:
-        asked = questions(record, self.actual, self.world.project.name, rows_stay=self.options.metadata_only)
+    def _evidence(self, version: Version) -> dict[TableName, Evidence]:
+        rows_stay = version.options.metadata_only
+        asked = questions(version.record, self.actual, self.world.project.name, rows_stay=rows_stay)
         if not asked:
             return {}
         engine = self.engine()
@@ -138,8 +143,8 @@ def inverse(
     """
 
     def plan(record: UndoRecord) -> MigrationPlan:
-        undoing = Undoing(world, lambda: engine, Options(apart=True))
-        version = Version(record.version, "", "", record)
+        undoing = Undoing(world, lambda: engine)
+        version = Version(record.version, "", "", record, Options(apart=True))
         (migration,) = undoing.plan([version], state_after(record, state())).migrations
         return migration
 

@@ -66,7 +66,7 @@ def command(
     """Carry out retention: show what would be done, ask, do, record.
 
     Without a part named: trash, snapshots and rows.  Ends with 3 when something was refused because it is not
-    safe; all else is done.
+    safe, and with 4 when a run of a migration was interrupted; all else is done.
     """
     from icemigrate.app.maintaining import RETENTION, maintain, plan_maintenance
 
@@ -110,4 +110,6 @@ def _show(settings: Settings, result: MaintainResult) -> None:
 
 
 def _code(result: MaintainResult) -> ExitCode:
-    return ExitCode.FINDINGS if result.refused else ExitCode.OK
+    if result.refused:
+        return ExitCode.FINDINGS
+    return ExitCode.CONFLICT if result.interrupted else ExitCode.OK

@@ -69,6 +69,7 @@ class DriftResult(Frozen):
     :param compared: number of tables that were compared.
     :param recorded: whether the history holds anything to compare with.
     :param tables: those of which there is something to tell.
+    :param interrupted: versions with a run that began and has no outcome, each with its command.
     """
 
     project: str
@@ -77,6 +78,7 @@ class DriftResult(Frozen):
     compared: int
     recorded: bool
     tables: tuple[TableDrift, ...] = ()
+    interrupted: tuple[str, ...] = ()
 
     @property
     def drifted(self) -> bool:

@@ -171,6 +171,8 @@ class _Run:
             run=self.held.run,
             tables=_touched(migration),
             metadata=metadata,
+            is_redo=migration.is_redo,
+            choices=migration.choices,
         )
         undo = self.held.begin(intent, self._record(migration, "started", started_at), undo)
         work = self._work(migration, undo, resumed)
@@ -339,7 +341,7 @@ class _Run:
             undo=undo,
             correct=lambda record: self.held.correct(Version.parse(migration.version), record),
             known=self.known,
-            is_redo=self.plan.redo is not None,
+            is_redo=migration.is_redo or self.plan.redo == migration.version,
             is_resumed=is_resumed,
             run_id=self.held.run,
         )

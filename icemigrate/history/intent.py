@@ -25,6 +25,9 @@ class Intent(Frozen):
     :param tables: declared names of its tables, before and after it, sorted.
     :param metadata: where the metadata file of each table was, by its name in the catalog.
     :param was: where the version stood before; ``None`` where nothing of it was ever applied.
+    :param is_redo: whether it applies a version again that was rolled back.
+    :param choices: the options of the command line that decide what is done, as they are written there; a run
+        that continues this one keeps them.
     """
 
     version: Version
@@ -36,6 +39,14 @@ class Intent(Frozen):
     tables: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
     was: Applied | None = None
+    is_redo: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command that began it, as a person types it."""
+        redo = ("--redo", self.version.text) if self.is_redo else ()
+        return " ".join((self.direction.value, *redo, *self.choices))
 
 
 def intent_to_json(intent: Intent) -> dict[str, Any]:
@@ -50,6 +61,9 @@ def intent_to_json(intent: Intent) -> dict[str, Any]:
         "tables": list(intent.tables),
         "metadata": dict(intent.metadata),
         "was": None if intent.was is None else applied_to_json(intent.was),
+        # An older icemigrate passes over what follows.
+        **({"redo": True} if intent.is_redo else {}),
+        **({"choices": list(intent.choices)} if intent.choices else {}),
     }
 
 
@@ -68,6 +82,8 @@ def intent_from_json(json_: Mapping[str, Any]) -> Intent:
         tables=tuple(json_["tables"]),
         metadata=dict(json_["metadata"]),
         was=None if json_["was"] is None else applied_from_json(json_["was"]),
+        is_redo=bool(json_.get("redo", False)),
+        choices=tuple(map(str, json_.get("choices", ()))),
     )
 
 

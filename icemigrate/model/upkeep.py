@@ -45,6 +45,7 @@ class MaintainResult(Frozen):
     :param at: the moment that ages are counted from, in UTC.
     :param done: whether it was carried out.
     :param elapsed_ms: from the first act to the last record; 0 where nothing was done.
+    :param interrupted: versions with a run that began and has no outcome, each with its command.
     """
 
     project: str
@@ -56,6 +57,7 @@ class MaintainResult(Frozen):
     done: bool = False
     elapsed_ms: int = 0
     notes: tuple[str, ...] = ()
+    interrupted: tuple[str, ...] = ()
 
     @property
     def refused(self) -> tuple[Kept, ...]:

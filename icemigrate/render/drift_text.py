@@ -7,7 +7,7 @@ from datetime import datetime
 
 from icemigrate.drift.results import AcceptResult, DriftFact, DriftResult, TableDrift
 from icemigrate.render.style import Style
-from icemigrate.render.words import count, moment, note_line, one_line, visible
+from icemigrate.render.words import count, interrupted_line, moment, note_line, one_line, visible
 
 _SYMBOLS = {"added": "+", "changed": "~", "removed": "-"}
 
@@ -17,6 +17,8 @@ def drift_text(result: DriftResult, style: Style) -> str:
     lines = [style.dim(f"{result.project} → {result.environment} ({visible(result.catalog)})"), ""]
     if not result.recorded:
         lines.append("Nothing is recorded yet, so there is nothing to compare with.")
+        if result.interrupted:
+            lines.append(style.bad(interrupted_line(result.interrupted)))
         return "\n".join(lines) + "\n"
     for table in result.tables:
         lines += [*_table(table, style), ""]
@@ -24,6 +26,8 @@ def drift_text(result: DriftResult, style: Style) -> str:
     if result.drifted:
         lines.append("  `drift --accept` writes the migration that declares what is there;")
         lines.append("  `plan --reconcile` shows the way back to what is recorded.")
+    if result.interrupted:
+        lines.append(style.bad(interrupted_line(result.interrupted)))
     return "\n".join(lines) + "\n"
 
 

@@ -27,6 +27,8 @@ def maintain_text(result: MaintainResult, style: Style) -> str:
         lines += [style.bold("Left alone"), *(_kept(kept, style) for kept in result.kept), ""]
     lines += [style.dim(f"note: {words.note_line(note)}") for note in result.notes]
     lines.append(style.bold(_summary(result)))
+    if result.interrupted:
+        lines.append(style.bad(words.interrupted_line(result.interrupted)))
     return "\n".join(lines) + "\n"
 
 

@@ -96,9 +96,23 @@ LED_BACK = "Nothing to lead back: the tables are as they were recorded."
 DRIFT_LINE = "Whether the tables are still as they were recorded, `icemigrate drift` tells."
 
 
+def interrupted_line(versions: tuple[str, ...]) -> str:
+    """That runs were interrupted, and what finishes them.
+
+    :param versions: each with the command of its run.
+    """
+    return (
+        f"Interrupted: {', '.join(map(one_line, versions))}. `icemigrate rollback` finishes a rollback and "
+        "undoes an apply; `icemigrate apply` finishes an apply."
+    )
+
+
 def nothing_line(found: Plan | ApplyResult) -> str:
     """That there is nothing to apply, and what is not applied all the same."""
     parts = []
+    if isinstance(found, Plan) and found.unfinished:
+        versions = ", ".join(found.unfinished)
+        return f"Nothing can be applied: the rollback of {versions} was interrupted."
     if found.beyond:
         verb = "is" if len(found.beyond) == 1 else "are"
         parts.append(f"{count(len(found.beyond), 'migration')} {verb} pending beyond it")
@@ -122,6 +136,7 @@ def obstacles_line(plan: Plan) -> str | None:
         count(s.conflicts, "conflict") if s.conflicts else "",
         count(s.problems, "problem") if s.problems else "",
         count(s.unconsented, "missing consent") if s.unconsented else "",
+        f"the interrupted rollback of {', '.join(plan.unfinished)}" if plan.unfinished else "",
     ]
     parts = [p for p in parts if p]
     done = "recorded" if plan.is_baseline else _DONE[plan.direction]

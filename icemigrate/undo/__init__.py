@@ -16,7 +16,7 @@ from icemigrate.undo.keeping import keep, narrowed
 from icemigrate.undo.late_refill import plan_late_refill
 from icemigrate.undo.namespaces import Contents
 from icemigrate.undo.planning import Place, Undo, plan_undo
-from icemigrate.undo.redoing import barred, with_recorded_ids
+from icemigrate.undo.redoing import barred, brought_back, under_other_names, with_recorded_ids
 from icemigrate.undo.values import PLAIN, Options, Unanswered
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Undo",
     "barred",
     "blockers",
+    "brought_back",
     "declared_again",
     "find",
     "inverse",
@@ -43,6 +44,7 @@ __all__ = [
     "questions",
     "questions_of_refill",
     "traced",
+    "under_other_names",
     "uuid_of",
     "with_commit",
     "with_recorded_ids",

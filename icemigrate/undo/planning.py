@@ -33,6 +33,7 @@ class Undo(Frozen):
     """A version that is to be taken back.
 
     :param checksum: as it was applied.
+    :param options: what is wanted of its undo; that of the whole plan where left out.
     :param evidence: the answers to :func:`icemigrate.undo.questions`, by the table as people know it.
     """
 
@@ -41,6 +42,7 @@ class Undo(Frozen):
     checksum: str
     record: UndoRecord
     evidence: Mapping[TableName, Evidence]
+    options: Options | None = None
 
 
 class Place(Frozen):
@@ -73,7 +75,7 @@ def plan_undo(
     :param contents: of the namespaces that the versions made; all of them stay where nobody looked.
     """
     world = _World(state, dict(actual), place, options, contents)
-    return Planned(tuple(world.undo(u) for u in undos), world.state)
+    return Planned(tuple(world.undo(u, u.options or options) for u in undos), world.state)
 
 
 @dataclass(slots=True)
@@ -87,7 +89,8 @@ class _World:
     contents: Contents | None
     taken_back: set[str] = field(default_factory=set)
 
-    def undo(self, undo: Undo) -> MigrationPlan:
+    def undo(self, undo: Undo, options: Options) -> MigrationPlan:
+        self.options = options
         plans, problems, warnings = list[TablePlan](), list[Problem](), list[Problem]()
         # What was done last goes first: a name that one table gave free may be another's now.
         for table in reversed(undo.record.tables):

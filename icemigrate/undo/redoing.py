@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from icemigrate.data.retype import Retype
 from icemigrate.frozen import replace
 from icemigrate.merge import rebind
-from icemigrate.model.names import Path
+from icemigrate.model.names import Path, TableName
 from icemigrate.model.promotions import is_promotion, is_read_back
 from icemigrate.model.schema import index
 from icemigrate.model.sides import Wanted
@@ -39,6 +39,37 @@ def barred(wanted: Wanted, record: UndoRecord, there: Table | None) -> Iterator[
             was = after.schema.find(work.path)
             if was is not None and (was.id, ".".join(work.path)) in named:
                 yield was.id, work
+
+
+def under_other_names(wanted: Wanted, record: UndoRecord, there: Table | None) -> Iterator[int]:
+    """Recorded fields that are there under another name: an interrupted redo has brought them back, and they
+    are being filled under a temporary name, by which they are found.
+
+    :param there: the table as it is.
+    """
+    after = _recorded(wanted, record)
+    if after is None or there is None:
+        return
+    entries = index(after.schema)
+    for field_id, entry in index(there.schema).items():
+        if field_id in entries and entries[field_id].path != entry.path:
+            yield field_id
+
+
+def brought_back(record: UndoRecord) -> dict[TableName, frozenset[int]]:
+    """The fields that a run of a migration brought back under ids that they had before, by declared name.
+
+    Files may hold values of them.
+    """
+    found = {}
+    for undo in record.tables:
+        before = undo.actual_before
+        if before is None or undo.after is None:
+            continue
+        known = index(before.schema)
+        ids = {*undo.creates, *index(undo.after.schema)}
+        found[undo.declared] = frozenset(i for i in ids if 0 < i <= before.last_column_id and i not in known)
+    return found
 
 
 def _recorded(wanted: Wanted, record: UndoRecord) -> Table | None:

@@ -47,7 +47,7 @@ def test_a_rollback_that_dies_is_finished(walk: Callable[[At], int]) -> None:
             return False
         assert end.code == -signal.SIGKILL, end
         standing = world.standings()["0002"]
-        world.planned()
+        world.planned(standing)
         if standing != "held":
             world.done("rollback", "--only", "0002")
         stage.is_undone()

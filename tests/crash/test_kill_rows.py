@@ -102,7 +102,7 @@ def test_rows_that_are_taken_back_go_wherever_it_died(rows: Stage, tmp_path: Pat
         if not _died(world, "rollback", number):
             return False
         standing = world.standings()["0002"]
-        world.planned()
+        world.planned(standing)
         if standing != "held":
             world.done("rollback", "--only", "0002")
         stage.is_undone()
@@ -161,7 +161,7 @@ def test_a_refill_that_dies_is_gone_on_with(
 
     def at(stage: Stage, number: int) -> bool:
         if number < 3 or number % 2 == 0:
-            return True  # before anything of it is done, what was asked for is asked for again
+            return True
         world = stage.world
         world.restore(stage.applied)
         end = world.change("rollback", "--refill", blow=Blow(number))
@@ -170,7 +170,7 @@ def test_a_refill_that_dies_is_gone_on_with(
         assert end.code == -signal.SIGKILL, end
         _rest(world)
         standing = world.standings()["0002"]
-        world.planned()
+        world.planned(standing)
         if standing == "applied":
             world.done("rollback", "--refill")
         elif standing != "held":

@@ -1,0 +1,93 @@
+"""What an interrupted run was asked for, which a run that continues it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from icemigrate.app.locking import interrupted
+from icemigrate.declare.migration import AnyFile
+from icemigrate.errors import ConflictError, UsageError
+from icemigrate.frozen import replace
+from icemigrate.history.intent import Intent
+from icemigrate.history.properties import History
+from icemigrate.model.names import TableName
+from icemigrate.plan import Direction, Plan
+from icemigrate.undo import Options, brought_back
+
+OVERWRITE = "--overwrite"
+_PARTIAL, _DISCARD, _METADATA_ONLY = "--partial", "--discard-new-data", "--metadata-only"
+_REFILL, _NO_REFILL = "--refill", "--no-refill"
+_OPPOSITES = ((_DISCARD, _METADATA_ONLY), (_REFILL, _NO_REFILL))
+
+
+def half_undone(history: History) -> tuple[str, ...]:
+    """Versions whose rollback was interrupted."""
+    return tuple(i.version.text for i in interrupted(history) if i.direction is Direction.ROLLBACK)
+
+
+def require_finished(plan: Plan) -> None:
+    """Refuse a plan while the rollback of a version is half done.
+
+    :raises ConflictError: with the versions.
+    """
+    if plan.unfinished:
+        raise ConflictError(
+            f"the rollback of {', '.join(plan.unfinished)} was interrupted, so its tables are half undone",
+            "`icemigrate rollback` finishes it",
+        )
+
+
+def overwritten_before(history: History, pending: Iterable[AnyFile]) -> frozenset[str]:
+    """The facts that interrupted runs of pending migrations were to set whatever the catalog has."""
+    versions = {file.version for file in pending}
+    choices = (c for i in history.intents if i.version in versions and not _is_undo(i) for c in i.choices)
+    return frozenset(c.removeprefix(f"{OVERWRITE} ") for c in choices if c.startswith(f"{OVERWRITE} "))
+
+
+def brought_back_before(history: History) -> dict[str, dict[TableName, frozenset[int]]]:
+    """The fields that interrupted runs have brought back, by version and declared name of the table."""
+    begun = {i.version for i in history.intents if not _is_undo(i)}
+    records = {version.text: history.undo_record(version) for version in begun}
+    return {text: brought_back(record) for text, record in records.items() if record is not None}
+
+
+def choices_of(options: Options) -> tuple[str, ...]:
+    """The options of a rollback as they are written on the command line."""
+    refill = {None: (), True: (_REFILL,), False: (_NO_REFILL,)}[options.refill]
+    flags = (
+        (_PARTIAL, options.partial),
+        (_DISCARD, options.discard_new_data),
+        (_METADATA_ONLY, options.metadata_only),
+    )
+    return (*(text for text, is_set in flags if is_set), *refill)
+
+
+def with_recorded(options: Options, intent: Intent | None) -> Options:
+    """The options of a rollback that continues an interrupted one, those of the interrupted run included.
+
+    :param intent: of the version that is rolled back; ``None`` where no run of it was interrupted.
+    :raises UsageError: an option contradicts one of the interrupted run.
+    """
+    if intent is None or not _is_undo(intent):
+        return options
+    recorded = set(intent.choices)
+    for pair in _OPPOSITES:
+        for given, other in (pair, pair[::-1]):
+            if given in choices_of(options) and other in recorded:
+                raise UsageError(
+                    f"`{given}` contradicts `{other}`: {intent.user} on {intent.host} began the rollback of "
+                    f"{intent.version} with it, and that run was interrupted",
+                    f"leave `{given}` away: the rollback is continued with `{other}`",
+                )
+    refill = True if _REFILL in recorded else False if _NO_REFILL in recorded else options.refill
+    return replace(
+        options,
+        partial=options.partial or _PARTIAL in recorded,
+        discard_new_data=options.discard_new_data or _DISCARD in recorded,
+        metadata_only=options.metadata_only or _METADATA_ONLY in recorded,
+        refill=refill,
+    )
+
+
+def _is_undo(intent: Intent) -> bool:
+    return intent.direction is Direction.ROLLBACK
