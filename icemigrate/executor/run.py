@@ -341,7 +341,7 @@ class _Run:
             undo=undo,
             correct=lambda record: self.held.correct(Version.parse(migration.version), record),
             known=self.known,
-            is_redo=migration.is_redo or self.plan.redo == migration.version,
+            is_redo=migration.is_redo or self.plan.redo is not None,
             is_resumed=is_resumed,
             run_id=self.held.run,
         )
