@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 
 GIT_FOLDER = ".git"
+FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+"""Opens a folder, which need not be readable where the system has ``O_PATH``, and no link."""
 
 
 class OutsideRepository(OSError):
@@ -57,11 +59,10 @@ def open_folder(folder: Path, top: Path) -> int:
     :param folder: a real path, as :func:`resolved` gives it.
     :raises OSError: there is no such folder, or a part of the path has become a link.
     """
-    flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-    number = os.open(top, flags)
+    number = os.open(top, FOLDER)
     try:
         for part in folder.relative_to(top).parts:
-            below = os.open(part, flags, dir_fd=number)
+            below = os.open(part, FOLDER, dir_fd=number)
             os.close(number)
             number = below
     except BaseException:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from icemigrate.files.boundary import OutsideRepository, open_folder, resolved, user_path
+from icemigrate.files.boundary import FOLDER, OutsideRepository, open_folder, resolved, user_path
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -51,13 +51,12 @@ def make_folder_inside(folder: Path, top: Path) -> None:
     :raises OSError: it cannot be made.
     """
     real = resolved(folder, top)
-    at = os.open(top, os.O_DIRECTORY | os.O_CLOEXEC)
+    at = os.open(top, FOLDER)
     try:
         for part in real.relative_to(top).parts:
             with suppress(FileExistsError):
                 os.mkdir(part, dir_fd=at)
-            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            below = os.open(part, flags, dir_fd=at)
+            below = os.open(part, FOLDER, dir_fd=at)
             os.close(at)
             at = below
     finally:
@@ -107,7 +106,7 @@ def replace_named(path: Path, data: bytes) -> None:
     if target.exists() and not target.is_file():
         path.write_bytes(data)
         return
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = os.open(target.parent, FOLDER)
     try:
         _replace(target.name, data, folder)
     finally:

@@ -57,7 +57,7 @@ def test_the_workflow_checks_pull_requests() -> None:
     )
     assert "steps/**" in workflow["on"]["pull_request"]["paths"]
     commands = [step.get("run", "") for step in workflow["jobs"]["check"]["steps"]]
-    assert any(command.startswith("icemigrate check ") for command in commands)
+    assert any(command.startswith("python -I -m icemigrate.cli check ") for command in commands)
 
 
 def test_the_schemas_that_are_written_are_json() -> None:
