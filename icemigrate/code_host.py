@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from icemigrate.deadline import Overdue, within
 from icemigrate.errors import CodeHostError
 from icemigrate.frozen import Frozen
 
@@ -79,11 +80,10 @@ class Api:
         # Not sent on to wherever an answer redirects us.
         request.add_unredirected_header(*self.token)
         try:
-            with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
-                following = _NEXT.search(answer.headers.get("Link") or "")
-                # The token goes to this API alone.
-                is_here = following is not None and following[1].startswith(f"{self.url}/")
-                return json.load(answer), following[1] if following and is_here else None
+            return within(_TIMEOUT_S, lambda: self._answer(request))
+        except Overdue as error:
+            hint = "check that it is up and that this machine reaches it"
+            raise CodeHostError(f"`{self.url}` did not answer within {_TIMEOUT_S} s", hint) from error
         except HTTPError as error:
             raise self._refusal(error, method, url) from error
         except (URLError, HTTPException, OSError) as error:
@@ -91,6 +91,13 @@ class Api:
             raise CodeHostError(f"`{self.url}` does not answer: {reason}") from error
         except ValueError as error:
             raise CodeHostError(f"`{self.url}` answers with something that is no JSON") from error
+
+    def _answer(self, request: Request) -> tuple[Any, str | None]:
+        with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
+            following = _NEXT.search(answer.headers.get("Link") or "")
+            # The token goes to this API alone.
+            is_here = following is not None and following[1].startswith(f"{self.url}/")
+            return json.load(answer), following[1] if following and is_here else None
 
     def pages(self, url: str) -> Iterator[Any]:
         """The items of a list that may go on over several pages."""

@@ -99,4 +99,5 @@ def catalog_settings(environment: Environment) -> CatalogSettings:
         uri=properties.pop("uri", None),
         warehouse=properties.pop("warehouse", None),
         properties=properties,
+        timeout_s=environment.catalog.timeout_s,
     )

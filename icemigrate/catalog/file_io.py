@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from icemigrate.catalog.files import ReadBytes, local_path, read_local
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.pyiceberg_config import ignore_working_directory
+from icemigrate.deadline import within
 from icemigrate.errors import MissingExtra, extra_hint
 
+if TYPE_CHECKING:
+    from pyiceberg.io import InputStream
+
 _LONGEST_MESSAGE = 300
+_PART = 1 << 20
 
 
 def file_io(settings: CatalogSettings) -> ReadBytes:
@@ -26,12 +34,21 @@ def file_io(settings: CatalogSettings) -> ReadBytes:
         try:
             from pyiceberg.io import load_file_io
 
-            with load_file_io(properties, location).new_input(location).open() as stream:
-                return stream.read()
+            return _read(lambda: load_file_io(properties, location).new_input(location).open(), settings)
         except ImportError as error:
             raise missing_extra(settings, error) from error
 
     return read
+
+
+def _read(open_: Callable[[], InputStream], settings: CatalogSettings) -> bytes:
+    """A file's content; a large file may take long, but each part of it has to come in time."""
+    stream = within(settings.timeout_s, open_)
+    parts = []
+    while part := within(settings.timeout_s, lambda: stream.read(_PART)):
+        parts.append(part)
+    stream.close()
+    return b"".join(parts)
 
 
 def missing_extra(settings: CatalogSettings, error: Exception) -> MissingExtra:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from icemigrate.catalog.capabilities import Capabilities
+from icemigrate.deadline import DEFAULT_SECONDS
 from icemigrate.model.evidence import Gaps, Share, Sought
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
@@ -28,6 +29,7 @@ class CatalogSettings:
     :param uri: for ``sqlite`` a path, ``sqlite:///path`` or ``jdbc:sqlite:path``; else as PyIceberg has it.
     :param warehouse: root of the tables' locations; for ``rest`` what the server calls a warehouse.
     :param properties: everything else, under PyIceberg's keys (``s3.endpoint``, ``credential``, …).
+    :param timeout_s: how long it may take for one answer.
     """
 
     name: str
@@ -36,6 +38,7 @@ class CatalogSettings:
     warehouse: str | None = None
     # Never shown: credentials stand in here.
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_s: float = DEFAULT_SECONDS
 
     def scrub(self, text: str) -> str:
         """A text that may hold secrets of this catalog (an error of a driver), without them."""

@@ -12,11 +12,12 @@ from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.catalog.file_io import file_io, first_line, missing_extra
 from icemigrate.catalog.files import older_metadata
 from icemigrate.catalog.held import gaps_of, held_of
-from icemigrate.catalog.kind import THREADS, Kind
+from icemigrate.catalog.kind import THREADS, Document, Find, Kind
 from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.pyiceberg_kinds import KINDS
 from icemigrate.catalog.reading import to_table
+from icemigrate.deadline import duration_text, within
 from icemigrate.errors import CatalogError, IcemigrateError
 from icemigrate.model.collecting import collector_at_rest
 from icemigrate.model.evidence import Gaps, Share, Sought
@@ -26,6 +27,11 @@ from icemigrate.model.table import Table
 from icemigrate.redaction import redact
 
 T = TypeVar("T")
+
+TIMEOUT_HINT = (
+    "check that it is up and that this machine reaches it; `timeout` of the environment's catalog gives it "
+    "longer"
+)
 
 # By the name of the class, since the classes come from libraries that may not be installed.
 _HINTS: tuple[tuple[str, str], ...] = (
@@ -39,6 +45,14 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ("ServerError", "the server failed: its own log says more"),
     ("ServiceUnavailable", "the server failed: its own log says more"),
 )
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Whether a library or a driver waited in vain for an answer."""
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    text = str(error).lower()
+    by_text = "OperationalError" in kinds and ("timeout" in text or "timed out" in text)
+    return isinstance(error, TimeoutError) or any("Timeout" in kind for kind in kinds) or by_text
 
 
 class PyIcebergCatalog:
@@ -74,7 +88,7 @@ class PyIcebergCatalog:
             find = self._kind.finder(wanted, whole=with_writers)
 
             def table(name: TableName) -> Table | None:
-                document = find(name)
+                document = self._found(find, name)
                 if document is None:
                     return None
                 there = None if known is None else known.get(name)
@@ -85,7 +99,7 @@ class PyIcebergCatalog:
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         with self._faults():
-            document = self._kind.finder((name,), whole=True)(name)
+            document = self._found(self._kind.finder((name,), whole=True), name)
             return None if document is None else document.json
 
     def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
@@ -112,13 +126,13 @@ class PyIcebergCatalog:
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         with self._faults():
-            return self._kind.location(name)
+            return self._in_time(lambda: self._kind.location(name))
 
     def tables(self, namespace: tuple[str, ...] | None = None) -> tuple[TableName, ...]:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         with self._faults():
             namespaces = self._kind.namespaces() if namespace is None else (namespace,)
-            found = self._map(self._kind.tables, tuple(namespaces))
+            found = self._map(lambda one: self._in_time(lambda: self._kind.tables(one)), tuple(namespaces))
             return tuple(sorted(table for tables in found for table in tables))
 
     def namespaces(self) -> tuple[tuple[str, ...], ...]:
@@ -132,7 +146,7 @@ class PyIcebergCatalog:
         :raises CatalogError: only the server knows.
         """
         with self._faults():
-            location = self._kind.default_location(name)
+            location = self._in_time(lambda: self._kind.default_location(name))
         if location is None:
             raise CatalogError(
                 f"only the catalog `{self.settings.name}` knows where it would put table `{name}`",
@@ -149,14 +163,26 @@ class PyIcebergCatalog:
     @cached_property
     def _kind(self) -> Kind:
         with self._faults():
-            return KINDS[self.settings.type](self.settings)
+            return self._in_time(lambda: KINDS[self.settings.type](self.settings))
+
+    def _in_time(self, act: Callable[[], T]) -> T:
+        """What a call gives, which the catalog has to answer within its timeout."""
+        return within(self.settings.timeout_s, act)
+
+    def _found(self, find: Find, name: TableName) -> Document | None:
+        """One answer of a REST server holds a table's metadata; other kinds read a file, part by part."""
+        return self._in_time(lambda: find(name)) if self.settings.type == "rest" else find(name)
 
     def _map(self, function: Callable[[Any], T], items: tuple[Any, ...]) -> list[T]:
         """Call for each, at once where the time goes into waiting."""
         if len(items) < 2 or not self._kind.is_remote:
             return [function(item) for item in items]
         with ThreadPoolExecutor(min(THREADS, len(items))) as pool:
-            return list(pool.map(function, items))
+            try:
+                return list(pool.map(function, items))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
@@ -172,6 +198,12 @@ class PyIcebergCatalog:
         except Exception as error:
             if type(error).__name__ == "NotInstalledError":
                 raise missing_extra(settings, error) from error
+            if is_timeout(error):
+                raise CatalogError(
+                    f"catalog `{settings.name}` ({settings.type}, {settings.public_uri or 'no address'}) did "
+                    f"not answer within {duration_text(settings.timeout_s)}",
+                    TIMEOUT_HINT,
+                ) from None
             names = " ".join(class_.__name__ for class_ in type(error).__mro__)
             hint = next((hint for word, hint in _HINTS if word in names), None)
             raise CatalogError(

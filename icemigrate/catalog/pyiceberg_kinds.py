@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ from icemigrate.catalog.kind import THREADS, Document, Find, Kind, Namespace, fo
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location
 from icemigrate.catalog.sql_kind import SqlKind
+from icemigrate.deadline import within
 from icemigrate.errors import CatalogError
 from icemigrate.model.names import TableName
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.glue import GlueCatalog
     from pyiceberg.catalog.hive import HiveCatalog
     from pyiceberg.catalog.rest import RestCatalog
-    from requests import Response
+    from requests import Response, Session
 
 
 class _ByPyIceberg:
@@ -55,7 +57,8 @@ class _ByPyIceberg:
         below: list[Namespace] = [()]
         while below:
             parent = below.pop()
-            children = {tuple(n) for n in self._catalog.list_namespaces(parent)}
+            listed = within(self._settings.timeout_s, partial(self._catalog.list_namespaces, parent))
+            children = {tuple(n) for n in listed}
             # Some servers ignore the parent and list the top again.
             new = {n for n in children if n[: len(parent)] == parent and len(n) > len(parent)} - found
             found |= new
@@ -96,7 +99,18 @@ class RestKind(_ByPyIceberg):
         from pyiceberg.catalog.rest import RestCatalog
 
         self._settings = settings
-        self._catalog = RestCatalog(settings.name, **_properties(settings))
+
+        class InTime(RestCatalog):
+            """One whose connections wait for an answer no longer than the catalog's timeout."""
+
+            def _create_session(self) -> Session:
+                session = super()._create_session()
+                # The deadline of the whole call ends first; this lets go of the socket and its thread.
+                patient = partial(session.request, timeout=settings.timeout_s + 1)
+                session.request = patient  # type: ignore[method-assign]
+                return session
+
+        self._catalog = InTime(settings.name, **_properties(settings))
         # As many connections as threads, or some are opened and thrown away.
         adapter = self._catalog._session.get_adapter(self._catalog.uri)
         adapter.init_poolmanager(THREADS, THREADS)  # type: ignore[attr-defined]
@@ -168,7 +182,8 @@ class GlueKind(_ByPyIceberg):
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
         """See :class:`~icemigrate.catalog.kind.Kind`."""
-        return found_at(self.location, self._read)
+        seconds = self._settings.timeout_s
+        return found_at(lambda name: within(seconds, lambda: self.location(name)), self._read)
 
     def location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.kind.Kind`."""
@@ -197,7 +212,8 @@ class HiveKind(_ByPyIceberg):
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
         """See :class:`~icemigrate.catalog.kind.Kind`."""
-        locations = {name: self.location(name) for name in names}
+        seconds = self._settings.timeout_s
+        locations = {name: within(seconds, partial(self.location, name)) for name in names}
         return found_at(locations.get, self._read)
 
     def location(self, name: TableName) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location
 from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
 from icemigrate.catalog.sqlite import database_path
+from icemigrate.deadline import within
 from icemigrate.errors import CatalogError
 from icemigrate.model.names import TableName
 
@@ -33,7 +35,10 @@ class SqlKind:
             )
         self._settings = settings
         self._read = file_io(settings)
-        self._engine = create_engine(_with_driver(settings.uri))
+        url = _with_driver(settings.uri)
+        arguments = _timeouts(url.drivername, math.ceil(settings.timeout_s) + 1)
+        given = {key: value for key, value in arguments.items() if key not in url.query}
+        self._engine = create_engine(url, connect_args=given)
         # Opening a SQLite file that is not there makes one, and reading must not make anything.
         self._file = database_path(settings) if self._engine.dialect.name == "sqlite" else None
 
@@ -74,8 +79,25 @@ class SqlKind:
     def _rows(self) -> Rows:
         if self._file is not None and not self._file.exists():
             return NO_ROWS
-        with self._engine.connect() as connection:
-            return _sql_rows(connection, self._settings)
+
+        def read() -> Rows:
+            with self._engine.connect() as connection:
+                return _sql_rows(connection, self._settings)
+
+        return within(self._settings.timeout_s, read)
+
+
+def _timeouts(driver: str, seconds: int) -> dict[str, int]:
+    """How a driver is asked to give up by itself, a little later than the deadline of the whole call.
+
+    :param driver: as SQLAlchemy names it with its database: ``postgresql+psycopg2``.
+    """
+    if driver.startswith("postgresql"):
+        # No `statement_timeout`: PgBouncer refuses a connection that sets it.
+        return {"connect_timeout": seconds, "tcp_user_timeout": seconds * 1000}
+    if driver in ("mysql+pymysql", "mysql+mysqldb"):
+        return {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
+    return {}
 
 
 def _with_driver(uri: str) -> URL:

@@ -19,6 +19,15 @@ _ROWS_CAME = re.compile(r"first-row-id.* is behind table next-row-id|add snapsho
 """What servers say of a snapshot that was made before rows of somebody else were committed."""
 _COMMIT_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
 _STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
+_TIMEOUTS = frozenset(
+    {
+        "java.net.SocketTimeoutException",
+        "java.net.http.HttpTimeoutException",
+        "java.sql.SQLTimeoutException",
+        "org.apache.hc.client5.http.ConnectTimeoutException",
+    }
+)
+_TIMED_OUT = re.compile(r"^(?:Read|Connection|connect)\b[\w ]* timed out|due to statement timeout", re.I)
 _PUFFIN, _FORBIDDEN = "org.apache.iceberg.puffin.PuffinWriter", "Status Code: 403"
 """A task of Spark tells its stack as a text.  SeaweedFS's table buckets, for one, go by the files' names."""
 _NULL_POINTER = "java.lang.NullPointerException"
@@ -72,6 +81,12 @@ def explain(error: BaseException) -> EngineError:
         return EngineError(
             f"the catalog did not say whether a commit succeeded: {message}",
             "look at the table with `icemigrate status` before anything else",
+        )
+    if any(cause.kind in _TIMEOUTS or _TIMED_OUT.search(cause.message) for cause in chain):
+        return EngineError(
+            f"the catalog or the storage did not answer Spark in time: {message}",
+            "check that it is up and that this machine reaches it; `timeout` of the environment's catalog "
+            "gives it longer",
         )
     if any(cause.kind == _NULL_POINTER and _NO_SUCH_FIELD in cause.message for cause in chain):
         return EngineError(

@@ -29,7 +29,11 @@ def spark_conf(environment: Environment) -> dict[str, str]:
     """
     catalog = environment.catalog
     prefix = f"spark.sql.catalog.{catalog.name}"
-    inner = {**_spark_catalog(catalog), **_spark_storage(environment.storage, catalog.warehouse)}
+    inner = {
+        **_spark_catalog(catalog),
+        **_spark_timeouts(catalog),
+        **_spark_storage(environment.storage, catalog.warehouse),
+    }
     inner.update(_revealed(environment.storage.properties))
     inner.update(_revealed(catalog.properties))
     conf = {prefix: "org.apache.iceberg.spark.SparkCatalog"}
@@ -81,6 +85,27 @@ def _spark_catalog(catalog: CatalogDescription) -> dict[str, str]:
             }
         )
     return _given(_plain(catalog))
+
+
+def _spark_timeouts(catalog: CatalogDescription) -> dict[str, str]:
+    """How long the JVM's client waits for a connection and for each answer."""
+    seconds = max(1, round(catalog.timeout_s))
+    milliseconds = str(seconds * 1000)
+    if catalog.type == "rest":
+        connect, answer = "rest.client.connection-timeout-ms", "rest.client.socket-timeout-ms"
+        return {connect: milliseconds, answer: milliseconds}
+    if catalog.type == "glue":
+        connect, answer = "connection-timeout-ms", "socket-timeout-ms"
+        return {f"http-client.apache.{key}": milliseconds for key in (connect, answer)}
+    if catalog.type == "hive":
+        return {"hadoop.hive.metastore.client.socket.timeout": f"{seconds}s"}
+    uri = catalog.uri or ""
+    if catalog.type == "sql" and uri.startswith("postgresql"):
+        keys = ("connectTimeout", "loginTimeout", "socketTimeout")
+        return {f"jdbc.{key}": str(seconds) for key in keys} | {"jdbc.tcpKeepAlive": "true"}
+    if catalog.type == "sql" and uri.startswith(("mysql", "mariadb")):
+        return {f"jdbc.{key}": milliseconds for key in ("connectTimeout", "socketTimeout")}
+    return {}
 
 
 def _pyiceberg_catalog(catalog: CatalogDescription) -> dict[str, str]:

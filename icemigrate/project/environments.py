@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from icemigrate.deadline import DEFAULT_SECONDS
 from icemigrate.declare.migration import UNSET
 from icemigrate.declare.nodes import Mapping, Node
 from icemigrate.declare.schema import load_schema
@@ -160,6 +161,7 @@ def _catalog(environment: str, node: Mapping, root: Path) -> CatalogDescription:
         _secret(node, "credential"),
         _secret(node, "token"),
         _settings(node.get("properties")),
+        DEFAULT_SECONDS if node.get("timeout") is None else duration(node.get("timeout")).total_seconds(),
     )
 
 

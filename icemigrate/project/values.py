@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
 
+from icemigrate.deadline import DEFAULT_SECONDS
 from icemigrate.declare.migration import UNSET, Retention, Unset
 from icemigrate.declare.nodes import Node
 from icemigrate.diagnostics import Place
@@ -70,6 +71,7 @@ class CatalogDescription:
     :param type: ``jdbc`` in the file is ``sql`` here.
     :param uri: for ``sqlite`` the absolute path of the file; for ``sql`` a URL without user and password.
     :param warehouse: absolute where it is a folder.
+    :param timeout_s: how long it may take for one answer.
     """
 
     name: str
@@ -81,6 +83,7 @@ class CatalogDescription:
     credential: Secret | None = None
     token: Secret | None = None
     properties: Mapping[str, Setting] = field(default_factory=dict)
+    timeout_s: float = DEFAULT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from icemigrate.app.mapping import catalog_settings
 from icemigrate.declare.migration import Retention, SnapshotRetention
 from icemigrate.diagnostics import Place
 from icemigrate.errors import Mistakes, UsageError
@@ -307,6 +308,10 @@ def test_settings_of_a_database(catalog: str) -> None:
         "spark.sql.catalog.lake.jdbc.schema-version": "V1",
         "spark.sql.catalog.lake.jdbc.user": "me",
         "spark.sql.catalog.lake.jdbc.password": "p@ss/word",
+        "spark.sql.catalog.lake.jdbc.connectTimeout": "30",
+        "spark.sql.catalog.lake.jdbc.loginTimeout": "30",
+        "spark.sql.catalog.lake.jdbc.socketTimeout": "30",
+        "spark.sql.catalog.lake.jdbc.tcpKeepAlive": "true",
         "spark.sql.catalog.lake.warehouse": "file:///d",
     }
     assert pyiceberg_properties(environment) == {
@@ -326,6 +331,7 @@ def test_a_database_driver_is_for_python_alone() -> None:
     )
 
 
+REST_TIMEOUTS = {"rest.client.connection-timeout-ms": "30000", "rest.client.socket-timeout-ms": "30000"}
 PATIENCE = {
     "s3.retry.num-retries": "3",
     "s3.retry.min-wait-ms": "500",
@@ -345,6 +351,7 @@ def test_settings_of_a_rest_catalog() -> None:
         "token": "t0ken",
         "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
         **PATIENCE,
+        **REST_TIMEOUTS,
         "s3.endpoint": "https://s3",
         "s3.path-style-access": "true",
         "client.region": "us-east-1",
@@ -360,12 +367,37 @@ def test_settings_of_a_rest_catalog() -> None:
         **{f"spark.sql.catalog.lake.{key}": value for key, value in lake.items()},
         "spark.executor.instances": "4",
     }
-    spark_only = {"io-impl", "s3.path-style-access", "client.region", *PATIENCE}
+    spark_only = {"io-impl", "s3.path-style-access", "client.region", *PATIENCE, *REST_TIMEOUTS}
     assert pyiceberg_properties(environment) == {
         **{key: value for key, value in lake.items() if key not in spark_only},
         "s3.region": "us-east-1",
         "s3.force-virtual-addressing": "false",
     }
+
+
+@pytest.mark.parametrize(
+    ("catalog", "expected"),
+    [
+        ("{type: rest, uri: 'http://c', timeout: 5s}", {"rest.client.socket-timeout-ms": "5000"}),
+        (
+            "{type: hive, uri: 'thrift://m:9083', timeout: 2m}",
+            {"hadoop.hive.metastore.client.socket.timeout": "120s"},
+        ),
+        ("{type: glue, timeout: 5s}", {"http-client.apache.socket-timeout-ms": "5000"}),
+        ("{type: sql, uri: 'mysql://db/x', timeout: 5s}", {"jdbc.socketTimeout": "5000"}),
+    ],
+)
+def test_both_clients_are_given_the_timeout(catalog: str, expected: dict[str, str]) -> None:
+    environment = only(catalog)
+    conf = spark_conf(environment)
+    assert {key: conf[f"spark.sql.catalog.prod.{key}"] for key in expected} == expected
+    assert catalog_settings(environment).timeout_s == environment.catalog.timeout_s > 0
+
+
+def test_properties_of_the_catalog_go_before_the_timeout() -> None:
+    properties = "{rest.client.socket-timeout-ms: 7}"
+    environment = only(f"{{type: rest, uri: 'http://c', timeout: 5s, properties: {properties}}}")
+    assert spark_conf(environment)["spark.sql.catalog.prod.rest.client.socket-timeout-ms"] == "7"
 
 
 def test_settings_of_hive_and_glue() -> None:
