@@ -98,7 +98,7 @@ def expiring_snapshots(look: Look) -> Iterator[Found]:
             yield Kept(part, str(name), wrong, is_refused=True)
             continue
         gone = expiring(metadata, look.at_ms)
-        if wrong := _needed(look, found.table, gone):
+        if wrong := needed(look, found.table, gone):
             yield Kept(part, str(name), wrong, is_refused=True)
             continue
         if gone and (wrong := look.shared_files(name)) is not None:
@@ -115,7 +115,7 @@ def expiring_snapshots(look: Look) -> Iterator[Found]:
             yield Kept(part, str(name), _kept_by(count, names))
 
 
-def _needed(look: Look, table: Table, gone: frozenset[int]) -> str | None:
+def needed(look: Look, table: Table, gone: frozenset[int]) -> str | None:
     """Why snapshots may not go: values depend on them that a rollback left there."""
     for applied in look.history.applied:
         record = look.history.undo_record(applied.version)

@@ -41,7 +41,8 @@ _QUESTION = Question("Take these migrations back?", "these migrations shall be t
 @click.option(
     "--refill/--no-refill",
     default=None,
-    help="Bring values of dropped columns back that were rewritten away and a tag keeps.",
+    help="Bring values of dropped columns back that were rewritten away and a tag keeps; with `--only` also "
+    "of a version that is rolled back already. `--no-refill` gives them up there.",
 )
 @click.option("--auto-approve", is_flag=True, help="Do not ask.")
 @lock_timeout_option

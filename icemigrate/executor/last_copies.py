@@ -6,7 +6,7 @@ the values back, whoever asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from icemigrate.engine.markers import FOR_EVER_MS
@@ -121,9 +121,20 @@ def _uuid_of(undo: TableUndo) -> str | None:
     return None if undo.actual_before is None else undo.actual_before.uuid
 
 
-def keep_tags(engine: Engine, found: Dependence) -> None:
-    """Let the tags that values depend on never expire."""
+def needed_tags(history: History | None) -> frozenset[str]:
+    """The tags that must not move, since values depend on them."""
+    applied = () if history is None else history.applied
+    records = (history.undo_record(a.version) for a in applied if history is not None)
+    return frozenset(copy.version for record in records for copy in last_copies_of(record))
+
+
+def keep_tags(engine: Engine, found: Dependence, require: Callable[[], None]) -> None:
+    """Let the tags that values depend on never expire.
+
+    :param require: raises where the lock is not ours any more.
+    """
     for name, tags in found.kept.items():
+        require()
         _set_ages(engine, name, dict.fromkeys(tags, FOR_EVER_MS))
 
 

@@ -21,7 +21,7 @@ from icemigrate.engine.publish import Publisher
 from icemigrate.errors import ConflictError, IcemigrateError, StalePlan, Stopped
 from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecorded, MigrationStarted
 from icemigrate.executor.faults import Interrupted, Report
-from icemigrate.executor.last_copies import dependence, free_tags, keep_tags
+from icemigrate.executor.last_copies import dependence, free_tags, keep_tags, needed_tags
 from icemigrate.executor.means import Operator, Ways, directly, operator
 from icemigrate.executor.recovery import Inverse, Recovery
 from icemigrate.executor.signals import Stop, heard
@@ -35,7 +35,7 @@ from icemigrate.history.superseding import baselined, squashed
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
-from icemigrate.model.undo_record import UndoRecord, last_copies_of
+from icemigrate.model.undo_record import UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, Plan, Squash
 
 Listener: TypeAlias = Callable[[Event], None]
@@ -191,10 +191,9 @@ class _Run:
                 record = replace(record, stays=stays, message=f"in part; left is {'; '.join(stays)}")
             undo = work.undo or undo
             after = finished(undo, migration, work.after, state, work.published) if is_apply else None
-            depends = dependence(
-                self.engine, self.held.history(), migration, work.after, work.account.brought_back
-            )
-            keep_tags(self.engine, depends)
+            back = work.account.brought_back
+            depends = dependence(self.engine, self.held.history(), migration, work.after, back)
+            keep_tags(self.engine, depends, self.held.require)
             self.held.end(record, state, after, depends.records)
             with suppress(IcemigrateError):  # a tag that stays longer harms nobody
                 free_tags(self.engine, depends)
@@ -322,6 +321,7 @@ class _Run:
             self.stop.check()
             self.held.step(f"{migration.version}: {' '.join(text.split())[:_WIDEST_STEP]}")
 
+        has_run = self.plan.redo is not None or is_resumed
         return Work(
             migration=migration,
             engine=self.engine,
@@ -333,7 +333,8 @@ class _Run:
                 checksum=migration.checksum,
                 keep=self.keep,
                 run=self.held.run,
-                needed_tags=frozenset(copy.version for copy in last_copies_of(undo)),
+                # Only a version that ran before has tags that could move.
+                needed_tags=needed_tags(self.held.history() if has_run else None),
             ),
             on_event=self.on_event,
             before_each=before_each,

@@ -54,10 +54,11 @@ def test_rows_that_were_rewritten_one_by_one_get_their_values_back(
     assert any(f"brought back from {BEFORE}: {5 - in_files} values of c" in n for n in done)
 
 
+@pytest.mark.parametrize("format_version", [2, 3])
 def test_equality_deletes_count_though_no_manifest_tells_how_many_rows_they_delete(
-    tmp_path: Path, spark: SparkSession
+    tmp_path: Path, spark: SparkSession, format_version: int
 ) -> None:
-    lake = Deleting(tmp_path, spark)
+    lake = Deleting(tmp_path, spark, format_version)
     lake.insert(range(6))
     lake.apply("0002", DROP)
     lake.delete_by_equality(4)

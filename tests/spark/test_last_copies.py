@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icemigrate.engine.markers import FOR_EVER_MS
-from icemigrate.errors import UsageError
+from icemigrate.errors import EngineError, UsageError
+from icemigrate.events import Event, StatementStarted
 from icemigrate.undo import Options
 from tests.spark.deleting import DROP, Deleting
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 PLAIN, REFILL, GIVE_UP = Options(), Options(refill=True), Options(refill=False)
 BEFORE, SECOND = "icemigrate-shop-0002-before", "icemigrate-shop-0002-before-2"
 RESTORE = "tables: [{name: db.t, restore_columns: [{name: c, refill: true}]}]"
-AGE = 14 * 86_400_000
 
 
 def expire_all(lake: Deleting) -> None:
@@ -77,6 +77,24 @@ def test_a_migration_file_restores_what_a_rollback_left(tmp_path: Path, spark: S
     notes = lake.apply("0003", RESTORE)
     assert lake.rows() == {1: "c1", 2: "c2", 20: "new", 21: "new", 22: "new"}
     assert any(f"brought back from {BEFORE}: 2 values of c" in n for n in notes)
+    with pytest.raises(UsageError, match="rolled back already"):
+        lake.rollback(GIVE_UP, only="0002")
+
+
+def test_a_late_refill_that_was_cut_short_is_gone_on_with(tmp_path: Path, spark: SparkSession) -> None:
+    lake = Deleting(tmp_path, spark, 3, identifier="[]")
+    left_behind(lake)
+
+    def die(event: Event) -> None:
+        if isinstance(event, StatementStarted) and "fast_forward" in event.text:
+            raise KeyboardInterrupt
+
+    with pytest.raises(EngineError, match="you asked to stop"):
+        lake.rollback(REFILL, only="0002", on_event=die)
+    assert lake.rows() == {1: None, 2: None}
+    lake.rollback(PLAIN)
+    assert lake.rows() == {1: "c1", 2: "c2"}
+    assert [m.state for m in lake.project.status().migrations] == ["applied", "held"]
     with pytest.raises(UsageError, match="rolled back already"):
         lake.rollback(GIVE_UP, only="0002")
 

@@ -1,0 +1,145 @@
+"""Which values depend on a snapshot after a rollback, and what keeps that snapshot."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from icemigrate.app.tidying import needed
+from icemigrate.engine.markers import FOR_EVER_MS
+from icemigrate.engine.port import Marker
+from icemigrate.errors import IcemigrateError
+from icemigrate.frozen import replace
+from icemigrate.history.undo_record import pack_undo, undo_to_json, unpack_undo
+from icemigrate.model.evidence import Evidence, Kept, Share
+from icemigrate.model.marks import before_tag_names, is_own_tag
+from icemigrate.model.names import TableName
+from icemigrate.model.table import Ref
+from icemigrate.model.undo_record import LastCopy, last_copies_of, merged_copies
+from icemigrate.undo import Options
+from tests.undoing import Lake
+
+NAME = TableName(("db",), "t")
+TAG = "icemigrate-market-0002-before"
+CREATE = """
+    tables:
+      - name: db.t
+        columns: [{name: id, type: int, required: true}, {name: c, type: string}]
+        identifier: [id]
+"""
+DROP = "{allow: [destructive], tables: [{name: db.t, drop_columns: [c]}]}"
+LOST = Evidence(held={2: Share(0, 0, 3)}, kept={2: Kept(TAG, ("c",), 3, 7, identifier={1: ("id",)})})
+COPY = LastCopy(NAME, TAG, 7, (2,), 1000)
+
+
+@pytest.fixture
+def lake() -> Lake:
+    lake = Lake()
+    lake.apply("0001", CREATE)
+    lake.write(7)
+    lake.apply("0002", DROP)
+    lake.by_hand(lambda t: replace(t, refs={**t.refs, TAG: Ref("tag", 7, 1000)}))
+    lake.write(8)
+    return lake
+
+
+def copies(lake: Lake) -> tuple[LastCopy, ...]:
+    return last_copies_of(lake.record("0002"))
+
+
+def test_a_rollback_records_what_it_leaves_and_keeps_its_tag_for_ever(lake: Lake) -> None:
+    lake.rollback("0002", evidence=LOST)
+    assert copies(lake) == (COPY,)
+    assert lake.table().refs[TAG] == Ref("tag", 7, FOR_EVER_MS)
+
+
+def test_a_rollback_that_leaves_nothing_records_nothing(lake: Lake) -> None:
+    lake.rollback("0002", evidence=Evidence(held={2: Share(3, 0, 3)}))
+    assert copies(lake) == ()
+    assert lake.table().refs[TAG] == Ref("tag", 7, 1000)
+
+
+def test_what_is_left_is_on_record_before_the_column_is_back(lake: Lake) -> None:
+    lake.engine.catalog_name = "local"
+    lake.engine.fails = {"commit db.t"}
+    with pytest.raises(IcemigrateError):
+        lake.rollback("0002", evidence=LOST)
+    lake.engine.fails = set()
+    lake.rollback("0002", evidence=LOST)
+    assert copies(lake) == (COPY,)
+
+
+def test_a_refill_that_succeeds_ends_the_dependence(lake: Lake) -> None:
+    lake.engine.catalog_name = "local"
+    lake.engine.answers = {
+        "WHERE c IS NOT NULL) b": [(3, 3, 0)],
+        "SELECT count(*), count(DISTINCT k0)": [(3, 3)],
+        "SELECT count(*), count(c)": [(3, 3)],
+    }
+    lake.rollback("0002", evidence=LOST, options=Options(refill=True))
+    assert copies(lake) == ()
+    assert lake.table().refs[TAG] == Ref("tag", 7, 1000)
+
+
+def test_a_refill_that_cannot_tell_rows_apart_leaves_the_dependence(lake: Lake) -> None:
+    lake.engine.catalog_name = "local"
+    lake.engine.answers = {"SELECT count(*), count(DISTINCT k0)": [(3, 2)]}
+    lake.rollback("0002", evidence=LOST, options=Options(refill=True))
+    assert copies(lake) == (COPY,)
+    assert lake.table().refs[TAG] == Ref("tag", 7, FOR_EVER_MS)
+
+
+def test_a_record_of_last_copies_is_of_a_format_that_an_older_icemigrate_refuses(lake: Lake) -> None:
+    lake.rollback("0002", evidence=LOST)
+    record = lake.record("0002")
+    assert undo_to_json(record)["format"] == 3
+    assert unpack_undo(pack_undo(record)) == record
+
+
+def test_a_copy_that_is_found_again_keeps_the_age_limit_that_its_tag_had() -> None:
+    again = replace(COPY, fields=(2, 4), max_ref_age_ms=FOR_EVER_MS)
+    other = replace(COPY, version=f"{TAG}-2", snapshot_id=9)
+    assert merged_copies([other, again], [COPY]) == (other, replace(COPY, fields=(2, 4)))
+
+
+@pytest.mark.parametrize(
+    ("needed", "refs", "tag"),
+    [
+        (set(), {TAG: 7}, TAG),  # nothing depends on it, so it moves
+        ({TAG}, {TAG: 7}, f"{TAG}-2"),
+        ({TAG}, {TAG: 9}, TAG),  # it is there already
+        ({TAG}, {}, TAG),
+        ({TAG}, {TAG: 7, f"{TAG}-2": 8}, f"{TAG}-2"),
+        ({TAG, f"{TAG}-2"}, {TAG: 7, f"{TAG}-2": 8}, f"{TAG}-3"),
+    ],
+)
+def test_a_tag_that_values_depend_on_does_not_move(needed: set[str], refs: dict[str, int], tag: str) -> None:
+    marker = Marker("market", "0002", "d", "c", before=9, needed_tags=frozenset(needed))
+    assert marker.before_tag(refs) == tag
+
+
+def test_further_tags_of_a_migration_are_its_own_and_others_are_not() -> None:
+    names = [
+        TAG,
+        f"{TAG}-2",
+        f"{TAG}-10",
+        f"{TAG}-02",
+        f"{TAG}-x",
+        "icemigrate-market-0003-before",
+        f"{TAG}2",
+    ]
+    assert before_tag_names("market", "0002", names) == [f"{TAG}-10", f"{TAG}-2", TAG]
+    assert all(map(is_own_tag, names[:3]))
+    assert not is_own_tag(f"{TAG}-x")
+
+
+def test_maintain_refuses_to_expire_a_snapshot_that_values_depend_on(lake: Lake) -> None:
+    lake.rollback("0002", evidence=LOST)
+    look = SimpleNamespace(history=lake.history)
+    why = needed(look, lake.table(), frozenset({7, 8}))  # type: ignore[arg-type]
+    assert why == (
+        "snapshot 7 has values that the rollback of 0002 left there: "
+        "`icemigrate rollback --only 0002 --refill` brings them back, `--no-refill` gives them up"
+    )
+    assert needed(look, lake.table(), frozenset({8})) is None  # type: ignore[arg-type]
