@@ -12,6 +12,7 @@ from icemigrate.frozen import replace
 from icemigrate.model.absence import Absence, absence
 from icemigrate.model.evidence import Evidence, Kept, Share
 from icemigrate.model.marks import REFILL_BRANCH
+from icemigrate.model.names import TableName
 from icemigrate.model.table import Ref
 from icemigrate.plan import RECONCILED, Plan
 from icemigrate.plan_file import dumps, loads
@@ -212,7 +213,9 @@ def test_values_whose_publication_got_no_answer_are_not_written_twice(
     metadata = {"snapshots": chain, "current-snapshot-id": 10}
     notes: list[Mapping[str, str]] = []
 
-    def write(engine: RecordingEngine, text: str, summary: Mapping[str, str]) -> None:
+    def write(
+        engine: RecordingEngine, name: TableName, branch: str, text: str, summary: Mapping[str, str]
+    ) -> None:
         engine.sql(text)
         notes.append(summary)
 
