@@ -134,8 +134,10 @@ def require_ready(result: PlanResult) -> None:
     :raises Mistakes: there are problems, or consents are missing.
     :raises ConflictError: there are conflicts.
     """
-    if errors_of(result.diagnostics):
-        raise Mistakes(result.diagnostics)
+    if errors := errors_of(result.diagnostics):
+        # A problem that has no place in a file is one of the catalog or of the history.
+        where = None if any(e.place for e in errors) else f"the plan cannot be applied: {errors[0].message}"
+        raise Mistakes(result.diagnostics, where)
     require_finished(result.plan)
     conflicts = [c.fact for m in result.plan.migrations for c in m.conflicts]
     if conflicts:

@@ -17,6 +17,7 @@ from icemigrate.app.tracing import tracer
 from icemigrate.app.undoing import Undoing, Version, state_after
 from icemigrate.app.world import Opened, opened
 from icemigrate.changes.base import Problem
+from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
 from icemigrate.events import Event
@@ -24,6 +25,7 @@ from icemigrate.frozen import replace
 from icemigrate.history.intent import Intent
 from icemigrate.history.properties import Applied, History
 from icemigrate.live import with_writers
+from icemigrate.model.counting import count
 from icemigrate.model.sides import State
 from icemigrate.plan import Direction, MigrationPlan, Plan
 from icemigrate.plan_file import require_fresh
@@ -129,8 +131,9 @@ def require_undoable(result: PlanResult) -> None:
     :raises Mistakes: something cannot be undone.
     :raises ConflictError: somebody changed since what the migration had changed.
     """
-    if errors_of(result.diagnostics):
-        raise Mistakes(result.diagnostics)
+    if errors := errors_of(result.diagnostics):
+        first = errors[0].message
+        raise Mistakes(result.diagnostics, f"the tables cannot go back: {first}{_more(len(errors))}")
     require_finished(result.plan)
     conflicts = [c.fact for m in result.plan.migrations for c in m.conflicts]
     if conflicts:
@@ -138,6 +141,10 @@ def require_undoable(result: PlanResult) -> None:
             f"the catalog is neither as the migration left it nor as it was before: {', '.join(conflicts)}",
             "`--partial` undoes the rest and leaves these as they are",
         )
+
+
+def _more(errors: int) -> str:
+    return "" if errors == 1 else f" (and {count(errors - 1, 'other problem')})"
 
 
 def _plan(
@@ -175,8 +182,23 @@ def _plan(
         base=history.state,
         tool_version=installed.ICEMIGRATE,
     )
+    unfilled = [_nothing_to_refill(m) for m in migrations if wanted[m.version].refill and not _refills(m)]
     continued = [_continued(i) for i in interrupted(history) if i.version.text in wanted]
-    return PlanResult(with_old_files(plan, world.catalog), (*_diagnostics(plan), *continued))
+    return PlanResult(with_old_files(plan, world.catalog), (*_diagnostics(plan), *continued, *unfilled))
+
+
+def _refills(migration: MigrationPlan) -> bool:
+    return any(isinstance(planned.change, RefillColumns) for planned in migration.changes())
+
+
+def _nothing_to_refill(migration: MigrationPlan) -> Diagnostic:
+    """What a plan says where values were to be brought back and there are none."""
+    return Diagnostic(
+        "nothing-to-refill",
+        f"{migration.version}: `--refill` has no value to bring back",
+        hint="each value of a dropped column is in the files, or no tag or snapshot keeps it",
+        severity=Severity.NOTE,
+    )
 
 
 def _continued(intent: Intent) -> Diagnostic:

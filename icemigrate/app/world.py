@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from icemigrate.app.mapping import Names, catalog_settings
 from icemigrate.catalog import open_catalog
 from icemigrate.catalog.port import Catalog
+from icemigrate.engine.ended import faults_of_jvm
 from icemigrate.errors import EngineError, HistoryError
 from icemigrate.history.properties import History
 from icemigrate.history.read import read
@@ -75,4 +76,5 @@ def opened(project: Project, environment: str | None) -> Iterator[Opened]:
     catalog = open_catalog(catalog_settings(chosen))
     with ExitStack() as ends:
         ends.callback(catalog.close)
-        yield Opened(project, chosen, catalog, Names(chosen), ends)
+        with faults_of_jvm():
+            yield Opened(project, chosen, catalog, Names(chosen), ends)

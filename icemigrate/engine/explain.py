@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from icemigrate.debugging import DEBUG_VARIABLE
+from icemigrate.engine.ended import ended_fault
 from icemigrate.errors import EngineError, MetadataError
 from icemigrate.frozen import Frozen
 from icemigrate.model.json_form import BadMetadata
@@ -72,9 +72,15 @@ def explain(error: BaseException) -> EngineError:
     """The error as one message: the first line of the innermost cause that has something to say."""
     if isinstance(error, EngineError):
         return error
-    if _jvm_has_ended(error):
-        return EngineError("Spark's JVM has ended", f"{DEBUG_VARIABLE}=1 shows what it prints")
-    chain = causes(error)
+    if (fault := ended_fault(error)) is not None:
+        return fault
+    try:
+        chain = causes(error)
+    except Exception as lost:  # the JVM ends while it is asked why something failed
+        fault = ended_fault(lost)
+        if fault is None:
+            raise
+        return fault
     telling = [cause for cause in chain if cause.message.strip()]
     message = first_line(telling[-1].message) if telling else chain[-1].kind
     if is_state_unknown(error):
@@ -115,6 +121,11 @@ def explained() -> Iterator[None]:
         raise explain(error) from error
     except BadMetadata as error:
         raise MetadataError(f"a table's metadata cannot be read: {error}") from error
+    except Exception as error:
+        fault = ended_fault(error)
+        if fault is None:
+            raise
+        raise fault from error
 
 
 def start_failure(output: str) -> str | None:
@@ -136,19 +147,6 @@ def start_failure(output: str) -> str | None:
         if found:
             return found[1].strip()
     return None
-
-
-def _jvm_has_ended(error: BaseException) -> bool:
-    """Py4J reports it in three ways, of which the plain ``Py4JError`` has other meanings too."""
-    kind = type(error).__name__
-    if isinstance(error, ConnectionError) or kind == "Py4JNetworkError":
-        return True
-    if kind != "Py4JError":
-        return False
-    from pyspark import SparkContext
-
-    process = getattr(SparkContext._gateway, "proc", None)
-    return process is not None and process.poll() is not None
 
 
 def first_line(message: str) -> str:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from icemigrate import versions
 from icemigrate.declare.version import Version
+from icemigrate.engine.ended import faults_of_jvm
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher
 from icemigrate.errors import ConflictError, IcemigrateError, StalePlan, Stopped
@@ -177,7 +178,8 @@ class _Run:
         undo = self.held.begin(intent, self._record(migration, "started", started_at), undo)
         work = self._work(migration, undo, resumed)
         try:
-            work.run()
+            with faults_of_jvm():
+                work.run()
             state = work.settled(self.state)
             work.account.at = "the record in the history"
             is_apply = migration.direction is Direction.APPLY

@@ -47,6 +47,8 @@ OVER_TIME: Mapping[str, str] = {
     "they are.",
     "no-branches": "Rows are written on a branch and published when the checks hold, and this catalog has "
     "no branches, or is harmed by them. Change the rows by a job of your own, between two migrations.",
+    "nothing-to-refill": "`rollback --refill` has no value to bring back: each value of a dropped column is "
+    "in the files, or no tag or snapshot keeps it.",
     "required-holds-nulls": "A column becomes required, and there are rows in which it is null: Spark would "
     "read 0 there, and `IS NULL` find nothing. Fill it in an earlier migration.",
     "required-not-in-every-file": "A column becomes required, and files lack it, or would stay without it "

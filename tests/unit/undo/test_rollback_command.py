@@ -7,8 +7,9 @@ import pytest
 
 from icemigrate import executor
 from icemigrate.app.opening import open_project
-from icemigrate.app.rolling_back import plan_rollback
+from icemigrate.app.rolling_back import plan_rollback, require_undoable
 from icemigrate.cli import main
+from icemigrate.errors import Mistakes
 from icemigrate.history.journal import Journal
 from icemigrate.history.write import HistoryWriter
 from icemigrate.undo import Options
@@ -138,3 +139,28 @@ def test_no_file_allows_what_an_undo_destroys(project: Embedded, capsys: pytest.
     out, _ = capsys.readouterr()
     assert "destructive: the values of" in out
     assert "allowed" not in out
+
+
+def test_a_refused_rollback_is_no_mistake_in_a_file(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write("0003_drop.yaml", "{allow: [destructive], tables: [{name: db.t, drop: true}]}\n")
+    project.apply()
+    name = next(name for name in project.engine.tables if name.namespace == ("icemigrate_trash",))
+    del project.engine.tables[name]
+    project.save()
+    refused = plan_rollback(open_project(project.folder))
+    with pytest.raises(Mistakes, match=r"the tables cannot go back: 0003: `db.t` cannot come back") as failed:
+        require_undoable(refused)
+    assert "files" not in failed.value.message.partition(":")[0]
+    assert failed.value.exit_code == 3
+    assert run(project, "rollback") == 3
+
+
+def test_a_refill_that_has_nothing_to_bring_back_says_so(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(project, "rollback", "--refill") == 64
+    assert "0002: `--refill` has no value to bring back" in "".join(capsys.readouterr())
+    assert run(project, "rollback") == 64
+    assert "--refill" not in "".join(capsys.readouterr())
