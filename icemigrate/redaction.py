@@ -146,6 +146,18 @@ def redact(text: str) -> str:
     return _SHAPES.sub(MASK, text)
 
 
+def guard_logging() -> None:
+    """Mask what libraries log while logging is not configured: ``urllib3`` logs the address of each retry."""
+    import logging
+
+    class Masked(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return redact(super().format(record))
+
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(Masked())
+
+
 def redact_document(value: Any, name: str = "") -> Any:
     """The values of a JSON document with every secret masked.
 

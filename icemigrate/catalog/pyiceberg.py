@@ -24,7 +24,7 @@ from icemigrate.model.evidence import Gaps, Share, Sought
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
-from icemigrate.redaction import redact
+from icemigrate.redaction import guard_logging, redact
 
 T = TypeVar("T")
 
@@ -60,6 +60,7 @@ class PyIcebergCatalog:
 
     def __init__(self, settings: CatalogSettings) -> None:
         self.settings = settings
+        guard_logging()
 
     @property
     def capabilities(self) -> Capabilities:

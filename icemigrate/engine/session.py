@@ -21,6 +21,8 @@ from icemigrate.engine.settings import (
     with_jvm_option,
 )
 from icemigrate.errors import EngineError, MissingExtra, extra_hint
+from icemigrate.hidden_characters import escaped_lines
+from icemigrate.redaction import redact
 from icemigrate.versions import CURRENT, SparkRelease, spark_release
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ def start(settings: SparkSettings) -> SparkSession:
     found = java.find(release.java)
     wrong = java.wrong_home(release.java)
     if wrong is not None:
-        sys.stderr.write(f"{wrong}; Spark runs on {found}\n")
+        sys.stderr.write(escaped_lines(redact(f"{wrong}; Spark runs on {found}\n")))
     located = _located(settings, release)
     conf = spark_conf(settings, located)
     kept = _archive(settings, located, found, pyspark.__version__)

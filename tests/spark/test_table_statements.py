@@ -175,7 +175,11 @@ def test_creation(lake: Lake, version: int) -> None:
         by(declared, "nested.key", direction=DESC, null_order=NULLS_LAST),
         by(declared, "tz", transform=Transform("month"), null_order=NULLS_LAST),
     )
-    properties = {DESCRIPTION_PROPERTY: "it's\n${a} table", "a.b": "'x'", DISTRIBUTION_PROPERTY: "hash"}
+    properties = {
+        DESCRIPTION_PROPERTY: "it's\n${a} table\u202e\U000e0041\u200b\xa0",
+        "a.b": "'\x1bx'",
+        DISTRIBUTION_PROPERTY: "hash",
+    }
     made = lake.make(replace(declared, properties=properties))
     assert made.spec.id == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from icemigrate import redaction
 from icemigrate.app.opening import open_project
 from icemigrate.app.saving import saved_plan
+from icemigrate.catalog import open_catalog
+from icemigrate.catalog.port import CatalogSettings
 from icemigrate.cli import main
 from icemigrate.engine.explain import explain
 from icemigrate.errors import EngineError, ExitCode, IcemigrateError, Mistakes
@@ -90,6 +93,16 @@ def test_a_document_is_masked_by_its_keys() -> None:
         "properties": {"x.password": "***", "x.token": "true", "y": "1"},
         "list": ["?sig=***"],
     }
+
+
+def test_what_libraries_log_is_masked(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    open_catalog(CatalogSettings("lake", "rest", "http://127.0.0.1:9")).close()
+    logging.getLogger("urllib3.connectionpool").warning("Retrying: /v1/config?sig=%s", "abcdefgh")
+    assert "Retrying: /v1/config?sig=***" in capfd.readouterr().err
 
 
 # Every output
