@@ -17,8 +17,9 @@ from icemigrate.data.required import filled, left_in_files
 from icemigrate.diff import Found
 from icemigrate.frozen import replace
 from icemigrate.merge import Conflict, merge
-from icemigrate.model.makers import trash_name, trash_names
+from icemigrate.model.makers import owner_of, trash_name, trash_names
 from icemigrate.model.names import Path, TableName
+from icemigrate.model.reserved import OWNER_PROPERTY
 from icemigrate.model.schema import index
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
@@ -54,7 +55,25 @@ def plan_table(
         outcome = first_mention(case, goal, actual.get(name), wanted.name in former, trashed)
     else:
         outcome = _known(case, goal, base, actual)
-    return _with_rows(case, outcome, actual.get(outcome.plan.name))
+    there = actual.get(outcome.plan.name)
+    if there is not None and owner_of(there) not in (None, surroundings.project):
+        return Outcome(
+            case.plan(there.name), there, (owned_by_another(wanted.name, there, surroundings.project),)
+        )
+    return _with_rows(case, outcome, there)
+
+
+def owned_by_another(declared: TableName, there: Table, project: str) -> Problem:
+    """A table that another project owns."""
+    owner = owner_of(there)
+    return Problem(
+        "table-owned",
+        declared,
+        ("name",),
+        f"table `{there.name}` belongs to project `{owner}`, and this is project `{project}`",
+        f"change it in project `{owner}`, or hand it over: "
+        f"`ALTER TABLE … SET TBLPROPERTIES ('{OWNER_PROPERTY}'='{project}')`",
+    )
 
 
 def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:

@@ -18,7 +18,7 @@ from icemigrate.errors import MetadataError, Mistakes, UsageError
 from icemigrate.frozen import replace
 from icemigrate.history.properties import is_history
 from icemigrate.model.imported import ImportResult
-from icemigrate.model.makers import TRASH_NAMESPACE, project_of
+from icemigrate.model.makers import TRASH_NAMESPACE, owner_of
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import Table
@@ -202,7 +202,7 @@ class _Import:
             return None
 
     def _is_nobodys(self, table: Table) -> bool:
-        owner = project_of(table)
+        owner = owner_of(table)
         if is_history(table.properties):
             return self._passed(table.name, "it is a history of icemigrate", is_silent=True)
         if owner is not None and owner != self.world.project.name:

@@ -115,6 +115,7 @@ def maintain(
     :raises EngineError: Java, Spark or an act failed.
     """
     from icemigrate.executor import operator
+    from icemigrate.executor.fencing import guarded
     from icemigrate.executor.signals import heard
 
     result = plan.result
@@ -127,6 +128,7 @@ def maintain(
         with (
             heard() as stop,
             journal(world, engine, lock_timeout_s).held("maintain", by.user, by.host, wait=stop.wait) as held,
+            guarded(engine, held),
         ):
             stop.check()
             now = _again(world, plan, held.history(), engine)

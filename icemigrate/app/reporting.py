@@ -19,7 +19,7 @@ from icemigrate.frozen import replace
 from icemigrate.history.intent import Intent
 from icemigrate.history.log import Entry, Log, broken_off, unpack
 from icemigrate.history.properties import History
-from icemigrate.model.makers import made_by, maker_of, project_of
+from icemigrate.model.makers import made_by, maker_of, owner_of, project_of
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan
@@ -184,6 +184,8 @@ def _tables(world: Opened, trails: Mapping[TableName, _Trail], known: History) -
             note: str | None = _UNDER_AN_OLD_NAME
         elif found is not None and made_here and trail.applied is None and not _is_begun(found, known):
             note = _LOST.format(maker_of(found))
+        elif found is not None and owner_of(found) not in (None, world.project.name):
+            note = f"it belongs to project `{owner_of(found)}`: no migration of this project can change it"
         else:
             note = _stranger(state.tables.get(name), found)
         rows.append(

@@ -7,19 +7,23 @@ updates to whatever is there.  Here the commit asserts the metadata that the dif
 from __future__ import annotations
 
 from json import loads
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from icemigrate.engine import markers, metadata_commit
+from icemigrate.engine import guard, markers, metadata_commit
 from icemigrate.engine.explain import is_commit_conflict, is_state_unknown
 from icemigrate.engine.partition_restore import Restoring, returning
 from icemigrate.engine.port import Marker
-from icemigrate.engine.spark import SparkEngine
 from icemigrate.frozen import Frozen, replace
+from icemigrate.model.marks import FENCE_TAG, is_branch_of
 from icemigrate.model.metadata import table_from_json
 from icemigrate.model.metadata_check import read_schema
 from icemigrate.model.names import TableName
+from icemigrate.model.reserved import FENCE_PROPERTY, OWNER_PROPERTY
 from icemigrate.model.schema import Schema
 from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
+
+if TYPE_CHECKING:
+    from icemigrate.engine.spark import SparkEngine
 
 
 class Base(Frozen):
@@ -39,9 +43,11 @@ class Base(Frozen):
 
 
 def open_base(engine: SparkEngine, name: TableName) -> Base:
-    """The table as it is now.
+    """The table as it is now, which the holder of the lock may change.
 
     :raises EngineError: there is none.
+    :raises LockLost: the lock is not ours any more.
+    :raises ConflictError: it belongs to another project.
     """
     java = engine.java.table(name)
     transaction = (
@@ -50,6 +56,8 @@ def open_base(engine: SparkEngine, name: TableName) -> Base:
     operations = java.operations()
     metadata = operations.current()
     json = engine.java.read(metadata)
+    if engine.guard is not None:
+        engine.guard.admit(name, json)
     return Base(operations, transaction, metadata, json, table_from_json(json, name))
 
 
@@ -87,8 +95,9 @@ def land(
     snapshot = None if marker is None else markers.add(base.transaction, marker)
     if not changed and not branches and marker is None:
         return None
-    built = base.transaction.table().operations().current()
-    _commit(base, built, snapshot, restoring)
+    if engine.guard is not None:
+        _keep_out(engine.guard, base, snapshot, claims=marker is not None and base.table.owner is None)
+    built = _commit(engine, base, snapshot, restoring)
     # Not what the catalog has by now: that may hold what others committed since.
     return base.table.schema if built.schema().sameSchema(base.metadata.schema()) else _schema(engine, built)
 
@@ -97,6 +106,57 @@ def _schema(engine: SparkEngine, metadata: Any) -> Schema:
     """The current schema of Java's ``TableMetadata``."""
     json: str = engine.java.iceberg.SchemaParser.toJson(metadata.schema())
     return read_schema("schema", loads(json))
+
+
+def _keep_out(by: guard.Guard, base: Base, snapshot: Any | None, claims: bool) -> None:
+    """Have the transaction claim the table, and give the commit something that it can assert on REST.
+
+    :param snapshot: Java's ``Snapshot`` that the commit adds; ``None`` where it adds none.
+    """
+    if claims:
+        guard.set_property(base.transaction, OWNER_PROPERTY, by.project)
+    if not guard.is_rest(base.operations):
+        return
+    new = None if snapshot is None else int(snapshot.snapshotId())
+    if claims or (new is not None and base.transaction.table().refs().containsKey(FENCE_TAG)):
+        guard.move_tag(base.transaction, by, new)
+    elif base.transaction.table().currentSnapshot() is None and new is None:
+        guard.stage(base.transaction, by)
+
+
+def set_owner(engine: SparkEngine, name: TableName, owner: str | None) -> None:
+    """Claim a table, or give it free, in a commit of its own."""
+    base = open_base(engine, name)
+    if engine.guard is None or base.table.owner == owner:
+        return
+    guard.set_property(base.transaction, OWNER_PROPERTY, owner)
+    if guard.is_rest(base.operations):
+        guard.move_tag(base.transaction, engine.guard)
+    _commit(engine, base, None)
+
+
+def fence(engine: SparkEngine, name: TableName, version: str) -> bool:
+    """Move a table, so that every commit to it that was begun before is refused.
+
+    The branches go that earlier runs of the migration have written rows to: none of them can be published.
+
+    :param version: of the migration that was interrupted.
+    :returns: ``False`` where there is no such table, or another project owns it.
+    """
+    by, table = engine.guard, engine.java.find(name)
+    assert by is not None, "only a holder of the lock fences"
+    if table is None or guard.owner_in(dict(table.properties())) not in (None, by.project):
+        return False
+    base = open_base(engine, name)
+    guard.set_property(base.transaction, FENCE_PROPERTY, by.fence)
+    left = [
+        n for n, r in base.table.refs.items() if r.kind == "branch" and is_branch_of(n, by.project, version)
+    ]
+    guard.drop_branches(base.transaction, left)
+    if guard.is_rest(base.operations):
+        guard.move_tag(base.transaction, by)
+    _commit(engine, base, None)
+    return True
 
 
 def _without_new_snapshots(before: Table, after: Table) -> tuple[Table, dict[str, Ref]]:
@@ -126,18 +186,28 @@ def _branch(transaction: Any, name: str, ref: Ref) -> None:
     manage.commit()
 
 
-def _commit(base: Base, built: Any, marker: Any | None, restoring: Restoring) -> None:
+def _commit(engine: SparkEngine, base: Base, marker: Any | None, restoring: Restoring | None = None) -> Any:
+    """Commit what the transaction has built, on the base that was read before this look at the lock.
+
+    :returns: Java's ``TableMetadata`` that was committed.
+    """
+    built = base.transaction.table().operations().current()
+    if engine.guard is not None:
+        built = guard.asserting(engine.java.iceberg, base.operations, built)
+        engine.guard.require()
     try:
         base.operations.commit(base.metadata, built)
     except Exception as error:  # known by its Java cause alone
         if is_state_unknown(error) and _is_there(base, built, marker):
-            return
+            return built
         if is_commit_conflict(error):
-            restoring.clean_up()
+            if restoring is not None:
+                restoring.clean_up()
             if marker is not None:
                 # The list of its manifests was written already, and nothing refers to it.
                 base.operations.io().deleteFile(marker.manifestListLocation())
         raise
+    return built
 
 
 def _is_there(base: Base, built: Any, marker: Any | None) -> bool:

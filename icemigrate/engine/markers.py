@@ -17,16 +17,6 @@ FOR_EVER_MS = 2**63 - 1
 """Java's ``Long.MAX_VALUE``.  Written out, since without it ``history.expire.max-ref-age-ms`` decides."""
 
 
-def put(table: Any, marker: Marker) -> None:
-    """Put the marker and its tags on a Java table, in one commit.
-
-    :param table: Java's ``Table``, freshly loaded.
-    """
-    transaction = table.newTransaction()
-    add(transaction, marker)
-    transaction.commitTransaction()
-
-
 def add(transaction: Any, marker: Marker) -> Any:
     """Add the marker and its tags to a transaction on a table.
 
@@ -35,7 +25,7 @@ def add(transaction: Any, marker: Marker) -> Any:
     :param transaction: Java's ``Transaction``.
     :returns: Java's ``Snapshot`` that is the marker; ``None`` where the migration goes on with the rows.
     """
-    snapshot = None if marker.is_begun else _stage(transaction, marker.summary)
+    snapshot = None if marker.is_begun else stage(transaction, marker.summary)
     now_ms = time.time_ns() // 1_000_000
     refs = transaction.table().refs()
     manage = transaction.manageSnapshots()
@@ -69,7 +59,8 @@ def max_ref_age_ms(keep: timedelta | None, age_ms: int) -> int:
     return max(1, max(0, age_ms) + keep // timedelta(milliseconds=1))
 
 
-def _stage(transaction: Any, summary: dict[str, str]) -> Any:
+def stage(transaction: Any, summary: dict[str, str]) -> Any:
+    """Add a snapshot without rows of its own that no branch leads to; Java's ``Snapshot``."""
     # A fast one: the other kind may merge manifests, which reads them.
     append = transaction.newFastAppend()
     for key, value in summary.items():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from itertools import count
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Evidence, Questions
@@ -14,6 +15,9 @@ from icemigrate.model.marks import before_tag_names, numbered_before_tag, tag_na
 from icemigrate.model.names import TableName
 from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.model.table import Table
+
+if TYPE_CHECKING:
+    from icemigrate.engine.guard import Guard
 
 
 class Marker(Frozen):
@@ -163,6 +167,22 @@ class Engine(Protocol):
 
         :returns: the table that was made.
         """
+        ...
+
+    def guarded(self, guard: Guard) -> AbstractContextManager[None]:
+        """A block in which every change has to pass the guard of the lock."""
+        ...
+
+    def fence(self, name: TableName, version: str) -> bool:
+        """Move a table, so that every commit to it that was begun before is refused.
+
+        :param version: of the migration that was interrupted, whose branches go too.
+        :returns: ``False`` where there is no such table, or another project owns it.
+        """
+        ...
+
+    def set_owner(self, name: TableName, owner: str | None) -> None:
+        """Claim a table for a project, or give it free."""
         ...
 
     def rename(self, name: TableName, new: TableName) -> None:

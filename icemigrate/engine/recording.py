@@ -6,13 +6,15 @@ step's changes are folded over the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any
 
 from icemigrate.changes.base import Change, Phase, Sql
+from icemigrate.engine.guard import Guard
 from icemigrate.engine.port import Engine, Marker, OnProgress
 from icemigrate.errors import EngineError, HeadMoved
 from icemigrate.frozen import replace
@@ -131,6 +133,20 @@ class RecordingEngine(Engine):
             self.tables[name] = fold(self.tables[name])
         return self.tables[name]
 
+    @contextmanager
+    def guarded(self, guard: Guard) -> Iterator[None]:
+        """A block like any other: nothing here is changed by anybody else."""
+        yield
+
+    def fence(self, name: TableName, version: str) -> bool:
+        """Write it down."""
+        return name in self.tables and self._takes(f"fence {name}")
+
+    def set_owner(self, name: TableName, owner: str | None) -> None:
+        """Write the owner on the table."""
+        if name in self.tables and self._takes(f"owner of {name}: {owner}"):
+            self.tables[name] = replace(self.tables[name], owner=owner)
+
     def create(self, table: Table) -> Table:
         """Make a table."""
         if self._takes(f"create {table.name}"):
@@ -146,6 +162,9 @@ class RecordingEngine(Engine):
         """Write the marker down."""
         if self._takes(f"mark {name} {marker.tag}"):
             self.markers.append((name, marker))
+            table = self.tables.get(name)
+            if table is not None and table.owner is None:
+                self.tables[name] = replace(table, owner=marker.project)
 
     def append(
         self,

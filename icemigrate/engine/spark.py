@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.engine import append, evidence, markers, metadata_commit, rewriting
+from icemigrate.engine import append, evidence, landing, metadata_commit, rewriting
 from icemigrate.engine.conflicts import until_first
-from icemigrate.engine.explain import causes, explained, is_commit_conflict, is_state_unknown
+from icemigrate.engine.explain import causes, explained, is_commit_conflict
+from icemigrate.engine.guard import Guard
 from icemigrate.engine.java_catalog import JavaCatalog
-from icemigrate.engine.partition_entries import affected
-from icemigrate.engine.partition_restore import Restoring, returning
 from icemigrate.engine.pinned_settings import pin, pinned
 from icemigrate.engine.port import Marker, OnProgress
 from icemigrate.engine.written import require_written, snapshots_of
@@ -42,6 +41,7 @@ class SparkEngine:
 
     def __init__(self, session: SparkSession, catalog_name: str, *, is_own: bool = False) -> None:
         self.java = JavaCatalog(session, catalog_name)
+        self.guard: Guard | None = None
         self._session = session
         self._catalog_name = catalog_name
         self.is_own = is_own
@@ -76,7 +76,38 @@ class SparkEngine:
         """Run one statement; again, where another writer's commit came between its reading and its own."""
         # Iceberg tries appends again by itself, but no change of a schema.
         with explained(), self.pinned():
-            until_first(lambda: self._session.sql(text))
+            until_first(lambda: self._run(text))
+
+    def _run(self, text: str) -> None:
+        self._require()
+        self._session.sql(text)
+
+    def _require(self) -> None:
+        if self.guard is not None:
+            self.guard.require()
+
+    @contextmanager
+    def guarded(self, guard: Guard) -> Iterator[None]:
+        """A block in which every change has to pass the guard."""
+        before, self.guard = self.guard, guard
+        try:
+            yield
+        finally:
+            self.guard = before
+
+    def fence(self, name: TableName, version: str) -> bool:
+        """Move a table, so that every commit to it that was begun before is refused."""
+        with explained():
+            is_fenced = until_first(lambda: landing.fence(self, name, version), _LONGEST_PAUSE_S)
+            if is_fenced:
+                self.java.refresh(name)
+            return is_fenced
+
+    def set_owner(self, name: TableName, owner: str | None) -> None:
+        """Claim a table for a project, or give it free."""
+        with explained():
+            until_first(lambda: landing.set_owner(self, name, owner), _LONGEST_PAUSE_S)
+            self.java.refresh(name)
 
     def write(self, name: TableName, branch: str, text: str, summary: Mapping[str, str]) -> None:
         """Run one statement that writes rows to a branch, and see that they are there."""
@@ -152,40 +183,9 @@ class SparkEngine:
             return until_first(lambda: self._commit(name, fold, holds_rows), _LONGEST_PAUSE_S)
 
     def _commit(self, name: TableName, fold: Callable[[Table], Table], holds_rows: bool) -> Table:
-        table = self.java.table(name)
-        operations = table.operations()
-        base = operations.current()
-        saved = self.java.read(base)
-        before = table_from_json(saved, name)
-        after = fold(before)
-        built = metadata_commit.build(self.java.iceberg, base, before, after)
-        if built.changes().isEmpty():
-            return before
-        if holds_rows:
-            built = metadata_commit.holding_main(self.java.iceberg, operations, built)
-        restoring = None
-        if affected(saved, columns := returning(before, after)):
-            transaction = table.newTransaction()  # loads the table once more
-            if operations.current().metadataFileLocation() != base.metadataFileLocation():
-                return self._commit(name, fold, holds_rows)
-            inside = transaction.table().operations()
-            inside.commit(inside.current(), built)
-            again = self.java.table
-            restoring = Restoring(
-                self.java, transaction, lambda: again(name).newTransaction(), saved, columns
-            )
-            restoring.run()
-            built = inside.current()
-        try:
-            operations.commit(base, built)
-        except Exception as error:  # known by its Java cause alone
-            if restoring is not None and is_commit_conflict(error):
-                restoring.clean_up()
-            if not is_state_unknown(error):
-                raise
-            # The catalog did not answer; what is there now tells whether it had done it.
-            if self.java.read(self.java.table(name).operations().current()) != self.java.read(built):
-                raise
+        base = landing.open_base(self, name)
+        if landing.land(self, base, fold(base.table), None, holds_rows) is None:
+            return base.table
         return self.java.seen(name)
 
     def create(self, table: Table) -> Table:
@@ -198,6 +198,7 @@ class SparkEngine:
             builder.withProperties({**table.properties, "format-version": str(table.format_version)})
             if table.location is not None:
                 builder.withLocation(table.location)
+            self._require()
             builder.create()
             made = self.java.seen(table.name)
         if _ids(made) == _ids(table):
@@ -218,14 +219,19 @@ class SparkEngine:
         """Give a table another name, by the catalog itself."""
         self.create_namespace(new.namespace)
         with explained():
+            self._require()
             self.java.catalog.renameTable(self.java.identifier(name), self.java.identifier(new))
 
     def mark(self, name: TableName, marker: Marker) -> None:
         """Put the marker and its tags on a table."""
         with explained():
             # What Iceberg tries again by itself is not enough beside a writer that never stops.
-            until_first(lambda: markers.put(self.java.table(name), marker))
+            until_first(lambda: self._mark(name, marker))
             self.java.refresh(name)
+
+    def _mark(self, name: TableName, marker: Marker) -> None:
+        base = landing.open_base(self, name)
+        landing.land(self, base, base.table, marker)
 
     def append(
         self,

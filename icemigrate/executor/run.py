@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from itertools import compress
@@ -22,6 +22,7 @@ from icemigrate.engine.publish import Publisher
 from icemigrate.errors import ConflictError, IcemigrateError, StalePlan, Stopped
 from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecorded, MigrationStarted
 from icemigrate.executor.faults import Interrupted, Report
+from icemigrate.executor.fencing import guarded
 from icemigrate.executor.last_copies import dependence, free_tags, keep_tags, needed_tags
 from icemigrate.executor.means import Operator, Ways, directly, operator
 from icemigrate.executor.recovery import Inverse, Recovery
@@ -92,10 +93,12 @@ def apply(
             on_wait=lambda lock: on_event(LockAwaited(lock.words())),
             wait=stop.wait,
         ) as held,
+        ExitStack() as blocks,
     ):
         if held.gone is not None:
             on_event(LockTakenOver(held.gone.words()))
         stop.check()
+        blocks.enter_context(guarded(engine, held))
         if replan is not None:
             plan = replan()
             if plan.is_empty:  # somebody else did all of it, while this process waited

@@ -157,7 +157,21 @@ class Work:
             return None  # gone already, and nothing was planned for it
         self.account.at = f"checking table `{expected.name}`"
         self._verify(plan, before, expected, actual)
+        self._settle_owner(plan, actual)
         return actual if plan.wanted is not None else None
+
+    def _settle_owner(self, plan: TablePlan, actual: Table | None) -> None:
+        """Claim a table that no commit has claimed yet, or give one free that is declared no more."""
+        if actual is None:
+            return
+        project, direction = self.marker.project, self.migration.direction
+        if direction is Direction.APPLY and plan.wanted is not None and actual.owner is None:
+            self.account.next(f"claiming table `{actual.name}`")
+            self.engine.set_owner(actual.name, project)
+        is_forgotten = direction is Direction.ROLLBACK and plan.wanted is None and not plan.all_steps
+        if is_forgotten and actual.owner == project:
+            self.account.next(f"giving table `{actual.name}` free")
+            self.engine.set_owner(actual.name, None)
 
     def _found(self, plan: TablePlan) -> Table | None:
         """The table before anything is done to it."""
@@ -248,6 +262,7 @@ class Work:
         self.published[plan.declared] = written.done or written.rows.published(name)
         self.account.at = f"checking table `{name}`"
         self._verify(plan, written.before, written.expected, actual)
+        self._settle_owner(plan, actual)
         return actual
 
     def _settle(self, plan: TablePlan) -> None:

@@ -28,6 +28,14 @@ def project_of(table: Table) -> str | None:
     return None if maker is None else maker.rpartition("/")[0]
 
 
+def owner_of(table: Table) -> str | None:
+    """The project that owns a table; ``None`` where no project does.
+
+    Releases that knew no owner left only who made a table.
+    """
+    return table.owner or project_of(table)
+
+
 def trash_name(name: TableName, project: str, version: str) -> TableName:
     """What a table is called in the trash.
 

@@ -32,6 +32,7 @@ from icemigrate.model.metadata_parts import (
     default_spec_id,
     last_partition_id,
     own_properties,
+    own_refs,
     read_orders,
     read_refs,
     read_specs,
@@ -42,6 +43,7 @@ from icemigrate.model.metadata_parts import (
 )
 from icemigrate.model.names import TableName
 from icemigrate.model.partitioning import PartitionSpec
+from icemigrate.model.reserved import OWNER_PROPERTY
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import SortOrder
 from icemigrate.model.table import Ref, Table
@@ -142,7 +144,8 @@ def to_table(metadata: TableMetadata, name: TableName) -> Table:
         properties=own_properties(metadata.properties),
         format_version=metadata.format_version,
         location=metadata.location,
-        refs=metadata.refs,
+        refs=own_refs(metadata.refs),
+        owner=metadata.properties.get(OWNER_PROPERTY),
         uuid=metadata.uuid,
         last_column_id=metadata.last_column_id,
         last_partition_id=metadata.last_partition_id,
@@ -164,7 +167,10 @@ def table_from_json(json: Json, name: TableName, known: Table | None = None) -> 
     ids = snapshot_ids(json)
     specs, default_spec = read_specs(json), default_spec_id(json)
     orders, default_order = read_orders(json), default_order_id(json)
-    schema, refs = current_schema(json, None if known is None else known.schema), read_refs(json, ids)
+    schema, refs = (
+        current_schema(json, None if known is None else known.schema),
+        own_refs(read_refs(json, ids)),
+    )
     return Table(
         name=name,
         schema=schema,
@@ -174,6 +180,7 @@ def table_from_json(json: Json, name: TableName, known: Table | None = None) -> 
         format_version=version,
         location=json["location"],
         refs=refs,
+        owner=strings(json, "properties").get(OWNER_PROPERTY),
         uuid=json.get("table-uuid"),
         last_column_id=json["last-column-id"],
         last_partition_id=last_partition_id(json, specs),

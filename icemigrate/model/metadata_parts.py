@@ -8,6 +8,7 @@ from typing import Any
 
 from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.json_form import BadMetadata, order_from_json, spec_fields_from_json, spec_from_json
+from icemigrate.model.marks import FENCE_TAG
 from icemigrate.model.metadata_check import (
     check_chosen,
     check_id,
@@ -20,7 +21,7 @@ from icemigrate.model.metadata_check import (
     whole_number,
 )
 from icemigrate.model.partitioning import FIRST_FIELD_ID, PartitionSpec
-from icemigrate.model.reserved import SUMMARY_PREFIX
+from icemigrate.model.reserved import FENCE_PROPERTY, OWNER_PROPERTY, SUMMARY_PREFIX
 from icemigrate.model.schema import Schema
 from icemigrate.model.sorting import ASC, DESC, NULLS_FIRST, NULLS_LAST, UNSORTED, SortOrder
 from icemigrate.model.table import MAIN_BRANCH, Ref, Snapshot
@@ -45,6 +46,7 @@ RESERVED_PROPERTIES = frozenset(
     }
 )
 """Names that Iceberg answers itself where properties are shown (``TableProperties.RESERVED_PROPERTIES``)."""
+_LEFT_OUT = RESERVED_PROPERTIES | {OWNER_PROPERTY, FENCE_PROPERTY}
 
 
 class SnapshotEntry(Frozen):
@@ -168,9 +170,14 @@ def _read_ref(json: Json) -> Ref:
     return ref_from_json(json)
 
 
+def own_refs(refs: Mapping[str, Ref]) -> dict[str, Ref]:
+    """The references without the tag that fences a table: it is no part of what the table is."""
+    return {name: ref for name, ref in refs.items() if name != FENCE_TAG}
+
+
 def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties without reserved ones."""
-    return {key: value for key, value in properties.items() if key not in RESERVED_PROPERTIES}
+    """The properties without reserved ones, and without those that say who owns the table."""
+    return {key: value for key, value in properties.items() if key not in _LEFT_OUT}
 
 
 def current_snapshot(json: Json, ids: set[int]) -> Snapshot | None:

@@ -9,6 +9,11 @@ SUMMARY_PREFIX = "icemigrate."
 
 _ITSELF = "Iceberg keeps it itself; take the property out"
 
+OWNER_PROPERTY = "icemigrate.owner"
+"""On a table: the project that owns it; set by the first commit of the project."""
+FENCE_PROPERTY = "icemigrate.fence"
+"""On a table: which holder of the lock fenced it last; see :mod:`icemigrate.engine.guard`."""
+
 RESERVED_PROPERTIES = MappingProxyType(
     {
         "format-version": "write `format_version: 3`",
@@ -29,6 +34,8 @@ RESERVED_PROPERTIES = MappingProxyType(
         "current-snapshot-id": _ITSELF,
         "current-snapshot-summary": _ITSELF,
         "current-snapshot-timestamp-ms": _ITSELF,
+        OWNER_PROPERTY: "icemigrate sets it to the project that owns the table; take the property out",
+        FENCE_PROPERTY: "icemigrate sets it when a lock is taken over; take the property out",
         "cherry-pick-snapshot-id": "it moves rows, not the table's definition; take the property out",
     }
 )

@@ -103,10 +103,11 @@ class Table(PartlyCompared):
     :param last_partition_id: highest partition field id ever given.
     :param dropped: fields that migrations dropped; empty on the actual side.
     :param writers: who wrote it of late; known of the actual side alone, and no part of what a table is.
+    :param owner: the project that owns it; known of the actual side alone, like ``writers``.
     :param heads: where others' branches stand, by name; known of the actual side alone, like ``writers``.
     """
 
-    uncompared = frozenset({"writers", "heads"})
+    uncompared = frozenset({"writers", "heads", "owner"})
 
     name: TableName
     schema: Schema
@@ -125,6 +126,7 @@ class Table(PartlyCompared):
     dropped: tuple[Dropped, ...] = ()
     writers: tuple[Writer, ...] = ()
     heads: Mapping[str, Head] = field(default_factory=dict)
+    owner: str | None = None
 
     @property
     def snapshot_id(self) -> int | None:

@@ -80,6 +80,8 @@ OVER_TIME: Mapping[str, str] = {
     "one file.",
     "table-exists": "Another table has the name: one that no migration of this project made, or one that "
     "was made since. Move it away, or take it in with `adopt: true`.",
+    "table-owned": "Another project owns the table, as its property `icemigrate.owner` says. Change it in "
+    "that project, or hand it over: set the property to this project's name.",
     "table-gone": "A recorded table is not in the catalog. Register its last metadata file again, or "
     "declare that it is gone by `drift --accept`.",
     "trash-emptied": "A dropped table cannot come back: the trash does not hold it any more.",

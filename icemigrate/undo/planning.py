@@ -12,12 +12,13 @@ from icemigrate.diff import Found
 from icemigrate.frozen import Frozen, replace
 from icemigrate.merge import Conflict
 from icemigrate.model.evidence import Evidence
-from icemigrate.model.makers import TRASH_NAMESPACE, made_by, maker_of, trash_name
+from icemigrate.model.makers import TRASH_NAMESPACE, made_by, maker_of, owner_of, trash_name
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import State
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, TablePlan
+from icemigrate.plan_table import owned_by_another
 from icemigrate.planner import Planned, settle
 from icemigrate.sql.names import path_sql, table_sql
 from icemigrate.steps import as_steps
@@ -136,11 +137,23 @@ class _World:
 
     def _table(self, table: TableUndo, undo: Undo) -> _Done:
         there = find(table, self.actual)
+        if there is not None and owner_of(there) not in (None, self.place.project):
+            return self._owned_by_another(table, there)
         if table.after is None and table.declared_after is None:
             return self._dropped(table, there)
         if table.before is None:
             return self._made(table, undo.version, there)
         return self._altered(table, undo, there)
+
+    def _owned_by_another(self, table: TableUndo, there: Table) -> _Done:
+        """A table that was handed over to another project stays as it is."""
+        declared = declared_now(table, self.state) or table.declared
+        current = self.state.tables.get(declared)
+        plan = TablePlan(there.name, declared, current, declared if current is not None else None)
+        problem = owned_by_another(declared, there, self.place.project)
+        if self.options.partial:
+            return _Done(_left(plan, f"what was changed of {declared}", problem), there, current)
+        return _Done(plan, there, current, (problem,))
 
     def _baselined(self, table: TableUndo) -> _Done:
         """What was recorded as done already: it is forgotten, and the table stays as it is."""

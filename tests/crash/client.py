@@ -33,8 +33,9 @@ import icemigrate.cli.unlock
 import icemigrate.engine.publish_atomic
 import icemigrate.engine.spark
 import icemigrate.executor
+import icemigrate.executor.fencing
 import icemigrate.render.formats
-import icemigrate.render.progress_text  # noqa: F401
+import icemigrate.render.progress_text
 from icemigrate.cli import main
 
 if TYPE_CHECKING:
@@ -56,11 +57,14 @@ class Blow:
     :param after: the number of changes of the catalog that it has seen by then; 0 for the first use of Spark.
     :param signal: that it sends to itself, unless there is a command.
     :param command: of the shell, run once.
+    :param at_lease: count looks at the lock right before a change instead of changes: the blow comes behind
+        the look, and before the change.
     """
 
     after: int
     signal: signal.Signals = signal.SIGKILL
     command: str = ""
+    at_lease: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,9 @@ def run(order: Order, barrier: Barrier | None = None) -> None:
     _attach(order.gateway)
     if barrier is not None:
         barrier.wait()
-    if order.blow is not None:
+    if order.blow is not None and order.blow.at_lease:
+        _watch_lease(_striking(order.blow))
+    elif order.blow is not None:
         _watch(order.database, _striking(order.blow))
     if order.conductor is not None:
         report = _reporting(order.conductor)
@@ -148,6 +154,28 @@ def _striking(blow: Blow) -> Callable[[int], None]:
             os.kill(os.getpid(), blow.signal)
 
     return strike
+
+
+def _watch_lease(on_look: Callable[[int], None]) -> None:
+    """Count the looks at the lock that the guard of commits and statements takes.
+
+    :param on_look: given how many there were, behind each.
+    """
+    guard_of = icemigrate.executor.fencing._guard
+    looks = 0
+
+    def counting(*args: Any) -> Any:
+        guard = guard_of(*args)
+
+        def require() -> None:
+            nonlocal looks
+            guard.require()
+            looks += 1
+            on_look(looks)
+
+        return type(guard)(guard.project, guard.history, guard.epoch, require)
+
+    icemigrate.executor.fencing._guard = counting
 
 
 def _reporting(conductor: Path) -> Callable[[str, int], None]:

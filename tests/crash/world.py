@@ -195,6 +195,13 @@ class World:
             reader.close()
 
 
+def begun(order: Order) -> BaseProcess:
+    """A client in a process of its own."""
+    process: BaseProcess = _context.Process(target=run, args=(order, None))
+    process.start()
+    return process
+
+
 def barrier_of(parties: int) -> Any:
     """What so many clients can wait for one another at."""
     return _context.Barrier(parties)

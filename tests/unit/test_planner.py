@@ -123,7 +123,7 @@ def test_a_table_that_is_there_and_not_adopted_is_refused() -> None:
 
 def test_one_that_another_version_made_is_no_rest_of_ours() -> None:
     there = replace(TABLE, properties={CREATED_BY_PROPERTY: "another/0007"})
-    assert [p.rule for p in plan(CREATE, actual={NAME: there}, around=BEGUN).problems] == ["table-exists"]
+    assert [p.rule for p in plan(CREATE, actual={NAME: there}, around=BEGUN).problems] == ["table-owned"]
 
 
 @pytest.mark.parametrize("version", ["0006", "0007"])

@@ -1,0 +1,115 @@
+"""A process that is paused, replaced and woken up again changes nothing any more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from icemigrate.errors import ExitCode
+from tests.crash.client import Blow, Gateway
+from tests.crash.stage import Stage
+from tests.crash.walking import walk_over
+from tests.crash.world import World, barrier_of, ended
+
+_SECONDS = 60.0
+_ROUNDS = 4
+
+
+def is_paused(process: BaseProcess) -> bool:
+    """Wait until a client pauses; whether it does, since it may end before."""
+    until = time.monotonic() + _SECONDS
+    while time.monotonic() < until:
+        if process.exitcode is not None:
+            return False
+        state = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        if state == "T":
+            return True
+        time.sleep(0.02)
+    raise AssertionError("the client neither paused nor ended")
+
+
+def replaced_at(stage: Stage, command: str, blow: Blow) -> bool:
+    """Pause a command, let another process take over and finish, and wake the first one up.
+
+    :returns: whether it came as far as the blow.
+    """
+    world = stage.world
+    process, order = world.start(command, "--auto-approve", blow=blow)
+    if not is_paused(process):
+        end = ended(process, order)
+        assert end.code == 0, end
+        return False
+    assert process.pid is not None
+    try:
+        world.done(command)
+        rows = world.rows()
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    end = ended(process, order)
+    # A rename, a creation and a drop are no commits: they fail since the other process did the same.
+    assert end.code in (ExitCode.LOCKED, ExitCode.ERROR), (blow, end)
+    assert "Traceback" not in end.err + end.out, end
+    assert world.rows() == rows, "no table and no history changed"
+    return True
+
+
+def test_an_apply_that_was_replaced_changes_nothing(stage: Stage, tmp_path: Path) -> None:
+    """It pauses behind every look at the lock that comes right before a change."""
+
+    def at(stage: Stage, number: int) -> bool:
+        stage.world.restore(stage.pending)
+        if not replaced_at(stage, "apply", Blow(number, signal.SIGSTOP, at_lease=True)):
+            return False
+        stage.is_done()
+        assert stage.is_at_rest
+        return True
+
+    worlds = [stage.copied(tmp_path / f"world{n}", "atomic") for n in range(3)]
+    assert walk_over(worlds, at) >= 8
+
+
+def test_two_projects_that_want_one_table_do_not_share_it(gateway: Gateway, tmp_path: Path) -> None:
+    """Both adopt it at once and add a column each: one does both, and the other does nothing to it."""
+    shop = World(tmp_path / "shop", gateway, environment={})
+    desk = World(tmp_path / "desk", gateway, warehouse=shop.warehouse, environment={})
+    text = (shop.folder / "icemigrate.yaml").read_text(encoding="utf-8")
+    text = text.replace("project: shop\n", "project: desk\nhistory: desk_meta.history\n")
+    (desk.folder / "icemigrate.yaml").write_text(text, encoding="utf-8")
+    names = [f"t{number}" for number in range(_ROUNDS)]
+    made = "".join(f"  - {{name: lake.{name}, columns: [{{name: id, type: long}}]}}\n" for name in names)
+    lake = World(tmp_path / "lake", gateway, warehouse=shop.warehouse, environment={})
+    text = (shop.folder / "icemigrate.yaml").read_text(encoding="utf-8")
+    text = text.replace("project: shop\n", "project: lake\nhistory: lake_meta.history\n")
+    (lake.folder / "icemigrate.yaml").write_text(text, encoding="utf-8")
+    lake.write("0001_make", f"tables:\n{made}")
+    lake.done("apply")
+    catalog = shop.reader()
+    for name in names:  # nobody owns them
+        with catalog.load_table(("lake", name)).transaction() as change:
+            change.remove_properties("icemigrate.owner", "icemigrate.created-by")
+    for at, name in enumerate(names):
+        adopted = f"tables: [{{name: lake.{name}, adopt: true, columns: [{{name: id, type: long}}]}}]"
+        worlds = (shop, desk)
+        for world in worlds:
+            added = f"tables: [{{name: lake.{name}, columns: [{{name: by_{world.folder.name}, type: int}}]}}]"
+            for path in (world.folder / "migrations").glob("*"):
+                if path.stem not in world.standings():
+                    path.unlink()
+            world.write(f"{2 * at + 1:04}_adopt", adopted)
+            world.write(f"{2 * at + 2:04}_add", added)
+        barrier = barrier_of(2)
+        started = [world.start("apply", "--auto-approve", barrier=barrier) for world in worlds]
+        ends = [ended(*client) for client in started]
+        assert sorted(end.code == 0 for end in ends) == [False, True], ends
+        winner, loser = (0, 1) if ends[0].code == 0 else (1, 0)
+        told = ends[loser].out + ends[loser].err
+        assert f"belongs to project `{worlds[winner].folder.name}`" in told, ends[loser]
+        assert "Traceback" not in told
+        table = catalog.load_table(("lake", name))
+        assert [f.name for f in table.schema().fields] == ["id", f"by_{worlds[winner].folder.name}"]
+        assert table.properties["icemigrate.owner"] == worlds[winner].folder.name
+        assert not {f"{2 * at + 1:04}", f"{2 * at + 2:04}"} & worlds[loser].standings().keys()
+    catalog.close()
