@@ -183,12 +183,12 @@ def lake_on(kind: Kind, crash_jvm: SparkSession, folder: Path, monkeypatch: pyte
     for name, value in kind.variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("ICEMIGRATE_LOCK_LEASE", "3")
     project = kind.project(folder, "crash", "crash_meta.history")
     environment = choose_environment(project, None, kind.variables)
     lake = Lake(kind, open_engine(environment, crash_jvm).session, folder, "crash")
     lake.write("0001_make", MAKE)
     lake.apply()
+    monkeypatch.setenv("ICEMIGRATE_LOCK_LEASE", "3")  # by now the JVM has done all of it once
     lake.sql("INSERT INTO {t} VALUES (1, 10)")
     lake.write("0002_change", CHANGE)
     return lake

@@ -52,11 +52,12 @@ def test_a_commit_of_a_replaced_process_is_refused(
 ) -> None:
     """It pauses between the read of a table and the commit; the other process takes the migration back."""
     lake = lake_on(kind, crash_jvm, tmp_path, monkeypatch)
+    monkeypatch.delenv("ICEMIGRATE_LOCK_LEASE")
     lake.apply()
     for version, look in enumerate(_LOOKS[kind.name], start=3):
         lake.write(f"{version:04}_own", CHANGE.format(version))
         before = properties(lake)
-        environment = {**kind.variables, "ICEMIGRATE_LOCK_LEASE": "3"}
+        environment = {**kind.variables, "ICEMIGRATE_LOCK_LEASE": "4"}
         order = Order(
             tmp_path,
             tmp_path / "none.db",

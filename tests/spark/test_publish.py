@@ -470,7 +470,7 @@ def test_nothing_is_lost_with_writers_through_both_clients(lake: Lake) -> None:
     columns = lake.spark.table(lake.text).columns
     assert columns[-steps:] == [f"c{i}" for i in range(steps)]
     refs = lake.metadata()[1]["refs"]
-    assert {f"icemigrate-{i}" for i in range(steps)} <= refs.keys()
+    assert {f"icemigrate-market-{i}" for i in range(steps)} <= refs.keys()
 
 
 def _adding(before: Table, name: str, text: str) -> TablePlan:

@@ -1,0 +1,102 @@
+"""What a commit has to pass, and the names that say whose a table, a tag or a branch is."""
+
+from __future__ import annotations
+
+import pytest
+
+from icemigrate.engine.guard import Guard
+from icemigrate.errors import ConflictError, LockLost
+from icemigrate.model.makers import CREATED_BY_PROPERTY, trash_name, trash_names
+from icemigrate.model.marks import (
+    before_tag_name,
+    branch_name,
+    is_branch_of,
+    is_own_branch,
+    is_own_tag,
+    is_reserved,
+    older_tag_names,
+    run_branch_name,
+    tag_name,
+)
+from icemigrate.model.names import TableName
+from icemigrate.model.reserved import FENCE_PROPERTY, OWNER_PROPERTY
+
+NAME = TableName.parse("db.t")
+
+
+def guard(epoch: int = 7, is_lost: bool = False) -> Guard:
+    def require() -> None:
+        if is_lost:
+            raise LockLost("the lease ran out")
+
+    return Guard("shop", "h", epoch, require)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {},
+        {OWNER_PROPERTY: "shop"},
+        {CREATED_BY_PROPERTY: "shop/0001"},
+        {OWNER_PROPERTY: "shop", CREATED_BY_PROPERTY: "desk/0001"},
+        {FENCE_PROPERTY: "h/7"},
+        {FENCE_PROPERTY: "another history/99"},
+        {FENCE_PROPERTY: "what somebody wrote"},
+    ],
+)
+def test_a_table_of_ours_that_no_later_holder_has_fenced_is_admitted(properties: dict[str, str]) -> None:
+    guard().admit(NAME, {"properties": properties})
+
+
+def test_a_table_that_a_later_holder_has_fenced_is_not_touched() -> None:
+    with pytest.raises(LockLost, match="fenced table `db"):
+        guard().admit(NAME, {"properties": {FENCE_PROPERTY: "h/8"}})
+
+
+def test_the_lock_is_looked_at_behind_the_read() -> None:
+    with pytest.raises(LockLost, match="the lease ran out"):
+        guard(is_lost=True).admit(NAME, {})
+
+
+@pytest.mark.parametrize(
+    "properties", [{OWNER_PROPERTY: "desk"}, {CREATED_BY_PROPERTY: "desk/0001"}], ids=["owner", "maker"]
+)
+def test_a_table_of_another_project_is_not_touched(properties: dict[str, str]) -> None:
+    with pytest.raises(
+        ConflictError, match="belongs to project `desk`, and this is project `shop`"
+    ) as refused:
+        guard().admit(NAME, {"properties": properties})
+    assert refused.value.hint is not None
+    assert f"('{OWNER_PROPERTY}'='shop')" in refused.value.hint
+
+
+def test_equal_versions_of_two_projects_share_no_name() -> None:
+    names = {
+        name
+        for project in ("a", "a-0001", "A_b")
+        for name in (
+            tag_name(project, "0002"),
+            before_tag_name(project, "0002"),
+            branch_name(project, "0002"),
+        )
+    }
+    assert len(names) == 9
+    assert all(map(is_reserved, names))
+    assert len({trash_name(NAME, project, "0002") for project in ("a", "b")}) == 2
+
+
+def test_names_of_earlier_releases_are_still_ours() -> None:
+    assert all(map(is_own_tag, older_tag_names("0002")))
+    assert is_own_branch("icemigrate-0002-data")
+    assert is_branch_of("icemigrate-0002-data", "shop", "0002")
+    assert str(trash_names(NAME, "shop", "0002")[1]) == "icemigrate_trash.db__t__0002"
+
+
+def test_a_branch_of_any_run_is_known_as_the_migrations() -> None:
+    run = run_branch_name("shop", "0002", "0123456789abcdef")
+    assert run == "icemigrate-shop-0002-data-01234567"
+    assert is_own_branch(run)
+    assert is_branch_of(run, "shop", "0002")
+    assert not is_branch_of(run, "shop", "0003")
+    assert not is_branch_of(run, "desk", "0002")
+    assert not is_own_branch("icemigrate-mine")
