@@ -68,7 +68,10 @@ _CONFIGURATION = (
 _LONGEST_LINK = 4096
 _LINK = re.compile(r"gitdir: (?P<path>[^\0\n]+)\n?")
 _BLOB_MODES = frozenset({b"100644", b"100755", b"100664"})
-FETCH_HINT = "fetch the whole history: `fetch-depth: 0` of actions/checkout, `GIT_DEPTH: 0` of GitLab CI"
+FETCH_HINT = (
+    "fetch the whole history with its files: `fetch-depth: 0` and no `filter` of actions/checkout, "
+    "`GIT_DEPTH: 0` of GitLab CI"
+)
 """What to do where the history was cloned in part."""
 _TIMEOUT = 120
 """Seconds."""

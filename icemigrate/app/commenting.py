@@ -76,7 +76,7 @@ def _plain(body: str) -> str:
 
 def _read(path: Path) -> str:
     try:
-        with open_named(path) as stream:
+        with open_named(path, may_be_pipe=True) as stream:
             return stream.read().decode("utf-8").strip() + "\n"
     except OSError as error:
         raise IcemigrateError(f"`{path}` cannot be read: {why(error)}") from error

@@ -39,14 +39,17 @@ def open_regular(path: Path) -> BinaryIO:
     return _regular(os.open(path, _READ), path)
 
 
-def open_named(path: Path) -> BinaryIO:
+def open_named(path: Path, *, may_be_pipe: bool = False) -> BinaryIO:
     """Open a file that the user named on the command line; see :func:`~icemigrate.files.boundary.user_path`.
 
+    :param may_be_pipe: whether to wait for a pipe of the user's own, such as ``/dev/stdin`` or ``<(…)``.
     :raises OutsideRepository: the path lies in the repository, and a link there leads out.
     :raises OSError: it cannot be opened, or is no regular file.
     """
     absolute, top = user_path(path)
-    return open_regular(path) if top is None else open_inside(absolute, top)
+    if top is not None:
+        return open_inside(absolute, top)
+    return path.open("rb") if may_be_pipe else open_regular(path)
 
 
 def names_in(folder: Path, top: Path) -> list[str]:

@@ -163,6 +163,20 @@ def test_a_path_of_the_user_is_free_outside_of_the_repository(
         assert stream.read() == b"written"
 
 
+def test_a_pipe_of_the_user_is_read_where_that_is_asked_for(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(top)
+    here, there = os.pipe()
+    os.write(there, b"text")
+    os.close(there)
+    with open_named(Path(f"/dev/fd/{here}"), may_be_pipe=True) as stream:
+        assert stream.read() == b"text"
+    with pytest.raises(OSError, match="no regular file"):
+        open_named(Path(f"/dev/fd/{here}"))
+    os.close(here)
+
+
 def test_a_path_of_the_user_inside_the_repository_stays_inside(
     top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
