@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "icemigrate"
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 
-STARTS = frozenset({"git.py", "engine/java.py", "engine/gateway.py", "engine/archive.py"})
-"""Modules that start a process."""
+STARTS = frozenset({"git.py", "engine/java.py", "engine/gateway.py", "engine/archive.py", "engine/ended.py"})
+"""Modules that start a process, or wait for one."""
 IMPORTS = frozenset({"cli/group.py"})
 """Modules that import by name."""
 OPENS = {
