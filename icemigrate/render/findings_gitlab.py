@@ -9,6 +9,7 @@ import json
 
 from icemigrate.diagnostics import Severity
 from icemigrate.hidden_characters import escaped_json
+from icemigrate.redaction import redact_document
 from icemigrate.render.places import findings_of
 from icemigrate.results import CheckResult, Failure
 
@@ -27,4 +28,4 @@ def gitlab_text(result: CheckResult | Failure) -> str:
         }
         for finding in findings_of(result)
     ]
-    return escaped_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
+    return escaped_json(json.dumps(redact_document(document), indent=2, ensure_ascii=False)) + "\n"

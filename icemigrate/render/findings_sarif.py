@@ -15,6 +15,7 @@ from icemigrate.checks import RULES, rule_of
 from icemigrate.checks.base import Rule
 from icemigrate.diagnostics import Severity
 from icemigrate.hidden_characters import escaped_json
+from icemigrate.redaction import redact_document
 from icemigrate.render import words
 from icemigrate.render.places import Finding, findings_of, rule_names
 from icemigrate.results import CheckResult, Failure
@@ -51,7 +52,7 @@ def sarif_text(result: CheckResult | Failure) -> str:
     if isinstance(result, CheckResult):
         run["automationDetails"] = {"id": f"icemigrate/{result.project}/"}
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return escaped_json(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
+    return escaped_json(json.dumps(redact_document(log), indent=2, ensure_ascii=False)) + "\n"
 
 
 def _rule(rule: Rule) -> _Object:

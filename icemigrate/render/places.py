@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.frozen import Frozen, replace
+from icemigrate.redaction import redact
 from icemigrate.render import words
 from icemigrate.results import CheckResult, Failure, PlanResult
 
@@ -83,7 +84,9 @@ def _finding(d: Diagnostic, seen: dict[str, int]) -> Finding:
     key = "\n".join((d.code, place.file, d.message))
     seen[key] = seen.get(key, 0) + 1
     fingerprint = sha256(f"{key}\n{seen[key]}".encode(errors="replace")).hexdigest()[:32]
-    return Finding(d.code, d.severity, d.message, d.hint, place, fingerprint)
+    # Formats write paths with escapes of their own, behind which a secret would not be seen any more.
+    place = replace(place, file=redact(place.file))
+    return Finding(redact(d.code), d.severity, d.message, d.hint, place, fingerprint)
 
 
 def rule_names(findings: Iterable[Finding]) -> Mapping[str, Severity]:

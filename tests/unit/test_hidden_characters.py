@@ -7,7 +7,12 @@ import os
 import re
 import sys
 import unicodedata
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from enum import Enum
 from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from xml.etree import ElementTree
 
 import pytest
@@ -22,13 +27,16 @@ from icemigrate.declare.source import Source
 from icemigrate.declare.yaml_text import to_yaml
 from icemigrate.diagnostics import Diagnostic, Place
 from icemigrate.errors import ExitCode
-from icemigrate.frozen import replace
+from icemigrate.frozen import Frozen, replace
 from icemigrate.hidden_characters import HIDDEN, escaped, escaped_json, escaped_lines
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema
 from icemigrate.model.types import Field, Primitive
+from icemigrate.model.upkeep import MaintainResult
 from icemigrate.render.formats import FORMATS, names_for, render
-from icemigrate.results import CheckResult, Failure
+from icemigrate.render.style import Style
+from icemigrate.results import CheckResult, Failure, PlanResult
+from icemigrate.rule_results import RulesResult
 from icemigrate.sql.literals import string_sql
 from tests.embedded import Embedded, applied
 
@@ -256,3 +264,54 @@ def test_check_reports_a_hidden_character_in_a_file(
     made.write("0001_make.yaml", text.replace(hidden, ""))
     (tmp_path / "icemigrate.yaml").write_text(f"project: market  # {hidden}\n", encoding="utf-8")
     assert main(["plan"]) == (ExitCode.FINDINGS if weight == "error" else ExitCode.OK)
+
+
+# Every renderer, with a hostile text and a secret in every field
+
+
+HOSTILE_SECRET = f"{TEXT} https://me:zq7Kx@host/x?sig=zq7Kx"
+_SEEN = datetime(2026, 1, 2, tzinfo=timezone.utc)
+
+
+def filled(hint: Any) -> Any:
+    """A value of a type, the hostile text in every text that it holds."""
+    if hint is str:
+        return HOSTILE_SECRET
+    if hint in (int, bool, float, datetime):
+        return {int: 1, bool: False, float: 1.0, datetime: _SEEN}[hint]
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return arguments[0]
+    if origin in (Union, UnionType):
+        return filled(next(one for one in arguments if one is not type(None)))
+    if origin is tuple:
+        return tuple(filled(one) for one in arguments if one is not Ellipsis)
+    if origin is not None and issubclass(origin, Mapping):
+        return {filled(arguments[0]): filled(arguments[1])}
+    if issubclass(hint, Enum):
+        return next(iter(hint))
+    assert issubclass(hint, Frozen), hint
+    hints = get_type_hints(hint)
+    return hint(**{name: filled(hints[name]) for name in hint.__struct_fields__})
+
+
+RENDERERS = [(f.name, kind) for f in FORMATS for kind in f.renderers if kind is not PlanResult]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), RENDERERS, ids=lambda one: one if isinstance(one, str) else one.__name__
+)
+def test_every_renderer_escapes_and_masks_every_field(name: str, kind: type) -> None:
+    result = filled(kind)
+    if kind is MaintainResult:
+        result = replace(
+            result, parts=("rows",), acts=tuple(replace(act, part="rows") for act in result.acts)
+        )
+    if kind is RulesResult:
+        rules = tuple(replace(rule, level="error", default="error") for rule in result.rules)
+        result = replace(result, rules=rules)
+    for one in (result, *(replace(result, done=done) for done in (True, False) if hasattr(result, "done"))):
+        for style in (Style(False), Style(True)):
+            shown = re.sub(r"\x1b\[[0-9]{1,2}m", "", render(one, name, style))
+            assert hidden_in(shown) == []
+            assert "zq7Kx" not in shown
