@@ -132,6 +132,8 @@ class SqliteCatalog:
                 f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=self._busy_seconds
             )
             try:
+                # The file may come from anyone: views of its own run no function with effects.
+                connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("BEGIN")
                 return read_rows(
                     connection.execute,
