@@ -52,6 +52,17 @@ TRAPS = (
         "dropping what an older spec was partitioned by, where rows are deleted by merge-on-read",
     ),
     Trap(
+        "A column goes that an earlier partitioning used, by `identity` or `truncate`",
+        "earlier-partition-source-missing",
+        "Accepted. Every manifest of that partitioning that is written afterwards (by an append, a delete, a "
+        "rewrite) has null for the partition value. Where delete files exist, reads fail (`Mismatched "
+        "partition tuples`), or deleted rows appear again. A column that is restored reads null in Spark, "
+        "and filters find nothing.",
+        "Warns, and says what to do first. The commit that restores the column restores the values.",
+        _KNOWN,
+        "dropping what an older spec was partitioned by",
+    ),
+    Trap(
         "A column goes that the table is partitioned by",
         "partition-source-missing",
         "Refused by Iceberg, after the statements before it are done.",

@@ -20,7 +20,7 @@ from icemigrate.engine.kept import find_kept
 from icemigrate.engine.live_rows import files_with_live_rows
 from icemigrate.engine.manifests import File, Look, notes_since, share
 from icemigrate.engine.nulls import Query, count_nulls
-from icemigrate.engine.partition_restore import find_losses, unreadable
+from icemigrate.engine.partition_restore import find_losses, told_by_partitions
 from icemigrate.engine.written_under import WrittenUnder
 from icemigrate.model.evidence import Evidence, Questions
 from icemigrate.model.names import TableName
@@ -53,7 +53,10 @@ def gather(java: JavaCatalog, ask: Query, name: TableName, questions: Questions)
         files_of = files_with_live_rows(ask, rows, look) if found is None else look.files
         now = files_of(table.currentSnapshot()) if questions.held else []
         lost = {} if found is None else found.losses({file.path: file.live_rows for file in now})
-        held = {i: share(now, leaves, new, unreadable(lost, leaves)) for i, leaves in questions.held.items()}
+        held = {
+            i: share(now, leaves, new, told_by_partitions(lost, leaves))
+            for i, leaves in questions.held.items()
+        }
         kept = find_kept(look, files_of, questions, held, now, is_known)
         return Evidence(
             files=added.files,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from icemigrate.frozen import Frozen, replace
@@ -229,24 +230,26 @@ def _map(saved: Mapping[str, Any], key: str) -> dict[int, Any]:
 
 
 def share(
-    files: Iterable[File], leaves: Collection[int], new: Collection[str], unreadable: Collection[str] = ()
+    files: Iterable[File],
+    leaves: Collection[int],
+    new: Collection[str],
+    by_partition: Mapping[str, bool] = MappingProxyType({}),
 ) -> Share:
     """How many rows of these files stand in ones that hold a field.
 
     :param leaves: the field, or what is below it.
     :param new: paths of files that were written when the field was gone.
-    :param unreadable: paths of files that hold it, and in which it reads null all the same.
+    :param by_partition: by path, whether readers get a value from the manifest, whatever the file holds.
     """
     held = unknown = total = held_unsure = total_unsure = 0
     for file in files:
         total += file.live_rows
         total_unsure += file.deleted.unsure
-        if file.path in unreadable:
-            continue
-        if any(leaf in file.sizes or leaf in file.values for leaf in leaves):
+        holds = any(leaf in file.sizes or leaf in file.values for leaf in leaves)
+        if by_partition.get(file.path, holds):
             held += file.live_rows
             held_unsure += file.deleted.unsure
-        elif file.path not in new:
+        elif file.path not in new and file.path not in by_partition:
             # Metrics may be off for the field, or the file is older than it.
             unknown += file.live_rows
     return Share(held, unknown, total, held_unsure, total_unsure)

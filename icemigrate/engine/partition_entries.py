@@ -9,7 +9,7 @@ append, filtered by a delete, rewritten) has lost these values.  A transform wit
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -50,18 +50,18 @@ class Source(Frozen):
 class Entry:
     """A live file as a manifest has it.
 
-    :param file: Java's ``ContentFile``, a copy of its own.
+    :param file: Java's ``ContentFile``, a copy of its own; ``None`` where it is only looked at.
     :param saved: the same as JSON, with the metrics of source columns only.
     :param values: by partition field id; those that are found are put in.
     :param found: ids of the partition fields whose value was found.
     """
 
-    file: Any
-    snapshot_id: int
-    sequence: int
-    file_sequence: int | None
     saved: Mapping[str, Any]
     values: dict[int, JsonValue]
+    file: Any = None
+    snapshot_id: int = 0
+    sequence: int = 0
+    file_sequence: int | None = None
     found: set[int] = field(default_factory=set)
 
     @property
@@ -134,6 +134,7 @@ class Reader:
     :param saved: the JSON of the table's metadata, of before the columns came back.
     :param io: Java's ``FileIO``.
     :param fields: as :func:`affected` has it.
+    :param is_for_writing: whether the entries that lack values are written again.
     """
 
     java: JavaCatalog
@@ -141,7 +142,9 @@ class Reader:
     saved: Mapping[str, Any]
     io: Any
     fields: Mapping[int, tuple[Source, ...]]
+    is_for_writing: bool = False
     specs: dict[int, Any] = field(default_factory=dict)
+    _ids: dict[int, list[int]] = field(default_factory=dict)
     _by_id: Any = None
     _measured: Any = None
 
@@ -166,6 +169,7 @@ class Reader:
                 )
                 self._by_id.put(spec.id, java)
             self.specs[spec.id] = java
+            self._ids[spec.id] = [f.id for f in spec.fields]
 
     def manifests(self, snapshot: Any) -> Iterator[Any]:
         """Java's manifests of a snapshot that can be affected: those of such a spec that have live files."""
@@ -211,7 +215,7 @@ class Reader:
                 file = java.file()
                 if paths is not None and str(file.location()) not in paths:
                     continue
-                entry = self._entry(java, file, spec)
+                entry = self._entry(java, file, spec, self.is_for_writing and only is None)
                 if only is None or entry.key in only:
                     yield entry
         finally:
@@ -224,21 +228,17 @@ class Reader:
         method.setAccessible(True)
         return method.invoke(reader, self.java.array(lang.Object, ()))
 
-    def _entry(self, java: Any, file: Any, spec: Any) -> Entry:
+    def _entry(self, java: Any, file: Any, spec: Any, is_whole: bool) -> Entry:
         few = file.copyWithStats(self._measured)
         saved = json.loads(str(self.java.iceberg.ContentFileParser.toJson(few, spec)))
-        return Entry(
-            file=file.copy(),
-            snapshot_id=java.snapshotId(),
-            sequence=java.dataSequenceNumber(),
-            file_sequence=java.fileSequenceNumber(),
-            saved=saved,
-            values=_values(saved.get("partition"), spec),
-        )
+        entry = Entry(saved, _values(saved.get("partition"), self._ids[saved["spec-id"]]))
+        if is_whole:  # each of these is a call of a tenth of a millisecond
+            entry.file, entry.snapshot_id = file.copy(), java.snapshotId()
+            entry.sequence, entry.file_sequence = java.dataSequenceNumber(), java.fileSequenceNumber()
+        return entry
 
 
-def _values(saved: Any, spec: Any) -> dict[int, JsonValue]:
-    ids = [f.fieldId() for f in each(spec.fields())]
+def _values(saved: Any, ids: Sequence[int]) -> dict[int, JsonValue]:
     if isinstance(saved, list):
         return dict(zip(ids, saved, strict=True))
     return {i: (saved or {}).get(str(i)) for i in ids}  # as Iceberg before 1.11 writes it

@@ -59,7 +59,7 @@ class Found(Frozen):
 
     def _loss(self, column: int, rows: Mapping[str, int]) -> PartitionLoss:
         hidden: dict[str, Hidden] = {}
-        unreadable = set[str]()
+        unreadable, readable = set[str](), set[str]()
         files = restored = 0
         for manifest in (m for m in self.lacking if m.is_data):
             fields = [s for s in self.fields[manifest.spec_id] if s.column == column]
@@ -76,7 +76,14 @@ class Found(Frozen):
                         unreadable.add(path)
                 if not lost and any(s.id in entry.found for s in fields):
                     files, restored = files + 1, restored + count
-        return PartitionLoss(files, restored, hidden, frozenset(unreadable))
+                if not lost and any(_gives_value(s, entry) for s in fields):
+                    readable.add(path)
+        return PartitionLoss(files, restored, hidden, frozenset(unreadable), frozenset(readable))
+
+
+def _gives_value(source: Source, entry: Entry) -> bool:
+    """Whether readers take the column's value from the manifest, and it is there."""
+    return source.transform.name == "identity" and entry.values.get(source.id) is not None
 
 
 def _is_changed(manifest: Manifest) -> bool:
@@ -121,11 +128,15 @@ def find_losses(java: JavaCatalog, table: Any, columns: Mapping[int, Type]) -> F
     return find(Reader(java, metadata, saved, table.io(), fields), snapshot) if fields else None
 
 
-def unreadable(losses: Mapping[int, PartitionLoss], leaves: Collection[int]) -> frozenset[str]:
-    """The files in which a column reads null although they hold it: none where it has other parts as well."""
-    if len(leaves) != 1:
-        return frozenset()
-    return frozenset(path for i in leaves if i in losses for path in losses[i].unreadable)
+def told_by_partitions(losses: Mapping[int, PartitionLoss], leaves: Collection[int]) -> dict[str, bool]:
+    """By path of a data file, whether a column of one part reads its value there.
+
+    Readers take it from the manifest, whatever the file holds: so files that are not here tell it themselves.
+    """
+    found: dict[str, bool] = {}
+    for loss in (losses[i] for i in leaves if i in losses and len(leaves) == 1):
+        found |= dict.fromkeys(loss.readable, True) | dict.fromkeys(loss.unreadable, False)
+    return found
 
 
 class Restoring:
@@ -162,7 +173,7 @@ class Restoring:
         # Where main is elsewhere, the library's own way of rewriting manifests does not go.
         for head, names in sorted(heads.items(), key=lambda pair: MAIN_BRANCH in pair[1]):
             metadata = operations.current()
-            reader = Reader(self._java, metadata, self._saved, operations.io(), self._fields)
+            reader = Reader(self._java, metadata, self._saved, operations.io(), self._fields, True)
             found = find(reader, metadata.snapshot(head))
             if found is not None and found.to_write:
                 self._replace(reader, found.to_write, head, names)

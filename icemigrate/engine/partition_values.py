@@ -148,7 +148,8 @@ def _first_row(reader: Reader, entry: Entry, column: Mapping[str, Any]) -> Mappi
     schema = iceberg.SchemaParser.fromJson(json.dumps({"type": "struct", "schema-id": 0, "fields": [column]}))
     try:
         file = reader.io.newInputFile(str(entry.saved["file-path"]))
-        rows = iceberg.InternalData.read(entry.file.format(), file).project(schema).build()
+        format_ = iceberg.FileFormat.fromString(str(entry.saved["file-format"]))
+        rows = iceberg.InternalData.read(format_, file).project(schema).build()
         try:
             row = rows.iterator().next()
             text = iceberg.SingleValueParser.toJson(schema.asStruct(), row)

@@ -26,12 +26,14 @@ class PartitionLoss(Frozen):
     :param rows: their rows.
     :param hidden: by the name of the partition field, what it cannot restore.
     :param unreadable: paths of files in which the column reads null although it has values.
+    :param readable: paths of files for which manifests give its value, whether the files hold it or not.
     """
 
     files: int = 0
     rows: int = 0
     hidden: Mapping[str, Hidden] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
+    readable: frozenset[str] = frozenset()
 
     def notes(self, column: str) -> Iterator[str]:
         """What a plan says of it.

@@ -24,7 +24,9 @@ TABLES: Mapping[str, str] = {
     "duplicate-partition-name": "Two partition fields have one name. Name one of them: `… as another_name`.",
     "earlier-partition-source-missing": "A column goes that the table was partitioned by before. Iceberg "
     "lets it, and updates, deletes and merges by merge-on-read fail from then on, since files of that "
-    "partitioning are still known. Keep the column, or have the table write by copy-on-write.",
+    "partitioning are still known. Keep the column, or have the table write by copy-on-write. After "
+    "`identity` and `truncate`, manifests that are written later lose the partition values, and delete files "
+    "may apply to no row: write the files of that partitioning again first (`rewrite: {partitions: old}`).",
     "empty-struct": "A struct has no field left. Neither Parquet nor Spark reads the table then.",
     "identity-partition-in-optional-struct": "A table is partitioned by a field, as it is, of a struct "
     "that may be null. Where a query reads nothing else of the struct, Spark takes one that is null for "

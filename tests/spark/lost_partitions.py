@@ -197,7 +197,7 @@ class Lake:
             wanted = [
                 (at, i)
                 for at, (c, (_, v)) in enumerate(asked)
-                for i, row in table.rows.items()
+                for i, row in sorted(table.rows.items())
                 if row[c.name] == v
             ]
             assert sorted(self.found_by_spark(table, [(c.name, sql) for c, (sql, _) in asked])) == wanted

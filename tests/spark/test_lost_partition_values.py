@@ -123,3 +123,31 @@ def test_a_migration_and_a_reconciliation_restore_the_values_on_every_branch(
     del table.rows[0]
     lake.world.project.reconcile(spark=lake.world.spark)
     lake.reads_right()
+
+
+def test_values_that_nothing_records_are_named_and_the_others_are_counted(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Files of a folder that is partitioned like Hive's do not hold the column: manifests alone tell it."""
+    (table,) = tables = [Partitioned("t", [strings("s", "s")])]
+    lake = Lake(tmp_path, spark, tables, 2)
+    folder = tmp_path / "hive"
+    rows = lake.world.spark.sql("SELECT 20L AS id, 'n' AS note, 'eu' AS s UNION ALL SELECT 21L, 'n', 'us'")
+    rows.coalesce(1).write.partitionBy("s").parquet(str(folder))
+    lake.call(table, "add_files", f"source_table => '`parquet`.`{folder}`'")
+    table.rows |= {20: {"note": "n", "s": "eu"}, 21: {"note": "n", "s": "us"}}
+    lake.drop()
+    lake.append(10)
+    assert "values of s that are still in the files: 6 of 7 rows (85 %)" in lake.rollback()["t"]
+    lake.reads_right()
+    lake.world.project.apply(lake.world.project.plan(redo="0002"), spark=lake.world.spark)
+    # The manifest is written again, without the file of row 0 and without any value.
+    lake.sql(table, "DELETE FROM @ WHERE id = 0")
+    lake.forget()
+    told = (
+        "values of partition field `s` that are not recorded anywhere: 2 files (2 rows); s reads null there"
+    )
+    assert told in lake.rollback()["t"]
+    del table.rows[0]
+    table.rows[20]["s"] = table.rows[21]["s"] = None
+    lake.reads_right()

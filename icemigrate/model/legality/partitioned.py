@@ -68,6 +68,18 @@ def void_sources_exist(view: View) -> Iterator[Breach]:
         )
 
 
+_LOSING_VALUES = ("identity", "truncate")
+"""The transforms whose values Iceberg writes as null while the type of the source is not known."""
+_LOSS = (
+    "; manifests that are written then lose its partition values: if files of that partitioning have delete "
+    "files, reads fail, or deleted rows appear again"
+)
+_FILES_FIRST = (
+    "write the files of that partitioning again before the column goes (`rewrite: {partitions: old}`), "
+    "or keep the column"
+)
+
+
 def earlier_sources_exist(view: View) -> Iterator[Breach]:
     """A field that only earlier specs use may go, but files written under them still name it.
 
@@ -80,6 +92,9 @@ def earlier_sources_exist(view: View) -> Iterator[Breach]:
         return
     now = {f.source_ids[0] for f in view.table.spec.fields}  # these have rules of their own
     earlier = dict.fromkeys(f.source_ids[0] for s in view.table.older_specs for f in s.live)
+    losing = {
+        f.source_ids[0] for s in view.table.older_specs for f in s.live if f.transform.name in _LOSING_VALUES
+    }
     for source in (i for i in earlier if i not in now):
         path = view.before.schema.path_of(source)
         if path is not None and source not in view.fields:
@@ -98,8 +113,8 @@ def earlier_sources_exist(view: View) -> Iterator[Breach]:
                 "earlier-partition-source-missing",
                 ("drop_columns", name),
                 f"{once}merge-on-read, engines before Iceberg 1.12 and the metadata table `partitions` may "
-                "fail when the column is gone",
-                "keep the column for as long as anybody needs these",
+                f"fail when the column is gone{_LOSS if source in losing else ''}",
+                _FILES_FIRST if source in losing else "keep the column for as long as anybody needs these",
                 is_warning=True,
             )
 
