@@ -26,6 +26,7 @@ from icemigrate.model.undo_record import LastCopy, TableUndo
 from icemigrate.plan import RECONCILED, PlannedChange, Step
 from icemigrate.steps import as_steps, planned_change
 from icemigrate.undo.branches import left_on_branches
+from icemigrate.undo.in_part import InPart, Left, least_left, optional_with_rows_left
 from icemigrate.undo.inverse import Sides, inverse
 from icemigrate.undo.keeping import keep
 from icemigrate.undo.own import own, own_notes
@@ -83,10 +84,42 @@ def undo_altered(
     :param project: whose migration it is.
     :param version: of the migration, for the commit's text.
     """
+
+    def plan(left: tuple[Left, ...] = (), rows_left: Problem | None = None) -> Altered:
+        in_part = InPart(left, rows_left)
+        return _planned(undo, there, new_name, project, version, catalog, evidence, options, in_part)
+
+    made = plan()
+    if not options.partial or not made.problems:
+        return made
+    rows = next((p for p in made.problems if p.subject == ("rows",)), None)
+    sides = both_sides(own(_settled(undo, there)))
+
+    def problems_with(keys: frozenset[Key]) -> tuple[Problem, ...]:
+        return plan(tuple(Left(key, "", "") for key in keys), rows).problems
+
+    left = least_left(*sides, problems_with)
+    return plan(left, rows)
+
+
+def _planned(
+    undo: TableUndo,
+    there: Table,
+    new_name: TableName,
+    project: str,
+    version: str,
+    catalog: str,
+    evidence: Evidence | None,
+    options: Options,
+    in_part: InPart,
+) -> Altered:
     recorded = _settled(undo, there)
     undo = own(recorded)
     before, after = both_sides(undo)
-    staying = _Staying.of(undo, there, evidence)
+    if in_part.rows is not None:
+        in_part = in_part.with_rows(before, after)
+        options = replace(options, metadata_only=True)
+    staying = _Staying.of(undo, there, evidence, in_part)
     current, renaming = _renamed(there, new_name, catalog)
     merged = inverse(Sides(keep(before, after, [*staying.kept, *staying.voids]), after), current)
     taken = tuple(
@@ -113,9 +146,11 @@ def undo_altered(
     commits = tuple(_commits(found))
     notes += [*done_notes(merged.done), *(_BEHIND for _ in commits[1:])]
     stays = [*staying.words(there), *refill.stays]
-    if options.metadata_only and undo.rows_changed:
+    if options.metadata_only and undo.rows_changed and in_part.rows is None:
         stays.append("the rows that it wrote")
     if options.partial:
+        notes += in_part.notes()
+        stays += in_part.stays()
         notes += _left_notes(staying.refused, merged.conflicts)
         stays += _left(staying.refused, merged.conflicts, there)
     return Altered(
@@ -150,11 +185,14 @@ class _Staying(Frozen):
     left: frozenset[Key]
 
     @classmethod
-    def of(cls, undo: TableUndo, there: Table, evidence: Evidence | None) -> _Staying:
+    def of(cls, undo: TableUndo, there: Table, evidence: Evidence | None, in_part: InPart) -> _Staying:
         before, after = both_sides(undo)
-        refused = tuple(refusals(undo, there, evidence))
+        more = {one.key for one in in_part.left}
+        refused = tuple(r for r in refusals(undo, there, evidence) if r.key not in more)
         optional = tuple(come_back_optional(undo, there, evidence))
-        left: set[Key] = {r.key for r in refused}
+        if in_part.rows is not None:
+            optional = tuple(int(key[1]) for key in optional_with_rows_left(before, after))
+        left: set[Key] = {r.key for r in refused} | more
         kept = left | {("optional", str(i)) for i in optional}
         return cls(
             refused,

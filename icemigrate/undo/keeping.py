@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import TypeVar
 
 from icemigrate.frozen import replace
 from icemigrate.model.schema import Schema, index, siblings
 from icemigrate.model.schema_edits import edit_by_id, edit_fields_of, remove_by_id
-from icemigrate.model.table import Ref, Table
+from icemigrate.model.table import Table
 from icemigrate.model.types import Field, is_nested
 from icemigrate.undo.values import Key
+
+_V = TypeVar("_V")
 
 
 def keep(before: Table, after: Table, keys: Collection[Key]) -> Table:
@@ -17,7 +20,9 @@ def keep(before: Table, after: Table, keys: Collection[Key]) -> Table:
 
     Keys are ``("type", id)``, ``("required", id)``, ``("column", id)`` (a dropped one stays dropped),
     ``("optional", id)`` (a dropped one comes back, and may be null), ``("added", id)`` (one that was added
-    stays, and may be null), ``("identifier",)``, ``("format_version",)`` and ``("reference", name)``.
+    stays, and may be null), ``("stays", id)`` (one that was added stays as it is), ``("name", id)``,
+    ``("identifier",)``, ``("format_version",)``, ``("spec",)``, ``("order",)``, ``("property", key)`` and
+    ``("reference", name)``.
     """
     table = before
     for kind, *rest in keys:
@@ -27,8 +32,15 @@ def keep(before: Table, after: Table, keys: Collection[Key]) -> Table:
             table = replace(table, schema=_with_identifier(table.schema, after.schema, keys))
         elif kind == "reference":
             table = replace(table, refs=_with_one_of(table.refs, after.refs, rest[0]))
-        elif kind == "added":
-            table = replace(table, schema=_with_added(table.schema, after.schema, int(rest[0])))
+        elif kind == "spec":
+            table = replace(table, spec=after.spec)
+        elif kind == "order":
+            table = replace(table, sort_order=after.sort_order)
+        elif kind == "property":
+            table = replace(table, properties=_with_one_of(table.properties, after.properties, rest[0]))
+        elif kind in ("added", "stays"):
+            schema = _with_added(table.schema, after.schema, int(rest[0]), is_optional=kind == "added")
+            table = replace(table, schema=schema)
         elif table.schema.by_id(int(rest[0])) is not None:
             table = _keep_field(table, kind, int(rest[0]), after.schema.by_id(int(rest[0])))
     return table
@@ -40,6 +52,9 @@ def _keep_field(table: Table, kind: str, field_id: int, left: Field | None) -> T
     if kind == "optional":
         return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, required=False)))
     assert left is not None, "only a field that is on both sides keeps a type or its being optional"
+    if kind == "name":
+        name = left.name
+        return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, name=name)))
     if kind == "type":
         type_ = left.type
         return replace(table, schema=edit_by_id(table.schema, field_id, lambda f: replace(f, type=type_)))
@@ -49,11 +64,12 @@ def _keep_field(table: Table, kind: str, field_id: int, left: Field | None) -> T
 
 def _with_identifier(schema: Schema, after: Schema, keys: Collection[Key]) -> Schema:
     """The schema with the later identifier, as far as its fields stay: what came with the migration goes."""
-    stay = (i for i in after.identifier_ids if schema.by_id(i) is not None or ("added", str(i)) in keys)
-    return replace(schema, identifier_ids=frozenset(stay))
+    there = (i for i in after.identifier_ids if schema.by_id(i) is not None)
+    added = (i for i in after.identifier_ids if ("added", str(i)) in keys or ("stays", str(i)) in keys)
+    return replace(schema, identifier_ids=frozenset((*there, *added)))
 
 
-def _with_added(schema: Schema, after: Schema, field_id: int) -> Schema:
+def _with_added(schema: Schema, after: Schema, field_id: int, is_optional: bool = True) -> Schema:
     """The schema with a field of the later one, behind those that it stands behind there."""
     entry = index(after).get(field_id)
     if entry is None or schema.by_id(field_id) is not None:
@@ -63,13 +79,14 @@ def _with_added(schema: Schema, after: Schema, field_id: int) -> Schema:
 
     def put(fields: tuple[Field, ...]) -> tuple[Field, ...]:
         at = max((at for at, f in enumerate(fields, 1) if f.id in preceding), default=0)
-        return (*fields[:at], replace(entry.field, required=False), *fields[at:])
+        field = replace(entry.field, required=False) if is_optional else entry.field
+        return (*fields[:at], field, *fields[at:])
 
     return edit_fields_of(schema, entry.parent, put)
 
 
-def _with_one_of(refs: Mapping[str, Ref], others: Mapping[str, Ref], name: str) -> dict[str, Ref]:
-    kept = {n: ref for n, ref in refs.items() if n != name}
+def _with_one_of(values: Mapping[str, _V], others: Mapping[str, _V], name: str) -> dict[str, _V]:
+    kept = {n: value for n, value in values.items() if n != name}
     return {**kept, **({name: others[name]} if name in others else {})}
 
 

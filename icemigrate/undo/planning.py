@@ -255,7 +255,12 @@ class _World:
             conflict = Conflict(
                 f"{expected}:name", f"table {expected}", "as before", "no such table in the catalog"
             )
-            return _Done(replace(plan, conflicts=(conflict,)), None, self.state.tables.get(now))
+            current = self.state.tables.get(now)
+            if self.options.partial:
+                gone = Problem("gone", declared, (), f"the catalog has no table `{expected}`")
+                plan = replace(plan, declared=now, wanted=current)
+                return _Done(_left(plan, f"table {now}", gone), None, current)
+            return _Done(replace(plan, conflicts=(conflict,)), None, current)
         target, notes, conflicts = self._name(declared, there, expected, renamed and is_moved(table))
         if renamed and not is_moved(table):
             notes = [*notes, f"stays: the name {there.name}; it was called so before the migration"]
