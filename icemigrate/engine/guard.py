@@ -13,6 +13,7 @@ it has no owner, and one of the two commits is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from datetime import timedelta
 from typing import Any
 
 from icemigrate.engine import markers
@@ -24,6 +25,7 @@ from icemigrate.model.names import TableName
 from icemigrate.model.reserved import FENCE_PROPERTY, OWNER_PROPERTY, SUMMARY_PREFIX
 
 _OF_REST = "RESTTableOperations"
+_LONGEST_PAUSE = timedelta(days=7)
 
 
 class Guard(Frozen):
@@ -126,8 +128,13 @@ def stage(transaction: Any, guard: Guard) -> Any:
     return markers.stage(transaction, summary)
 
 
-def move_tag(transaction: Any, guard: Guard, snapshot_id: int | None = None) -> None:
-    """Have a transaction move the fence tag, to a snapshot of its own unless one is given."""
+def move_tag(
+    transaction: Any, guard: Guard, snapshot_id: int | None = None, keep: timedelta | None = None
+) -> None:
+    """Have a transaction move the fence tag, to a snapshot of its own unless one is given.
+
+    :param keep: how long the tag is kept, at least for a week; ``None`` for ever.
+    """
     if snapshot_id is None:
         snapshot_id = int(stage(transaction, guard).snapshotId())
     manage = transaction.manageSnapshots()
@@ -135,7 +142,8 @@ def move_tag(transaction: Any, guard: Guard, snapshot_id: int | None = None) -> 
         manage.replaceTag(FENCE_TAG, snapshot_id)
     else:
         manage.createTag(FENCE_TAG, snapshot_id)
-    manage.setMaxRefAgeMs(FENCE_TAG, markers.FOR_EVER_MS)
+    age = markers.max_ref_age_ms(None if keep is None else max(keep, _LONGEST_PAUSE), 0)
+    manage.setMaxRefAgeMs(FENCE_TAG, age)
     manage.commit()
 
 

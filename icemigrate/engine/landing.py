@@ -96,7 +96,7 @@ def land(
     if not changed and not branches and marker is None:
         return None
     if engine.guard is not None:
-        _keep_out(engine.guard, base, snapshot, claims=marker is not None and base.table.owner is None)
+        _keep_out(engine.guard, base, snapshot, marker)
     built = _commit(engine, base, snapshot, restoring)
     # Not what the catalog has by now: that may hold what others committed since.
     return base.table.schema if built.schema().sameSchema(base.metadata.schema()) else _schema(engine, built)
@@ -108,18 +108,19 @@ def _schema(engine: SparkEngine, metadata: Any) -> Schema:
     return read_schema("schema", loads(json))
 
 
-def _keep_out(by: guard.Guard, base: Base, snapshot: Any | None, claims: bool) -> None:
+def _keep_out(by: guard.Guard, base: Base, snapshot: Any | None, marker: Marker | None) -> None:
     """Have the transaction claim the table, and give the commit something that it can assert on REST.
 
     :param snapshot: Java's ``Snapshot`` that the commit adds; ``None`` where it adds none.
     """
+    claims = marker is not None and base.table.owner is None
     if claims:
         guard.set_property(base.transaction, OWNER_PROPERTY, by.project)
     if not guard.is_rest(base.operations):
         return
     new = None if snapshot is None else int(snapshot.snapshotId())
     if claims or (new is not None and base.transaction.table().refs().containsKey(FENCE_TAG)):
-        guard.move_tag(base.transaction, by, new)
+        guard.move_tag(base.transaction, by, new, None if marker is None else marker.keep)
     elif base.transaction.table().currentSnapshot() is None and new is None:
         guard.stage(base.transaction, by)
 

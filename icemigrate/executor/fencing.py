@@ -12,6 +12,7 @@ from icemigrate.history.journal import Held
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.model.undo_record import UndoRecord
+from icemigrate.plan import RECONCILED
 
 
 @contextmanager
@@ -21,8 +22,10 @@ def guarded(engine: Engine, held: Held) -> Iterator[None]:
     :raises LockLost: the lock is not ours any more.
     """
     with engine.guarded(_guard(engine, held)):
-        history = held.history()
-        for version, names in _interrupted(history):
+        gone = () if held.gone is None else held.gone.tables
+        held.may_change(gone)  # who takes over from this one has to fence them as well
+        names_of_gone = frozenset(map(TableName.parse, gone))
+        for version, names in (*_interrupted(held.history()), (RECONCILED, names_of_gone)):
             for name in sorted(names):
                 held.step(f"{version}: fencing table {name}")
                 engine.fence(name, version)

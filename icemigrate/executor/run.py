@@ -249,11 +249,8 @@ class _Run:
         return replace(work.account.report(), before=tuple(self.ended))
 
     def _lead_back(self, migration: MigrationPlan, started_at: datetime, clock: float) -> Record:
-        """Do what leads tables back; the history's versions and what it declares stay as they are.
-
-        There is nothing to undo where it fails: what is done of it is as recorded, and the rest is led back
-        by the next try, which looks at all tables again.
-        """
+        """Lead tables back; versions and what they declare stay, and what fails is left to the next try."""
+        self.held.may_change(str(table.name) for table in migration.tables)
         self.held.supersede([self._record(migration, "started", started_at)], lambda history: history)
         work = self._work(migration, UndoRecord(migration.version, ()))
         try:

@@ -6,6 +6,7 @@ it says is part of the snapshot and cannot be edited afterwards.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, timezone
 
@@ -27,6 +28,7 @@ class LockInfo(Frozen):
     :param lease_s: seconds after which a head that does not move means that the holder is gone.
     :param action: what it is held for: ``apply`` or ``rollback``.
     :param step: what is being done, in a few words.
+    :param tables: names in the catalog of tables that no intent of a version names, and that may change.
     :param seen_at: when the head was moved last, by the clock of whoever wrote it; to be shown only.
     """
 
@@ -38,6 +40,7 @@ class LockInfo(Frozen):
     lease_s: float
     action: str = "apply"
     step: str = ""
+    tables: tuple[str, ...] = ()
     seen_at: datetime | None = None
 
     def words(self) -> str:
@@ -74,6 +77,7 @@ def summary(event: str, lock: LockInfo | None) -> dict[str, str]:
             "lease-s": f"{lock.lease_s:g}",
             "action": lock.action,
             "step": lock.step,
+            "tables": json.dumps(lock.tables) if lock.tables else "",
         }
     return {SUMMARY_PREFIX + key: value for key, value in notes.items() if value}
 
@@ -121,5 +125,6 @@ def _lock(notes: Mapping[str, str], moved_ms: int) -> LockInfo | None:
         lease_s=float(notes["lease-s"]),
         action=notes["action"],
         step=notes.get("step", ""),
+        tables=tuple(json.loads(notes.get("tables", "[]"))),
     )
     return replace(lock, seen_at=datetime.fromtimestamp(moved_ms / 1000, timezone.utc))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -152,6 +152,13 @@ class Held:
         :raises LockLost: it is not any more.
         """
         self.lock.require()
+
+    def may_change(self, tables: Iterable[str]) -> None:
+        """Have the lock say, from its next write on, which tables may change without an intent of a version.
+
+        :param tables: their names in the catalog.
+        """
+        self.lock.announce(tuple(dict.fromkeys((*self.lock.mine.tables, *tables))))
 
     def step(self, text: str) -> None:
         """Say what is being done now.

@@ -166,6 +166,11 @@ class Lock:
             if self.clock() - self._renewed >= QUIET_S:
                 self.write("step")
 
+    def announce(self, tables: tuple[str, ...]) -> None:
+        """Have the lock say which tables may change, from its next write on."""
+        with self._mutex:
+            self.mine = replace(self.mine, tables=tables)
+
     def beat(self) -> None:
         """Renew the lease when it is time, and write a step that is not written yet.
 

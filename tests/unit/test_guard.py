@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from icemigrate.engine.guard import Guard
+from icemigrate.engine.recording import RecordingEngine
 from icemigrate.errors import ConflictError, LockLost
+from icemigrate.executor.fencing import guarded
+from icemigrate.history.head import LockInfo
+from icemigrate.history.journal import Held
 from icemigrate.model.makers import CREATED_BY_PROPERTY, trash_name, trash_names
 from icemigrate.model.marks import (
     before_tag_name,
@@ -20,6 +24,9 @@ from icemigrate.model.marks import (
 )
 from icemigrate.model.names import TableName
 from icemigrate.model.reserved import FENCE_PROPERTY, OWNER_PROPERTY
+from icemigrate.model.schema import Schema
+from icemigrate.model.table import Table
+from tests.journals import journal_in_memory
 
 NAME = TableName.parse("db.t")
 
@@ -100,3 +107,24 @@ def test_a_branch_of_any_run_is_known_as_the_migrations() -> None:
     assert not is_branch_of(run, "shop", "0003")
     assert not is_branch_of(run, "desk", "0002")
     assert not is_own_branch("icemigrate-mine")
+
+
+def test_tables_that_a_silent_reconcile_may_have_begun_are_fenced() -> None:
+    """It writes no intent, so its lock names its tables."""
+    engine = RecordingEngine({NAME: Table(NAME, Schema())})
+    journal = journal_in_memory(engine, "shop")
+    with journal.held("reconcile", "ann", "here") as held:
+        held.may_change([str(NAME)])
+        held.lock.write("step")
+        found = journal.writer.head().lock
+    assert found is not None
+    assert found.tables == (str(NAME),)
+    with journal.held("apply", "bob", "there") as held, guarded(engine, replace_gone(held, found)):
+        assert f"fence {NAME}" in engine.log
+        assert held.lock.mine.tables == (str(NAME),), "who takes over from this one fences them too"
+
+
+def replace_gone(held: Held, gone: LockInfo) -> Held:
+    """The holder, as if it had taken the lock over."""
+    held.gone = gone
+    return held

@@ -303,12 +303,24 @@ ADOPT = """
 
 
 def test_an_adopted_table_stays(lake: Lake) -> None:
-    table = replace(lake.table(), name=TableName.parse("db.old"), uuid="u", properties={})
+    table = replace(lake.table(), name=TableName.parse("db.old"), uuid="u", properties={}, owner=None)
     lake.engine.tables[table.name] = table
     lake.apply("0002", ADOPT)
+    assert lake.table("db.old").owner == "market"
     lake.rollback("0002")
     assert lake.table("db.old") == table
+    assert lake.table("db.old").owner is None, "another project may adopt it"
     assert TableName.parse("db.old") not in lake.state.tables
+
+
+def test_a_table_that_was_handed_over_is_not_undone(lake: Lake) -> None:
+    lake.apply("0002", "{tables: [{name: db.t, columns: [{name: z, type: int}]}]}")
+    lake.by_hand(lambda t: replace(t, owner="desk"))
+    assert problems(lake.undo("0002")) == ["table-owned"]
+    left = lake.undo("0002", options=Options(partial=True))
+    assert problems(left) == []
+    (note,) = notes(left)
+    assert note.startswith("stays: what was changed of db.t; table `db.t` belongs to project `desk`")
 
 
 def test_a_dropped_table_is_renamed_back(lake: Lake) -> None:
