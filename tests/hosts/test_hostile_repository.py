@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from icemigrate.declare.scaffold import init_files
 from tests.code_host import REPOSITORY, CodeHost, GitLab, code_host
@@ -247,6 +248,23 @@ def test_every_step_of_the_action(made: Hostile, host: CodeHost, tricks: str) ->
     assert made.state_outside() == outside
 
 
+def test_every_step_of_the_workflow_of_init(made: Hostile, host: CodeHost) -> None:
+    hostile.add_code(made)
+    tools = programs(made.top.parent / "tools")
+    # The installation itself is the Action's, whose test runs it in a hostile workspace.
+    (tools / "python").write_text(
+        f'#!/bin/sh\ncase "$*" in *" pip "*) exit ;; *) exec {sys.executable} "$@" ;; esac\n'
+    )
+    acted = runner(made.top, host, PATH=f"{tools}:{os.environ['PATH']}", PYTHONPATH=".")
+    acted.context |= {"github.token": host.token, "vars.ICEMIGRATE_SOURCE": "icemigrate"}
+    text = init_files("lake")[".github/workflows/icemigrate.yaml"]
+    (job_of_init,) = yaml.load(text, Loader=yaml.BaseLoader)["jobs"].values()
+    assert acted.run(job_of_init["steps"], job_of_init["env"]) == 3
+    assert acted.ran == ["Install icemigrate", "Check", "Tell"]
+    no_harm(made, acted.log, acted.summary, *(comment["body"] for comment in host.comments))
+    assert host.comments
+
+
 def test_only_the_step_that_plans_sees_credentials(made: Hostile, host: CodeHost) -> None:
     acted = runner(made.top, host, CATALOG_CREDENTIAL="s3cret", AWS_SECRET_ACCESS_KEY="s3cret")
     seen = acted.temp / "seen"
@@ -357,3 +375,8 @@ def test_a_plan_is_made_for_the_listed_events_alone(
     assert acted.run([step]) == 0
     assert ("ran plan" in acted.log) is is_trusted
     assert ("No plan" in acted.log) is not is_trusted
+    # Who runs it again is not who wrote it.
+    acted.context |= {"github.event.pull_request.user.login": "dependabot[bot]"}
+    acted.log = ""
+    assert acted.run([step]) == 0
+    assert "ran plan" not in acted.log
