@@ -17,7 +17,9 @@ from icemigrate.undo import Options, brought_back
 OVERWRITE = "--overwrite"
 _PARTIAL, _DISCARD, _METADATA_ONLY = "--partial", "--discard-new-data", "--metadata-only"
 _REFILL, _NO_REFILL = "--refill", "--no-refill"
-_OPPOSITES = ((_DISCARD, _METADATA_ONLY), (_REFILL, _NO_REFILL))
+_CONTRADICTIONS = ((_DISCARD, _METADATA_ONLY), (_METADATA_ONLY, _DISCARD), (_REFILL, _NO_REFILL))
+"""An option of a run, and the recorded one that it contradicts.  `--no-refill` ends a refill that cannot be
+finished, so it is accepted behind `--refill`."""
 
 
 def half_undone(history: History) -> tuple[str, ...]:
@@ -71,15 +73,16 @@ def with_recorded(options: Options, intent: Intent | None) -> Options:
     if intent is None or not _is_undo(intent):
         return options
     recorded = set(intent.choices)
-    for pair in _OPPOSITES:
-        for given, other in (pair, pair[::-1]):
-            if given in choices_of(options) and other in recorded:
-                raise UsageError(
-                    f"`{given}` contradicts `{other}`: {intent.user} on {intent.host} began the rollback of "
-                    f"{intent.version} with it, and that run was interrupted",
-                    f"leave `{given}` away: the rollback is continued with `{other}`",
-                )
-    refill = True if _REFILL in recorded else False if _NO_REFILL in recorded else options.refill
+    for given, other in _CONTRADICTIONS:
+        if given in choices_of(options) and other in recorded:
+            raise UsageError(
+                f"`{given}` contradicts `{other}`: {intent.user} on {intent.host} began the rollback of "
+                f"{intent.version} with it, and that run was interrupted",
+                f"leave `{given}` away: the rollback is continued with `{other}`",
+            )
+    refill = options.refill
+    if refill is None and recorded & {_REFILL, _NO_REFILL}:
+        refill = _REFILL in recorded
     return replace(
         options,
         partial=options.partial or _PARTIAL in recorded,

@@ -183,7 +183,11 @@ def _plan(
         tool_version=installed.ICEMIGRATE,
     )
     unfilled = [_nothing_to_refill(m) for m in migrations if wanted[m.version].refill and not _refills(m)]
-    continued = [_continued(i) for i in interrupted(history) if i.version.text in wanted]
+    continued = [
+        _continued(i, choices_of(wanted[i.version.text]))
+        for i in interrupted(history)
+        if i.version.text in wanted
+    ]
     return PlanResult(with_old_files(plan, world.catalog), (*_diagnostics(plan), *continued, *unfilled))
 
 
@@ -201,11 +205,15 @@ def _nothing_to_refill(migration: MigrationPlan) -> Diagnostic:
     )
 
 
-def _continued(intent: Intent) -> Diagnostic:
-    """What a plan says of a run that it continues or undoes."""
+def _continued(intent: Intent, choices: Sequence[str]) -> Diagnostic:
+    """What a plan says of a run that it continues or undoes.
+
+    :param choices: the options of the plan.
+    """
     is_undo = intent.direction is Direction.ROLLBACK
     then = "this run continues it" if is_undo else "this run undoes what it did"
-    kept = f", and keeps {' '.join(f'`{c}`' for c in intent.choices)}" if is_undo and intent.choices else ""
+    same = [f"`{choice}`" for choice in intent.choices if choice in choices]
+    kept = f", and keeps {', '.join(same)}" if is_undo and same else ""
     return Diagnostic(
         "interrupted",
         f"{intent.version}: `{intent.command}` by {intent.user} on {intent.host} was interrupted; "

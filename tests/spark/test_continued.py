@@ -119,14 +119,17 @@ def test_a_rollback_that_dies_before_it_does_anything_is_continued_with_its_opti
     desk.file("0002", DROP)
     desk.run("apply", "--auto-approve")
     desk.spark.sql(f"INSERT OVERWRITE {desk.table} SELECT * FROM {desk.table}")
-    roll_back_until(desk, MigrationStarted, Options(refill=True))
-    roll_back_until(desk, StatementStarted, Options(refill=True))
-    assert main(["rollback", "--no-refill", "--auto-approve"]) == ExitCode.USAGE
+    asked = Options(refill=True, metadata_only=True)
+    roll_back_until(desk, MigrationStarted, asked)
+    roll_back_until(desk, StatementStarted, asked)
+    assert main(["rollback", "--discard-new-data", "--auto-approve"]) == ExitCode.USAGE
     told = "".join(capsys.readouterr())
-    assert "`--no-refill` contradicts `--refill`" in told
-    assert "leave `--no-refill` away: the rollback is continued with `--refill`" in told
+    assert "`--discard-new-data` contradicts `--metadata-only`" in told
+    assert "leave `--discard-new-data` away: the rollback is continued with `--metadata-only`" in told
+    ended = plan_rollback(desk.opened, options=Options(refill=False), spark=desk.spark)
+    assert "and keeps `--metadata-only`" in str(ended.diagnostics), "a refill can be ended"
     desk.run("rollback", "--auto-approve")
-    assert "this run continues it, and keeps `--refill`" in "".join(capsys.readouterr())
+    assert "this run continues it, and keeps `--metadata-only`, `--refill`" in "".join(capsys.readouterr())
     assert desk.rows("id, n") == [(1, 10), (2, 20)]
 
 
