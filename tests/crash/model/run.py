@@ -38,6 +38,7 @@ _USAGE = 64
 _HISTORY = ("icemigrate", "history")
 _TRASH = "icemigrate_trash"
 _TRIES = 4
+_CONFLICT = 4
 _OPEN_STATES = ("interrupted", "running")
 
 
@@ -201,10 +202,12 @@ class _Run:
 
     def status(self) -> dict[str, Any]:
         end = self.world.run("status", "--format", "json")
-        if end.code:
+        if end.code not in (0, _CONFLICT):
             self.fault(f"`status` ended with {end.code}:\n{end.out}{end.err}")
             return {"migrations": [], "lock": None}
         status: dict[str, Any] = json.loads(end.out)
+        if (end.code == _CONFLICT) != ("interrupted" in _states(status).values()):
+            self.fault(f"`status` ended with {end.code}:\n{end.out}{end.err}")
         self.log(f"    status: {_states(status)}{' locked' if status['lock'] else ''}")
         return status
 
