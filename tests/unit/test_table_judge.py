@@ -125,6 +125,14 @@ def test_a_column_of_another_client_that_is_dropped_or_renamed() -> None:
     assert "another client's column" in judged(START, APPLIED, theirs, renamed, foreign=adds)[0]
 
 
+def test_an_initial_column_that_another_client_renames_stays_so() -> None:
+    renamed = next_to(APPLIED, fields={**APPLIED.fields, 2: Column("x_n", "int")})
+    kept = next_to(UNDONE, fields={**UNDONE.fields, 2: Column("x_n", "int")})
+    renames = {2: Foreign("renames n")}
+    assert judged(START, APPLIED, renamed, kept, foreign=renames) == []
+    assert "another client's column" in judged(START, APPLIED, renamed, UNDONE, foreign=renames)[0]
+
+
 def test_a_column_of_ours_that_stays_when_all_is_undone() -> None:
     assert "at rest, column ('0002', 'own')" in judged(START, APPLIED, added(UNDONE, 4, OWN))[0]
 

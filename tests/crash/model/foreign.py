@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.crash.model.judge import TEMPORARY, Foreign
 from tests.crash.model.observed import Commit, path_of, tables_in
-from tests.crash.model.scenario import NAMESPACE, ForeignAct
+from tests.crash.model.scenario import FIRST_NAMES, NAMESPACE, ForeignAct
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
@@ -40,6 +40,7 @@ class OtherClients:
         self._ids = count(100)
         self.done: dict[str, dict[str, Foreign]] = {}
         self.failed: list[str] = []
+        self.untouched: frozenset[str] = frozenset()
 
     def close(self) -> None:
         """Give connections back."""
@@ -131,6 +132,34 @@ class OtherClients:
         else:
             self._sql(f"ALTER TABLE {self._full(name)} RENAME COLUMN {own} TO {new}")
         return Foreign(f"renames column {own} to {new}")
+
+    def _rename_first(self, name: str, before: Commit, random: Random) -> Foreign | None:
+        """Rename a column that no migration touches."""
+        able = sorted(c.name for c in before.fields.values() if c.name in self.untouched)
+        if not able:
+            return None
+        old = random.choice(able)
+        if self._is_old(before):
+            with self._table(name).update_schema() as update:
+                update.rename_column(old, f"{MARK}{old}")
+        else:
+            self._sql(f"ALTER TABLE {self._full(name)} RENAME COLUMN {old} TO {MARK}{old}")
+        return Foreign(f"renames column {old} to {MARK}{old}")
+
+    def _squat(self, name: str, before: Commit, random: Random) -> Foreign | None:
+        """Add a column under a name that a migration has given free."""
+        free = sorted(FIRST_NAMES - {c.name for c in before.fields.values()} - self.untouched)
+        if not free:
+            return None
+        column = random.choice(free)
+        if self._is_old(before):
+            from pyiceberg.types import StringType
+
+            with self._table(name).update_schema() as update:
+                update.add_column(column, StringType())
+        else:
+            self._sql(f"ALTER TABLE {self._full(name)} ADD COLUMN {column} STRING")
+        return Foreign(f"adds column {column}, a name that was free")
 
     def _drop(self, name: str, before: Commit, random: Random) -> Foreign | None:
         own = self._own(before, random)

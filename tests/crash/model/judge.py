@@ -84,6 +84,7 @@ class TableJudge:
     first_rows: frozenset[int] = frozenset()
     before: Commit | None = None
     faults: list[str] = field(default_factory=list)
+    adopted: set[ColumnKey] = field(default_factory=set)
 
     @classmethod
     def of(cls, key: TableKey, all_legal: Legal, temporary_names: bool) -> TableJudge:
@@ -127,7 +128,11 @@ class TableJudge:
     def _learn(self, commit: Commit, foreign: Foreign) -> None:
         before = self.before.fields if self.before is not None else {}
         for number, column in commit.fields.items():
-            if number not in self.creator:
+            is_renamed = number in self.column and number in before and column != before[number]
+            if is_renamed and foreign.is_certain:
+                # A migration that does not touch the column has no say in it from now on.
+                self.adopted.add(self.column[number])
+            if number not in self.creator or (is_renamed and foreign.is_certain):
                 self.creator[number] = "foreign"
             if self.creator[number] == "foreign":
                 self.foreign_fields[number] = column
@@ -297,7 +302,7 @@ class TableJudge:
         theirs = {n: c for n, c in commit.fields.items() if self.creator.get(n) == "foreign"}
         if theirs != self.foreign_fields:
             self._fault(commit, f"columns of others are {theirs}, not {self.foreign_fields}")
-        wanted = dict(expected.declared.columns)
+        wanted = {k: c for k, c in expected.declared.columns.items() if k not in self.adopted}
         for number, column in ours.items():
             key = self.column.get(number, ("", ""))
             declared = wanted.pop(key, None)

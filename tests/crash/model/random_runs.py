@@ -12,7 +12,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -51,7 +51,8 @@ def run_all(
             return Outcome(seed, [f"the test itself failed:\n{traceback.format_exc()}"])
 
     with ThreadPoolExecutor(at_once) as pool:
-        yield from pool.map(one, seeds)
+        for done in as_completed([pool.submit(one, seed) for seed in seeds]):
+            yield done.result()
 
 
 def report(outcome: Outcome, verbose: bool) -> str:
@@ -82,14 +83,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, help="the first seed; without it a random one")
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--fresh", type=int, default=0, help="so many runs more, of random seeds")
     parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--progress", action="store_true", help="a line for each run")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--keep", action="store_true", help="leave the worlds of failed runs")
     parser.add_argument("--summary", type=Path, help="a file for the counts, as JSON")
     parser.add_argument("--until", type=float, help="begin no JVM after this time (seconds since 1970)")
     chosen = parser.parse_args(arguments)
     first = secrets.randbelow(10**9) if chosen.seed is None else chosen.seed
-    if chosen.runs <= _RUNS_OF_A_JVM:
+    if chosen.runs + chosen.fresh <= _RUNS_OF_A_JVM:
         return _batch(first, chosen)
     return _batches(first, chosen)
 
@@ -97,17 +100,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _batch(first: int, chosen: argparse.Namespace) -> int:
     folder, counts, failed = Path(mkdtemp(prefix="runs")), Counter[str](), list[int]()
     began = time.monotonic()
+    fresh = [secrets.randbelow(10**9) for _ in range(chosen.fresh)]
+    seeds = [*range(first, first + chosen.runs), *fresh]
     with jvm(folder / "jvm") as gateway:
-        for outcome in run_all(
-            range(first, first + chosen.runs), gateway, folder, chosen.at_once, chosen.keep
-        ):
+        for outcome in run_all(seeds, gateway, folder, chosen.at_once, chosen.keep):
             counts += outcome.counts
             failed += [outcome.seed] if outcome.faults else []
-            if chosen.verbose or outcome.faults:
+            if chosen.verbose or outcome.faults or chosen.progress:
                 print(report(outcome, chosen.verbose), flush=True)
     if not chosen.keep or not failed:
         shutil.rmtree(folder, ignore_errors=True)
-    summary = {"first": first, "seconds": round(time.monotonic() - began, 1)}
+    summary = {"first": first, "fresh": fresh, "seconds": round(time.monotonic() - began, 1)}
     print(json.dumps({**summary, "failed": failed, "counts": dict(sorted(counts.items()))}), flush=True)
     return 1 if failed else 0
 
@@ -120,6 +123,7 @@ def _batches(first: int, chosen: argparse.Namespace) -> int:
             break
         number = min(_RUNS_OF_A_JVM, first + chosen.runs - begin)
         command = [sys.executable, "-m", "tests.crash.model.random_runs", "--seed", str(begin)]
+        command += ["--progress"] if chosen.progress else []
         command += ["--runs", str(number), "--at-once", str(chosen.at_once)]
         ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         *told, last = ran.stdout.splitlines() or [""]

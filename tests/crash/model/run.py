@@ -339,6 +339,7 @@ def run(seed: int, folder: Path, bases: Bases, keep: bool = False) -> Outcome:
     tables = tables_in(world.database)
     first = {("0001", f"{NAMESPACE}.{t.name}"): tables[NAMESPACE, t.name] for t in scenario.base.tables}
     others = OtherClients(world.database, world.warehouse, world.catalog, lambda: bases.spark(world))
+    others.untouched = scenario.untouched
     migrations = (scenario.base.migration, *scenario.migrations)
     one = _Run(scenario, world, others, outcome, migrations, first)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -16,6 +17,8 @@ _BASE_COLUMNS = (
     Column("n", "int"),
     Column("price", "double"),
 )
+FIRST_NAMES = frozenset(column.name for column in _BASE_COLUMNS)
+"""The columns of every table of the first migration, besides `id`."""
 _PARTITIONS: tuple[tuple[tuple[str, str], ...], ...] = (
     (),
     (),
@@ -86,7 +89,7 @@ class Base:
 class ForeignAct:
     """What another client does.
 
-    :param kind: ``add``, ``rename``, ``drop``, ``property``, ``append``, ``delete``, ``update``, ``compact``.
+    :param kind: a method of :class:`~tests.crash.model.foreign.OtherClients`, such as ``append``.
     :param seed: what decides about the table and the rest.
     """
 
@@ -142,6 +145,12 @@ class Scenario:
     publish: str
     steps: tuple[Step, ...]
     own_files: bool
+
+    @property
+    def untouched(self) -> frozenset[str]:
+        """The initial columns that no migration speaks of."""
+        texts = "".join(migration.text for migration in self.migrations)
+        return frozenset(name for name in FIRST_NAMES if re.search(rf"\b{name}\b", texts) is None)
 
 
 def base_of(seed: int, expires: bool = False) -> Base:
@@ -343,17 +352,8 @@ class _Entry:
 
 
 _ACTS = (
-    "add",
-    "add",
-    "property",
-    "rename",
-    "drop",
-    "append",
-    "append",
-    "append",
-    "delete",
-    "update",
-    "compact",
+    *("add", "add", "add", "property", "rename", "drop", "rename_first", "squat"),
+    *("append", "append", "append", "append", "delete", "update", "compact"),
 )
 
 
