@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LEASE = {"ICEMIGRATE_LOCK_LEASE": "3"}
 """Long enough for a busy machine, short enough to be waited for."""
-_SECONDS = 120.0
+_SECONDS = 300.0
 _LOOKS = 3
 _UNREPORTED = 255
 """What multiprocessing says where the fork server did not tell how a process ended (``popen_forkserver``)."""
