@@ -26,13 +26,13 @@ HIDDEN = re.compile(_HIDDEN)
 REORDERING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 """One that turns the direction of writing, or a tag character, which can carry a whole hidden text."""
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_LINES = re.compile(rf"[\n\t]|{_HIDDEN}")
-_PAINTED = re.compile(rf"\x1b\[[0-9]{{1,2}}m|[\n\t]|{_HIDDEN}")
+_LINES = re.compile(rf"(?![\n\t])(?:{_HIDDEN})")
+_PAINTED = re.compile(rf"\x1b\[[0-9]{{1,2}}m|(?![\n\t])(?:{_HIDDEN})")
 
 
 def escaped(text: str) -> str:
     r"""The text on one line, every hidden character as ``\u202e`` or ``\U000e0041``."""
-    return text if _is_plain(text) else HIDDEN.sub(_escape, text)
+    return text if text.isascii() and text.isprintable() else HIDDEN.sub(_escape, text)
 
 
 def escaped_lines(text: str, *, painted: bool = False) -> str:
@@ -42,20 +42,20 @@ def escaped_lines(text: str, *, painted: bool = False) -> str:
     """
     if _is_plain(text):
         return text
-    return (_PAINTED if painted else _LINES).sub(_unless_kept, text)
+    return _PAINTED.sub(_unless_painted, text) if painted else _LINES.sub(_escape, text)
 
 
 def escaped_json(document: str) -> str:
     """The text of a JSON document with the same content, hidden characters written as JSON's escapes."""
-    return _LINES.sub(lambda found: found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1], document)
+    return document if _is_plain(document) else _LINES.sub(lambda found: json.dumps(found[0])[1:-1], document)
 
 
 def _is_plain(text: str) -> bool:
-    return text.isascii() and text.isprintable()
+    return text.isascii() and (text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable())
 
 
-def _unless_kept(found: re.Match[str]) -> str:
-    return found[0] if len(found[0]) > 1 or found[0] in "\n\t" else _escape(found)
+def _unless_painted(found: re.Match[str]) -> str:
+    return found[0] if len(found[0]) > 1 else _escape(found)
 
 
 def _escape(found: re.Match[str]) -> str:

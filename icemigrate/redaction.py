@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
@@ -50,13 +50,32 @@ _BEARER = re.compile(r"\b(bearer|basic)(\s+)(?=\S*[0-9])[A-Za-z0-9+/._~-]{12,}=*
 _SHAPES = re.compile(
     r"\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}"
 )
-_SUSPECT = re.compile(
-    rf"{_WORDS}|[?&;](?:pwd|pass|sas|sig|key|auth)=|://[^/\s]*@|bearer|basic|eyJ|A[KS]IA|gh[pousr]_", re.I
+_NAMED = (
+    "passw",
+    "passphrase",
+    "secret",
+    "token",
+    "credential",
+    "signature",
+    "authorization",
+    "key",
+    "sig",
+    "sas",
 )
+_NAMED_SHORT = ("pwd=", "pass=", "auth=")
+_BY_SHAPE = ("eyj", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_")
+"""In lower case, what a credential of a form has in it: these are looked for first, since that is quick."""
+
+_SHORTEST_FORM = 6
+"""Characters of `?key=x`."""
+
+_SHORT = 64
+"""Up to this length, what a text comes to is remembered."""
 
 _values: set[str] = set()
 
 
+@lru_cache(20_000)
 def is_secret_name(name: str) -> bool:
     """Whether a table's property, or a variable of the environment, is named like a credential."""
     return bool(_WORD.search(name) or _SHORT_WORD.search(name)) and ".column." not in name
@@ -84,7 +103,7 @@ def hide(value: str) -> None:
     new = {one for one in found if len(one.strip()) >= SHORTEST} - _values
     if new:
         _values.update(new)
-        _known.cache_clear()
+        _clear()
 
 
 def credentials_in(address: str) -> Iterator[str]:
@@ -118,7 +137,12 @@ def hide_environment(environ: Iterable[tuple[str, str]]) -> None:
 def forget() -> None:
     """Forget every value: for tests, each of which is a process of its own."""
     _values.clear()
+    _clear()
+
+
+def _clear() -> None:
     _known.cache_clear()
+    _redact_short.cache_clear()
 
 
 @cache
@@ -132,18 +156,43 @@ def _known() -> re.Pattern[str] | None:
 
 def redact(text: str) -> str:
     """The text with every secret masked."""
+    return _redact_short(text) if len(text) <= _SHORT else _redact(text)
+
+
+@lru_cache(20_000)
+def _redact_short(text: str) -> str:
+    """Names and types occur in a plan thousands of times."""
+    return _redact(text)
+
+
+def _redact(text: str) -> str:
     known = _known()
     if known is not None:
         text = known.sub(MASK, text)
-    if not _SUSPECT.search(text):
+    if len(text) < _SHORTEST_FORM:
         return text
-    text = _USER.sub(rf"\1:{MASK}@", text)
-    text = _LONE_USER.sub(rf"\1{MASK}@", text)
-    text = _PARAMETER.sub(_parameter, text)
-    text = _ASSIGNED.sub(_assigned, text)
-    text = _MEMBER.sub(_member, text)
-    text = _BEARER.sub(rf"\1\2{MASK}", text)
-    return _SHAPES.sub(MASK, text)
+    if "\n" in text:
+        return "\n".join(map(_masked, text.split("\n")))
+    return _masked(text)
+
+
+def _masked(text: str) -> str:
+    """One line with what is a credential by its form masked."""
+    if "://" in text and "@" in text:
+        text = _USER.sub(rf"\1:{MASK}@", text)
+        text = _LONE_USER.sub(rf"\1{MASK}@", text)
+    lower = text.lower()
+    is_assigned = "=" in text
+    is_quoted = (is_assigned or ":" in text) and ("'" in text or '"' in text)
+    if (is_assigned or is_quoted) and any(word in lower for word in (*_NAMED, *_NAMED_SHORT)):
+        if is_assigned:
+            text = _PARAMETER.sub(_parameter, text)
+            text = _ASSIGNED.sub(_assigned, text)
+        if is_quoted:
+            text = _MEMBER.sub(_member, text)
+    if "bearer" in lower or "basic" in lower:
+        text = _BEARER.sub(rf"\1\2{MASK}", text)
+    return _SHAPES.sub(MASK, text) if any(shape in lower for shape in _BY_SHAPE) else text
 
 
 def guard_logging() -> None:
