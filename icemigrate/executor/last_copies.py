@@ -26,11 +26,13 @@ class Dependence(Frozen):
     :param records: undo records that changed, by version.
     :param kept: tags that must stay, by the table's name in the catalog.
     :param freed: tags that nothing depends on any more, with the age limit that they had.
+    :param notes: what is to be said of the values that the migration's undo leaves.
     """
 
     records: Mapping[str, UndoRecord]
     kept: Mapping[TableName, frozenset[str]]
     freed: Mapping[TableName, Mapping[str, int | None]]
+    notes: tuple[tuple[TableName, str], ...] = ()
 
 
 def dependence(
@@ -48,6 +50,7 @@ def dependence(
     records: dict[str, UndoRecord] = {}
     kept: dict[TableName, set[str]] = {}
     freed: dict[TableName, dict[str, int | None]] = {}
+    notes: list[tuple[TableName, str]] = []
     uuids = {event.table: _uuid(engine, event.table) for event in brought_back}
     is_apply = migration.direction is not Direction.ROLLBACK
     for plan in () if is_apply else migration.tables:
@@ -76,6 +79,7 @@ def dependence(
                 continue
             mine = [c for c in left if c.declared == undo.declared]
             kept.setdefault(name, set()).update(c.version for c in mine)
+            notes += ((name, _promise(c, migration.version)) for c in mine if is_own)
             over = [c for c in copies if c.declared == undo.declared]
             freed.setdefault(name, {}).update({c.version: c.max_ref_age_ms for c in over})
     return Dependence(
@@ -85,6 +89,15 @@ def dependence(
             name: {tag: age for tag, age in tags.items() if tag not in kept.get(name, ())}
             for name, tags in freed.items()
         },
+        tuple(notes),
+    )
+
+
+def _promise(copy: LastCopy, version: str) -> str:
+    what = f"snapshot {copy.version}" if copy.version.isdigit() else copy.version
+    return (
+        f"{what} has values that no row of now has: `icemigrate rollback --only {version} --refill` restores "
+        "them, also later; `--no-refill` gives them up"
     )
 
 

@@ -30,7 +30,7 @@ from icemigrate.undo.in_part import InPart, Left, least_left, optional_with_rows
 from icemigrate.undo.inverse import Sides, inverse
 from icemigrate.undo.keeping import keep
 from icemigrate.undo.own import own, own_notes
-from icemigrate.undo.refilling import plan_refill, shares
+from icemigrate.undo.refilling import plan_refill, shares, unasked
 from icemigrate.undo.refusing import come_back_optional, refusals, relies_on_files
 from icemigrate.undo.rows import Rows, rewind
 from icemigrate.undo.values import Key, Options, Refusal, Refused, both_sides, by_reason
@@ -163,7 +163,7 @@ def _planned(
         conflicts=() if options.partial else merged.conflicts,
         warnings=tuple(warnings),
         stays=tuple(stays),
-        last_copies=undo.last_copies if kept is None else refill.last_copies,
+        last_copies=(*refill.last_copies, *unasked(undo, kept)),
     )
 
 

@@ -115,7 +115,10 @@ def questions_of_refill(undo: TableUndo, there: Table, version: str, project: st
     if undo.before is None or undo.after is None:
         return None
     before, after = both_sides(own(undo))
-    back = frozenset(i for i in dropped(before, after) if there.schema.by_id(i) is not None)
+    # A file that was mended for a redo may drop no column any more, and values of the first run are left.
+    copies = _copies(undo)
+    fields = dict.fromkeys((*dropped(before, after), *copies))
+    back = frozenset(i for i in fields if there.schema.by_id(i) is not None)
     if not back:
         return None
     then = undo.actual_before
@@ -123,8 +126,8 @@ def questions_of_refill(undo: TableUndo, there: Table, version: str, project: st
         since=None if then is None or then.snapshot is None else then.snapshot.id,
         held={i: there.schema.leaves(i) for i in sorted(back)},
         versions=tuple(_keeping(undo, project, version, there)),
-        last_copies=_copies(undo),
-        back=back & _copies(undo).keys(),
+        last_copies=copies,
+        back=back & copies.keys(),
     )
 
 

@@ -18,7 +18,7 @@ from icemigrate.plan import Direction, MigrationPlan, TablePlan
 from icemigrate.undo.altered import one_commit
 from icemigrate.undo.finding import declared_now, find
 from icemigrate.undo.planning import Place, Undo
-from icemigrate.undo.refilling import plan_refill
+from icemigrate.undo.refilling import plan_refill, unasked
 from icemigrate.undo.values import Options
 
 
@@ -66,7 +66,7 @@ def _table(
         steps=steps,
         notes=found.notes,
         stays=found.stays,
-        last_copies=found.last_copies,
+        last_copies=(*found.last_copies, *unasked(undo, evidence)),
     )
     if options.refill:
         return plan, found.warnings

@@ -13,7 +13,7 @@ from icemigrate.model.evidence import Evidence, Kept, told_shares
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import index
 from icemigrate.model.table import Table
-from icemigrate.model.undo_record import LastCopy
+from icemigrate.model.undo_record import LastCopy, TableUndo
 from icemigrate.plan import RECONCILED, Step
 from icemigrate.refills import around, choose, elsewhere, offered, promised, queryable
 from icemigrate.steps import as_steps
@@ -104,6 +104,12 @@ def plan_refill(
         last_copies(table, declared or table.name, (*fit, *unfit)),
         tuple(f"values of {format_path(there[i].path)} that {k.version} keeps" for i, k in missed),
     )
+
+
+def unasked(undo: TableUndo, evidence: Evidence | None) -> tuple[LastCopy, ...]:
+    """The values that depended on snapshots before, of columns that the evidence says nothing of."""
+    held = {} if evidence is None else evidence.held
+    return tuple(c for c in undo.last_copies if not held.keys() >= set(c.fields))
 
 
 def last_copies(table: Table, declared: TableName, kept: Iterable[tuple[int, Kept]]) -> tuple[LastCopy, ...]:

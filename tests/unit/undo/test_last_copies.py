@@ -10,6 +10,7 @@ from icemigrate.app.tidying import needed
 from icemigrate.engine.markers import FOR_EVER_MS
 from icemigrate.engine.port import Marker
 from icemigrate.errors import IcemigrateError
+from icemigrate.events import Noted
 from icemigrate.frozen import replace
 from icemigrate.history.undo_record import pack_undo, undo_to_json, unpack_undo
 from icemigrate.model.evidence import Evidence, Kept, Share
@@ -51,6 +52,10 @@ def copies(lake: Lake) -> tuple[LastCopy, ...]:
 def test_a_rollback_records_what_it_leaves_and_keeps_its_tag_for_ever(lake: Lake) -> None:
     lake.rollback("0002", evidence=LOST)
     assert copies(lake) == (COPY,)
+    (note,) = [e.text for e in lake.events if isinstance(e, Noted)]
+    assert note.startswith(
+        f"{TAG} has values that no row of now has: `icemigrate rollback --only 0002 --refill`"
+    )
     assert lake.table().refs[TAG] == Ref("tag", 7, FOR_EVER_MS)
 
 
@@ -68,6 +73,15 @@ def test_what_is_left_is_on_record_before_the_column_is_back(lake: Lake) -> None
     lake.engine.fails = set()
     lake.rollback("0002", evidence=LOST)
     assert copies(lake) == (COPY,)
+
+
+def test_values_of_columns_that_nobody_asked_about_stay_on_record(lake: Lake) -> None:
+    lake.rollback("0002", evidence=LOST)
+    lake.apply("0002", "{tables: [{name: db.t, columns: [{name: d, type: int}]}]}")
+    assert copies(lake) == (COPY,)
+    lake.rollback("0002", evidence=Evidence(files=1))
+    assert copies(lake) == (COPY,)
+    assert lake.table().refs[TAG] == Ref("tag", 7, FOR_EVER_MS)
 
 
 def test_a_refill_that_succeeds_ends_the_dependence(lake: Lake) -> None:
