@@ -7,10 +7,12 @@ the values back, whoever asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from icemigrate.engine.markers import FOR_EVER_MS
 from icemigrate.engine.port import Engine
+from icemigrate.errors import IcemigrateError
 from icemigrate.events import ValuesBroughtBack
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History
@@ -151,10 +153,18 @@ def keep_tags(engine: Engine, found: Dependence, require: Callable[[], None]) ->
         _set_ages(engine, name, dict.fromkeys(tags, FOR_EVER_MS))
 
 
-def free_tags(engine: Engine, found: Dependence) -> None:
-    """Give the tags that nothing depends on any more the age limit back that they had."""
-    for name, ages in found.freed.items():
-        _set_ages(engine, name, ages)
+def free_tags(engine: Engine, found: Dependence, note: Callable[[TableName, str], None]) -> None:
+    """Give the tags that nothing depends on any more the age limit back that they had.
+
+    A tag that stays longer harms nobody, so what fails here fails nothing.
+
+    :param note: hears what is to be said of values that still depend on a tag.
+    """
+    for name, text in found.notes:
+        note(name, text)
+    with suppress(IcemigrateError):
+        for name, ages in found.freed.items():
+            _set_ages(engine, name, ages)
 
 
 def _set_ages(engine: Engine, name: TableName, ages: Mapping[str, int | None]) -> None:

@@ -20,7 +20,7 @@ from icemigrate.engine.ended import faults_of_jvm
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher
 from icemigrate.errors import ConflictError, IcemigrateError, StalePlan, Stopped
-from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecorded, MigrationStarted, Noted
+from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecorded, MigrationStarted
 from icemigrate.executor.faults import Interrupted, Report
 from icemigrate.executor.fencing import guarded
 from icemigrate.executor.last_copies import dependence, free_tags, keep_tags, needed_tags
@@ -200,10 +200,7 @@ class _Run:
             depends = dependence(self.engine, self.held.history(), migration, work.after, back)
             keep_tags(self.engine, depends, self.held.require)
             self.held.end(record, state, after, depends.records)
-            for name, text in depends.notes:
-                self.on_event(Noted(migration.version, name, text))
-            with suppress(IcemigrateError):  # a tag that stays longer harms nobody
-                free_tags(self.engine, depends)
+            free_tags(self.engine, depends, work.account.note)
         except KeyboardInterrupt as error:
             # A call to the JVM may be torn apart, so nothing more is asked of it from this thread.
             raise Interrupted(self._report(work), Stopped("you asked to stop at once")) from error
