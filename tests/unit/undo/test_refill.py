@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -67,6 +67,11 @@ def evidence(**fields: Kept) -> Evidence:
 BY_ROW_ID = evidence(price=kept("price", by_row_id=True), y=kept("s", "y", by_row_id=True))
 BY_ROW_ID_OF_PRICE = evidence(price=kept("price", by_row_id=True))
 BY_ID = evidence(price=kept("price", identifier={1: ("id",)}))
+
+
+def of_table(metadata: dict[str, Any]) -> Callable[[RecordingEngine, TableName], dict[str, Any] | None]:
+    """What an engine says of the table's metadata; of the history there is none."""
+    return lambda engine, name: metadata if name.name == "t" else None
 
 
 def statements(lake: Lake, found: Evidence) -> list[str]:
@@ -219,7 +224,7 @@ def test_values_whose_publication_got_no_answer_are_not_written_twice(
         engine.sql(text)
         notes.append(summary)
 
-    monkeypatch.setattr(RecordingEngine, "metadata_json", lambda engine, name: metadata)
+    monkeypatch.setattr(RecordingEngine, "metadata_json", of_table(metadata))
     monkeypatch.setattr(RecordingEngine, "write", write)
     lake.engine.answers = answers(kept=3, different=3, pairs=0, matched=0, after=0)
     lake.engine.catalog_name = "local"
@@ -475,7 +480,7 @@ def test_rows_that_keep_another_value_are_told_with_what_is_known_of_them(
 ) -> None:
     metadata = snapshots(*chain)
     metadata["refs"] = {TAG: {"snapshot-id": 1}}
-    monkeypatch.setattr(RecordingEngine, "metadata_json", lambda engine, name: metadata)
+    monkeypatch.setattr(RecordingEngine, "metadata_json", of_table(metadata))
     defaulted.engine.catalog_name = "local"
     defaulted.engine.answers = {
         "DISTINCT b.k0": [(3, 3, 0, 1)],
