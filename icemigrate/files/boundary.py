@@ -31,7 +31,8 @@ def resolved(path: Path, top: Path) -> Path:
     """The real path of a file or folder of a repository, which need not exist.
 
     :param top: the top of the repository, without links in it.
-    :raises OutsideRepository: the path leads out of the repository, or into its ``.git``.
+    :raises OutsideRepository: the path leads out of the repository, into its ``.git``, or by a link to what
+        is hidden there.
     :raises OSError: the path cannot be resolved.
     """
     if "\0" in str(path):
@@ -39,9 +40,18 @@ def resolved(path: Path, top: Path) -> Path:
     real = Path(os.path.realpath(path))
     if not real.is_relative_to(top):
         raise OutsideRepository(errno.EPERM, "it leads out of the repository", str(path))
-    if any(part.lower() == GIT_FOLDER for part in real.relative_to(top).parts):
+    within = real.relative_to(top).parts
+    if any(part.lower() == GIT_FOLDER for part in within):
         raise OutsideRepository(errno.EPERM, "it leads into the folder `.git`", str(path))
+    if any(_is_hidden(part) and part not in path.parts for part in within):
+        # A working tree may hold `.env` and such, which no commit has.
+        raise OutsideRepository(errno.EPERM, "it is a link that leads to a hidden file or folder", str(path))
     return real
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a name begins with a dot; Kubernetes mounts files over links to ``..data``."""
+    return name.startswith(".") and not name.startswith("..")
 
 
 def is_inside(path: Path, top: Path) -> bool:

@@ -71,6 +71,29 @@ def test_links_that_lead_out(top: Path, link: str, target: str) -> None:
     assert (top.parent / "outside" / "file").read_text() == "outside"
 
 
+@pytest.mark.parametrize("target", ["../.env", ".env", "../.aws/credentials", "linked"])
+def test_a_link_does_not_lead_to_hidden_files(top: Path, target: str) -> None:
+    for name in (".env", "lake/.env", ".aws/credentials"):
+        (top / name).parent.mkdir(exist_ok=True)
+        (top / name).write_text("TOKEN=x")
+    (top / "lake" / "linked").symlink_to("../.env")
+    (top / "lake" / "a.yaml").symlink_to(target)
+    with pytest.raises(OutsideRepository, match="leads to a hidden file"):
+        open_inside(top / "lake" / "a.yaml", top)
+    with open_inside(top / ".env", top) as stream:
+        assert stream.read() == b"TOKEN=x", "a path that says so itself"
+
+
+def test_files_that_kubernetes_mounts_are_read(top: Path) -> None:
+    folder = top / "lake" / "migrations"
+    (folder / "..2026_11_28").mkdir()
+    (folder / "..2026_11_28" / "0001_a.yaml").write_text("text")
+    (folder / "..data").symlink_to("..2026_11_28")
+    (folder / "0001_a.yaml").symlink_to("..data/0001_a.yaml")
+    with open_inside(folder / "0001_a.yaml", top) as stream:
+        assert stream.read() == b"text"
+
+
 def test_a_link_that_stays_inside_is_read_and_not_written_through(top: Path) -> None:
     (top / "real").write_text("inside")
     (top / "lake" / "a").symlink_to("../real")
