@@ -60,9 +60,12 @@ READING: Mapping[str, str] = {
     "not-utf8": "A file is not UTF-8. Save it as UTF-8.",
     "out-of-range": "A number is smaller or larger than it may be.",
     "outside-repository": "A path leads out of the repository, as it is written or by a link, or into its "
-    "folder `.git`, or a link leads to a hidden file. icemigrate neither reads nor writes there, since anyone "
-    "who can send a change can send a link. The repository begins at the folder with `.git`; without one it "
-    "is the folder of the project file.",
+    "folder `.git`, or a link leads to a hidden file. icemigrate neither reads nor writes there, since "
+    "anyone who can send a change can send a link. The repository begins at the folder with `.git`; without "
+    "one it is the folder of the project file.",
+    "private-variable": "A variable of the environment becomes part of a name, a location or a property, "
+    "which is printed and stored for all to see. List it under `public_variables` of the project file if its "
+    "value is no secret.",
     "recursive-alias": "A YAML alias stands inside the anchor that it names, so that it would have no end.",
     "secret-in-file": "A secret stands in the project file for all to read. Write `${NAME}` and set NAME "
     "in the process environment; then change the secret.",
