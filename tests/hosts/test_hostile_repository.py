@@ -90,7 +90,16 @@ def test_no_command_executes_code_of_the_repository(made: Hostile) -> None:
         run(made.top / "migrations", "check", "--project", "..", "--git-base", "main"),
         *(
             run(made.top, *line.split())
-            for line in ("plan", "status", "show", "rules", "history", "squash --through 2")
+            for line in (
+                "plan",
+                "status",
+                "show",
+                "rules",
+                "history",
+                "rebase",
+                "revert 2",
+                "squash --through 2",
+            )
         ),
         run(made.top, "new", "another one"),
         run(made.top, "check", GITHUB_WORKSPACE=str(made.top), GITHUB_BASE_REF="main", CI="true"),
