@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from icemigrate.app.locking import interrupted
 from icemigrate.declare.migration import AnyFile
@@ -10,7 +10,9 @@ from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import replace
 from icemigrate.history.intent import Intent
 from icemigrate.history.properties import History
+from icemigrate.model.marks import is_branch_of
 from icemigrate.model.names import TableName
+from icemigrate.model.table import Ref, Table
 from icemigrate.plan import Direction, Plan
 from icemigrate.undo import Options, brought_back
 
@@ -51,6 +53,26 @@ def brought_back_before(history: History) -> dict[str, dict[TableName, frozenset
     begun = {i.version for i in history.intents if not _is_undo(i)}
     records = {version.text: history.undo_record(version) for version in begun}
     return {text: brought_back(record) for text, record in records.items() if record is not None}
+
+
+def without_left_branches(
+    actual: Mapping[TableName, Table | None], project: str, versions: Collection[str]
+) -> dict[TableName, Table | None]:
+    """The tables without the branches that interrupted runs wrote rows to.
+
+    Whoever takes the lock drops them before anything else, so a plan that names them would be stale by then.
+
+    :param versions: those that were interrupted.
+    """
+
+    def is_left(name: str, ref: Ref) -> bool:
+        return ref.kind == "branch" and any(is_branch_of(name, project, version) for version in versions)
+
+    def without(table: Table) -> Table:
+        kept = {name: ref for name, ref in table.refs.items() if not is_left(name, ref)}
+        return table if len(kept) == len(table.refs) else replace(table, refs=kept)
+
+    return {name: None if table is None else without(table) for name, table in actual.items()}
 
 
 def choices_of(options: Options) -> tuple[str, ...]:

@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from icemigrate import versions
-from icemigrate.app.continuing import OVERWRITE, brought_back_before, half_undone, overwritten_before
+from icemigrate.app.continuing import (
+    OVERWRITE,
+    brought_back_before,
+    half_undone,
+    overwritten_before,
+    without_left_branches,
+)
 from icemigrate.app.folding import Folding
 from icemigrate.app.gaps import with_gaps
 from icemigrate.app.lateness import Latecomers
@@ -102,10 +108,12 @@ def plan_in(
     # A table that it made the first time was put into the trash.
     physical |= {t for v in redos for n in physical for t in trash_names(n, world.project.name, v)}
     known = {world.names.table(name): table for name, table in history.state.tables.items()}
-    actual = world.catalog.load(sorted(physical), with_writers=True, known=known)
+    begun = [intent.version.text for intent in history.intents]
+    loaded = world.catalog.load(sorted(physical), with_writers=True, known=known)
+    actual = without_left_branches(loaded, world.project.name, begun)
     there = frozenset(world.catalog.namespaces())
     planner = partial(plan_baseline, is_claimed=to is not None) if baseline else plan_migrations
-    given = _Given(world, pending, history, dict(actual), there, redo, redos, squashes, planner)
+    given = _Given(world, pending, history, actual, there, redo, redos, squashes, planner)
     asked = frozenset(overwrite)
     recorded = overwritten_before(history, pending)
     result = given.plan(asked | recorded)

@@ -165,7 +165,7 @@ def _plan(
     versions = [
         replace(_traced(world, history, _version(history, a)), options=wanted[a.version.text]) for a in chosen
     ]
-    undoing = Undoing(world, spark)
+    undoing = Undoing(world, spark, frozenset(version.text for version in begun))
     if is_late:
         migrations = tuple(_refilled(undoing, version, history) for version in versions)
     else:

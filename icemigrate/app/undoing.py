@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from icemigrate.app.continuing import without_left_branches
 from icemigrate.app.world import Opened
 from icemigrate.frozen import Frozen
 from icemigrate.model.evidence import Evidence
@@ -54,11 +55,13 @@ class Version(Frozen):
 class Undoing:
     """Plans undos in an environment whose catalog is open.
 
+    :param interrupted: versions that a run began with and left without an outcome.
     :param engine: gives Spark when a question about files comes up; not called where none does.
     """
 
     world: Opened
     engine: Callable[[], SparkEngine]
+    interrupted: frozenset[str] = frozenset()
     actual: dict[TableName, Table | None] = field(default_factory=dict)
 
     def plan(self, versions: Iterable[Version], state: State) -> Planned:
@@ -123,7 +126,7 @@ class Undoing:
         if lost:
             # Somebody renamed it: looked for by its uuid, in all of the catalog.
             actual |= catalog.load([name for name in catalog.tables() if name not in actual])
-        return actual
+        return without_left_branches(actual, project, self.interrupted)
 
     def _evidence(self, version: Version) -> dict[TableName, Evidence]:
         rows_stay = version.options.metadata_only
