@@ -16,6 +16,7 @@ from icemigrate.executor.work import Work
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.journal import Held
 from icemigrate.history.record import Outcome, Record
+from icemigrate.model.makers import owner_of
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, TablePlan
@@ -137,6 +138,8 @@ class Recovery(Frozen):
             return False  # it has its later name already
         if before is None or now is None:
             return before is now
+        if owner_of(now) not in (None, self.project):
+            return True  # a commit of ours would have claimed it
         return structure(before) == structure(now)
 
 

@@ -150,7 +150,10 @@ class _World:
         declared = declared_now(table, self.state) or table.declared
         current = self.state.tables.get(declared)
         plan = TablePlan(there.name, declared, current, declared if current is not None else None)
+        if self.options.apart:  # a failed migration has done nothing to it, or the table would be ours
+            return _Done(replace(plan, notes=("stays as it is: another project owns it",)), there, current)
         problem = owned_by_another(declared, there, self.place.project)
+        problem = replace(problem, hint=f"{problem.hint}; `--partial` undoes the rest")
         if self.options.partial:
             return _Done(_left(plan, f"what was changed of {declared}", problem), there, current)
         return _Done(plan, there, current, (problem,))
