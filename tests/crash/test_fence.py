@@ -15,7 +15,7 @@ from tests.crash.walking import walk_over
 from tests.crash.world import World, barrier_of, ended
 
 _SECONDS = 60.0
-_ROUNDS = 4
+_ROUNDS = 3
 
 
 def is_paused(process: BaseProcess) -> bool:
@@ -96,7 +96,7 @@ def test_two_projects_that_want_one_table_do_not_share_it(gateway: Gateway, tmp_
         for world in worlds:
             added = f"tables: [{{name: lake.{name}, columns: [{{name: by_{world.folder.name}, type: int}}]}}]"
             for path in (world.folder / "migrations").glob("*"):
-                if path.stem not in world.standings():
+                if path.stem[:4] not in world.standings():
                     path.unlink()
             world.write(f"{2 * at + 1:04}_adopt", adopted)
             world.write(f"{2 * at + 2:04}_add", added)
