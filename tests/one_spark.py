@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,14 +19,13 @@ if TYPE_CHECKING:
 _HEAP = "3g"
 
 
-def start_jvm(root: Path, conf: Mapping[str, str] | None = None) -> SparkSession:
+def start_jvm(root: Path) -> SparkSession:
     """Start Spark in a JVM of its own; ``start`` opens further sessions in it.
 
     :param root: the folder of the catalog that it starts with.
-    :param conf: settings of Spark besides the usual ones.
     """
-    catalog = sqlite_catalog_conf(root / "catalog.db", root / "warehouse")
-    return start(with_every_driver(SparkSettings("of_the_jvm", catalog, conf=dict(conf or {}))))
+    conf = sqlite_catalog_conf(root / "catalog.db", root / "warehouse")
+    return start(with_every_driver(SparkSettings("of_the_jvm", conf)))
 
 
 def end_jvm() -> None:

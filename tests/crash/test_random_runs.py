@@ -31,5 +31,10 @@ def test_every_run_ends_as_the_model_says(tmp_path: Path) -> None:
     summary = json.loads(ran.stdout.splitlines()[-1])
     counts = summary["counts"]
     assert counts["runs"] == SAME + FRESH, said
+    assert counts["exit 0"] > counts["runs"], counts
+    acts = sum(
+        number for kind, number in counts.items() if kind.startswith("foreign ") and " at " not in kind
+    )
+    assert counts.get("foreign refused", 0) < acts / 5, counts
     for kind in ("kill at a change", "kill at a call", "pause at a change", "take over", "foreign add"):
         assert counts[kind] >= 3, f"too few of `{kind}`: {counts}"

@@ -28,8 +28,6 @@ from tests.one_spark import end_jvm, start_jvm
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_FILES = "org.apache.hadoop.fs.RawLocalFileSystem"
-"""Without the checksum files of Hadoop's usual one, each of which starts the program `chmod`."""
 _RUNS_OF_A_JVM = 80
 """Clients that are killed give nothing back of what they use in the JVM."""
 
@@ -71,7 +69,7 @@ def report(outcome: Outcome, verbose: bool) -> str:
 @contextmanager
 def jvm(folder: Path) -> Iterator[Gateway]:
     """A JVM for some runs."""
-    session = start_jvm(folder, {"spark.hadoop.fs.file.impl": _FILES})
+    session = start_jvm(folder)
     at = session.sparkContext._gateway
     assert at is not None
     try:

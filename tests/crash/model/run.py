@@ -14,6 +14,8 @@ from random import Random
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from icemigrate import Project
+from icemigrate.errors import IcemigrateError
 from tests.crash.client import Gateway
 from tests.crash.model.conductor import conduct
 from tests.crash.model.declared import DeclaredTable, Migration, TableKey, fold, legal
@@ -187,6 +189,7 @@ class _Run:
 
     def judge_end(self, command: Sequence[str], end: Ended, met: Sequence[str], killed: bool) -> None:
         text = " ".join(command)
+        self.outcome.counts[f"exit {end.code}"] += 1
         self.log(f"  {text} -> {end.code} {', '.join(met)}")
         if end.code:
             self.log(
@@ -201,15 +204,28 @@ class _Run:
             self.fault(f"`{text}` ({', '.join(met)}) ended with {end.code}:\n{said[-2000:]}")
 
     def status(self) -> dict[str, Any]:
+        """What the product says of the world, as `status --format json` prints it."""
+        try:
+            said = Project(self.world.folder).status()
+        except IcemigrateError as error:
+            self.fault(f"`status` fails: {error}")
+            return {"migrations": [], "lock": None}
+        migrations = [
+            {"version": m.version, "state": m.state, "stays": list(m.stays)} for m in said.migrations
+        ]
+        status = {"migrations": migrations, "lock": said.lock and said.lock.words}
+        self.log(f"    status: {_states(status)}{' locked' if status['lock'] else ''}")
+        return status
+
+    def printed_status(self) -> None:
+        """The same by the command line, whose exit code tells of interrupted versions."""
         end = self.world.run("status", "--format", "json")
         if end.code not in (0, _CONFLICT):
             self.fault(f"`status` ended with {end.code}:\n{end.out}{end.err}")
-            return {"migrations": [], "lock": None}
+            return
         status: dict[str, Any] = json.loads(end.out)
         if (end.code == _CONFLICT) != ("interrupted" in _states(status).values()):
             self.fault(f"`status` ended with {end.code}:\n{end.out}{end.err}")
-        self.log(f"    status: {_states(status)}{' locked' if status['lock'] else ''}")
-        return status
 
     def rest(self, note: str = "") -> dict[str, Any]:
         """Note how the tables are, where nothing is half done; what `status` says."""
@@ -239,6 +255,7 @@ class _Run:
     def settle(self) -> None:
         """Bring everything to rest: `apply` or `rollback` goes on with what was interrupted."""
         last: list[Ended] = []
+        self.printed_status()
         for number in range(_TRIES):
             status = self.rest()
             if self.is_at_rest(status):

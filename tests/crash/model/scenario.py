@@ -208,12 +208,21 @@ def _migrations(random: Random, base: Base) -> Iterator[Migration]:
 def _migration(random: Random, base: Base, done: list[Migration], version: str) -> Migration:
     effects: list[Effect] = []
     entries: list[str] = []
-    tables = [t for t in fold(done, [m.version for m in done]).values() if not t.gone]
+    there = {k: t for k, t in fold(done, [m.version for m in done]).items() if not t.gone}
+    tables = list(there.values())
+    first = fold(done[:1], (FIRST,))
+    bases = {(FIRST, f"{NAMESPACE}.{t.name}"): t for t in base.tables}
     dropped = {(e.table, e.column) for m in done for e in m.effects if e.kind == "drop"}
     chosen = random.sample(tables, k=random.randint(1, len(tables)))
     fails = False
     for table in chosen:
-        own = _Entry(random, version, table.name)
+        key = next(k for k, t in there.items() if t is table)
+        # Elsewhere the product refuses to drop what a table was ever partitioned by.
+        keeps = key in bases and (bases[key].merge_on_read or bases[key].format_version == 1)
+        was = first[key].partition if keeps else frozenset()
+        own = _Entry(
+            random, version, table.name, {table.columns[s].name for _, s in was if s in table.columns}
+        )
         if random.random() < 0.08 and len(tables) > 1:
             effects.append(Effect("drop_table", table.name))
             entries.append(f"  - {{name: {table.name}, drop: true}}")
@@ -240,10 +249,13 @@ def _migration(random: Random, base: Base, done: list[Migration], version: str) 
 
 
 class _Entry:
-    """The entry of one table in a migration file, and its effects."""
+    """The entry of one table in a migration file, and its effects.
 
-    def __init__(self, random: Random, version: str, table: str) -> None:
-        self.random, self.version, self.table = random, version, table
+    :param keeps: columns that it neither drops nor changes.
+    """
+
+    def __init__(self, random: Random, version: str, table: str, keeps: set[str]) -> None:
+        self.random, self.version, self.table, self.keeps = random, version, table, keeps
         self.effects: list[Effect] = []
         self.checks: list[str] = []
         self._touched: set[str] = set()
@@ -284,6 +296,8 @@ class _Entry:
     ) -> None:
         type_ = names[column][1]
         is_source = column in sources
+        if column in self.keeps and kind != "rename":
+            return
         if kind == "drop" or (kind in ("retype", "widen") and type_ != "int"):
             if is_source and self._partition is not None and self._partition != "":
                 return
