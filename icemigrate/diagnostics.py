@@ -42,6 +42,18 @@ def once_quoted(text: str, beside: str = "") -> str:
     return _TWICE.sub(once, text) if text.count("`") > 3 else text
 
 
+LONGEST_TEXT = 2_000
+"""A message or a hint may quote what a file says, which may be a megabyte; in characters."""
+
+
+def shortened(text: str) -> str:
+    """The text, without its middle where it is longer than :data:`LONGEST_TEXT`."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    head, tail = LONGEST_TEXT * 3 // 4, LONGEST_TEXT // 4
+    return f"{text[:head]} … ({len(text) - head - tail:,} characters left out) … {text[-tail:]}"
+
+
 class Severity(str, Enum):
     """How much a diagnostic weighs: an error stops the command, the others do not."""
 
@@ -81,9 +93,10 @@ class Diagnostic(Frozen):
     severity: Severity = Severity.ERROR
 
     def __post_init__(self) -> None:
-        force_setattr(self, "message", once_quoted(self.message))
+        message = shortened(self.message)
+        force_setattr(self, "message", once_quoted(message))
         if self.hint is not None:
-            force_setattr(self, "hint", once_quoted(self.hint, self.message))
+            force_setattr(self, "hint", once_quoted(shortened(self.hint), message))
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
@@ -102,13 +115,36 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(d.severity is Severity.ERROR for d in diagnostics)
 
 
+_LONGEST_GUESS = 200
+_COMPARISONS = 200_000
+_left = [_COMPARISONS]
+
+
+def renew_hints() -> None:
+    """Let the next file or migration be given hints again, however many the one before needed."""
+    _left[0] = _COMPARISONS
+
+
+def can_hint(comparisons: int) -> bool:
+    """Whether a hint that takes so many comparisons may still be looked for; they are counted."""
+    _left[0] -= comparisons
+    return _left[0] > 0
+
+
 def did_you_mean(word: str, known: Iterable[str], careful: Collection[str] = ()) -> str | None:
     """A hint that names the nearest known word, or ``None`` where none is near.
 
     Case and ``-``/``_`` are ignored while comparing, since those are the usual slips.
 
+    Comparing takes long, so that one file is given only so many hints (:func:`renew_hints`).
+
     :param careful: known words that are guessed from one slip alone, for they destroy something.
     """
+    if len(word) > _LONGEST_GUESS or not can_hint(0):
+        return None
+    known = list(known)
+    if not can_hint(len(known)):
+        return None
     plain = word.lower().replace("-", "_")
     folded = {k.lower().replace("-", "_"): k for k in known}
     for one in [one for one, name in folded.items() if name in careful]:

@@ -23,6 +23,16 @@ from icemigrate.redaction import hide_environment
 if TYPE_CHECKING:
     from icemigrate.results import Failure
 
+
+def _limit_text(error: MemoryError | RecursionError) -> str:
+    """What is said where the machine or Python ends, rather than a traceback."""
+    if isinstance(error, MemoryError):
+        return (
+            "error: there is not enough memory\n    give it more, or split the largest files of the project\n"
+        )
+    return "error: something in the project's files or tables is nested too deeply\n    nest it less deeply\n"
+
+
 _Handler: TypeAlias = "Callable[[int, FrameType | None], Any] | int"
 
 
@@ -60,6 +70,9 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
         return ExitCode.INTERRUPTED
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else ExitCode.OK
+    except (MemoryError, RecursionError) as error:
+        write(_limit_text(error), sys.stderr)
+        return ExitCode.ERROR
     except Exception as bug:
         write(_traceback(bug) if is_debugging() else _bug_text(bug), sys.stderr)
         return ExitCode.ERROR

@@ -117,6 +117,7 @@ def _row(values: Iterable[Any]) -> tuple[str, ...]:
     return tuple(map(_plain, values))
 
 
+_LARGEST_EXPONENT = 100_000
 _EXACT = Context(prec=1000)
 """Of itself Python rounds to 28 digits, and Iceberg's decimals have up to 38."""
 
@@ -129,7 +130,9 @@ def _plain(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (int, float, Decimal)):
         number = Decimal(str(value))
-        return str(number.normalize(_EXACT)) if number.is_finite() else str(number)
+        # An exponent that no column has is left as it is: to normalize it is an error.
+        is_plain = number.is_finite() and abs(number.adjusted()) < _LARGEST_EXPONENT
+        return str(number.normalize(_EXACT)) if is_plain else str(number)
     return f"'{value}"
 
 

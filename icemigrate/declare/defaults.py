@@ -24,6 +24,8 @@ from icemigrate.model.types import Decimal, Fixed, JsonValue, Primitive, Type
 _INT = 2**31
 _LONG = 2**63
 _FLOAT_MAX = 3.4028234663852886e38
+_LONGEST_NUMBER = 1_000
+"""In characters; a decimal has 38 digits, and may be written with zeros around them."""
 _TIME = re.compile(r"(\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 
@@ -88,6 +90,8 @@ def _float(default: Default, type_: Type) -> JsonValue:
 
 def _decimal(default: Default, type_: Type) -> JsonValue:
     assert isinstance(type_, Decimal)
+    if len(default.text) > _LONGEST_NUMBER:
+        return None
     try:
         number = Number(default.text.replace("_", ""))
     except InvalidOperation:
@@ -97,7 +101,10 @@ def _decimal(default: Default, type_: Type) -> JsonValue:
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     shift = exponent + type_.scale
-    if shift > type_.precision and any(digits):
+    if not any(digits):
+        shift, digits = 0, (0,)
+    # An exponent may have nine digits: no power of ten is computed that no decimal can have.
+    if shift > type_.precision or -shift > len(digits):
         return None
     unscaled = int("".join(map(str, digits)))
     if shift < 0 and unscaled % 10**-shift:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from icemigrate.diagnostics import did_you_mean
+from icemigrate.diagnostics import can_hint, did_you_mean
 from icemigrate.model.lookup import Lookup, lowest_id
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.schema import Schema, index
@@ -18,6 +18,8 @@ from icemigrate.model.types import Field, JsonValue, List, Map, Primitive, Struc
 
 STRUCT, LIST, MAP = Struct, List, Map
 _FEW = 32
+_LONGEST_NAME = 20
+"""How many dots a name is guessed to have."""
 _Nested = type[Struct] | type[List] | type[Map]
 
 
@@ -305,6 +307,8 @@ class Draft:
         """A hint for a path that leads nowhere: a dotted name, a near one, or the same elsewhere."""
         if (hint := self.dotted(path)) is not None:
             return hint
+        if not can_hint(len(self.root.children.ids())):
+            return None
         node = self.root
         for depth, name in enumerate(path):
             below = node.children.get(name)
@@ -327,7 +331,7 @@ class Draft:
             node, taken, rest = ways.pop()
             if not rest:
                 return f"a name with a dot in it stands in backticks: {format_path(taken)}"
-            for end in range(1, len(rest) + 1):
+            for end in range(1, min(len(rest), _LONGEST_NAME) + 1):
                 name = ".".join(rest[:end])
                 if (below := node.children.get(name)) is not None:
                     ways.append((below, (*taken, name), rest[end:]))

@@ -15,6 +15,11 @@ from icemigrate.frozen import Frozen
 COPY_LIMIT = 10_000
 """How many tables one entry may stand for."""
 
+PARTS_LIMIT = 400_000
+"""How many keys, values and lists the copies of one entry may have together."""
+CHARACTERS_LIMIT = 20_000_000
+"""How long the texts with variables in them may be together, in all copies of one entry."""
+
 _VARIABLE = re.compile(r"\$(\$)?\{([^}]*)\}")
 
 Lists = Dict[str, tuple[str, ...]]
@@ -55,6 +60,8 @@ def expand(entry: Mapping, lists: Lists) -> tuple[tuple[Copy, ...], tuple[Diagno
         diagnostics.append(Diagnostic("too-many-tables", message, for_each.place))
     if diagnostics:
         return (), tuple(diagnostics)
+    if (wrong := _too_much(entry, for_each, values, count)) is not None:
+        return (), (wrong,)
     plain = Mapping(tuple(pair for pair in entry.entries if pair[0].text != "for_each"), entry.place)
     unknown: dict[Diagnostic, None] = {}
     copies = []
@@ -64,6 +71,40 @@ def expand(entry: Mapping, lists: Lists) -> tuple[tuple[Copy, ...], tuple[Diagno
         assert isinstance(node, Mapping)
         copies.append(Copy(node, variables))
     return (() if unknown else tuple(copies)), tuple(unknown)
+
+
+def _too_much(
+    entry: Mapping, for_each: Node, values: Dict[str, tuple[str, ...]], count: int
+) -> Diagnostic | None:
+    """What is wrong where the copies of an entry would fill the memory, before any of them is made."""
+    longest = max((len(value) for given in values.values() for value in given), default=0)
+    nodes, characters = 0, 0
+    left: list[Node] = [entry]
+    while left:
+        node = left.pop()
+        nodes += 1
+        if isinstance(node, Scalar):
+            if "${" in node.text:
+                characters += len(node.text) + node.text.count("${") * longest
+        elif isinstance(node, Sequence):
+            left.extend(node.items)
+        else:
+            left.extend(part for pair in node.entries if pair[0].text != "for_each" for part in pair)
+    if count * nodes > PARTS_LIMIT:
+        message = (
+            f"this stands for {count:,} copies of an entry of {nodes:,} parts, {count * nodes:,} in all; "
+            f"at most {PARTS_LIMIT:,} are made"
+        )
+    elif count * characters > CHARACTERS_LIMIT:
+        message = (
+            f"this stands for {count:,} copies with {characters:,} characters each, "
+            f"{count * characters:,} in all; at most {CHARACTERS_LIMIT:,} are made"
+        )
+    else:
+        return None
+    return Diagnostic(
+        "too-many-tables", message, for_each.place, "write several migrations, with fewer values"
+    )
 
 
 def _without_doubles(given: Sequence, variable: Scalar, diagnostics: list[Diagnostic]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from icemigrate.declare.fold_names import Purge
 from icemigrate.declare.fold_table import FoldedTable, fold_table
 from icemigrate.declare.migration import UNSET, MigrationFile, NamespaceEntry, TableEntry
 from icemigrate.declare.near import near_name
-from icemigrate.diagnostics import Diagnostic, did_you_mean
+from icemigrate.diagnostics import Diagnostic, did_you_mean, renew_hints
 from icemigrate.frozen import Frozen, field, replace
 from icemigrate.model.names import BadName, TableName, parse_path
 from icemigrate.model.sides import State, Wanted
@@ -45,6 +45,7 @@ def fold(state: State, migration: MigrationFile, broken: frozenset[TableName] = 
 
     :param broken: tables that an earlier migration was wrong about; nothing is said about them.
     """
+    renew_hints()
     return _Fold(state, migration, broken).fold()
 
 
@@ -211,7 +212,7 @@ class _Fold:
         return True
 
     def _nearest(self, name: TableName) -> str | None:
-        return did_you_mean(str(name), [str(n) for n in self.state.tables])
+        return did_you_mean(str(name), (str(n) for n in self.state.tables))
 
     # namespaces
 

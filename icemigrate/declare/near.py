@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from icemigrate.diagnostics import one_slip
+from icemigrate.diagnostics import can_hint, one_slip
 from icemigrate.model.names import TableName
 
 SHORTEST = 4
@@ -18,7 +18,11 @@ def near_name(name: TableName, known: Iterable[TableName]) -> TableName | None:
     Names with different digits (``events_v1``, ``events_v2``) are meant to differ.
     """
     text, digits = name.name, _digits(name.name)
+    if not can_hint(0):
+        return None
     for other in known:
+        if not can_hint(1):
+            return None
         # The cheap questions first: a file may create hundreds of tables beside hundreds of others.
         if (
             -2 <= len(other.name) - len(text) <= 2

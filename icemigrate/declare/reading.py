@@ -7,7 +7,7 @@ from typing import cast
 
 from icemigrate.declare.alone import judged_alone, sound_part
 from icemigrate.declare.composing import parse
-from icemigrate.declare.expand import Lists, expand
+from icemigrate.declare.expand import COPY_LIMIT, Lists, expand
 from icemigrate.declare.ignores import read_ignores
 from icemigrate.declare.migration import (
     Allow,
@@ -24,7 +24,7 @@ from icemigrate.declare.tables import read_table
 from icemigrate.declare.validate import validate
 from icemigrate.declare.values import items, mapping, text
 from icemigrate.declare.version import Version
-from icemigrate.diagnostics import Diagnostic, Place, sort_key
+from icemigrate.diagnostics import Diagnostic, Place, renew_hints, sort_key
 from icemigrate.frozen import Frozen, replace
 
 _VARIABLE = "${"
@@ -111,6 +111,8 @@ class _Reader:
         found: list[TableEntry] = []
         named: list[tuple[str, Place, int]] = []
         told: dict[Diagnostic, None] = {}
+        made = 0
+        renew_hints()
         for number, item in enumerate(listed.items):
             if not isinstance(item, Mapping):
                 told.update(dict.fromkeys(validate(item, self.schema, rule, "tables", is_item=True)))
@@ -123,6 +125,12 @@ class _Reader:
                     told.update(dict.fromkeys(self._beside_for_each(item, rule)))
                     continue
             copies, mistakes = expand(item, self.lists)
+            made += len(copies)
+            if made > COPY_LIMIT:
+                message = f"the entries of this file stand for more than {COPY_LIMIT:,} tables"
+                wrong_here = Diagnostic("too-many-tables", message, item.place, "write several migrations")
+                told[wrong_here] = None
+                break
             told.update(dict.fromkeys(mistakes))
             if mistakes and for_each is not None:
                 told.update(dict.fromkeys(self._beside_for_each(item, rule)))

@@ -19,7 +19,12 @@ THIS = "__this__"
 UNKNOWN = "__jinja__"
 """How the SQL calls what templates stand for; a dot and names follow the first two."""
 
-_TAG = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
+_TAG = re.compile(r"\{[#%{]")
+_CLOSING = {"{#": "#}", "{%": "%}", "{{": "}}"}
+_DEEPEST = 200
+"""How many blocks may be open at once; what is in deeper ones is read as it stands."""
+_LONGEST_EXPRESSION = 10_000
+"""A longer expression stands for something unknown; in characters."""
 _STRING = r"""\s*(?:'([^']*)'|"([^"]*)")\s*"""
 _REF = re.compile(rf"\bref\s*\({_STRING}(?:,{_STRING})?(?:,\s*\w+\s*=.*)?\)", re.DOTALL)
 _SOURCE = re.compile(rf"\bsource\s*\({_STRING},{_STRING}\)", re.DOTALL)
@@ -53,20 +58,41 @@ def readings(text: str) -> Iterator[Fragment]:
         yield _read(text, holds=False)
 
 
+def _tags(text: str) -> Iterator[tuple[int, int]]:
+    """Where tags begin and end; one that is never closed is text.  Each closing is looked for once."""
+    unclosed: set[str] = set()
+    at = 0
+    while (found := _TAG.search(text, at)) is not None:
+        kind = found[0]
+        end = -1 if kind in unclosed else text.find(_CLOSING[kind], found.end())
+        if end < 0:
+            unclosed.add(kind)
+            at = found.start() + 1
+        else:
+            at = end + 2
+            yield found.start(), at
+
+
 def _read(text: str, *, holds: bool) -> Fragment:
     out = Building()
     blocks: list[_Open] = []
-    at = 0
-    for tag in _TAG.finditer(text):
-        if all(block.is_read for block in blocks):
-            out.copy(text[at : tag.start()], at)
-        at = tag.end()
-        said = tag[0]
+    is_read, at = True, 0
+    for start, end in _tags(text):
+        if is_read:
+            out.copy(text[at:start], at)
+        at = end
+        said = text[start:end]
         if said.startswith("{%"):
             _statement(said, blocks, holds=holds)
-            out.put(" ", tag.start())
-        elif said.startswith("{{") and all(block.is_read for block in blocks):
-            _expression(said[2:-2].strip("-+"), tag.start() + 2, out)
+            if len(blocks) > _DEEPEST:
+                break
+            is_read = all(block.is_read for block in blocks)
+            out.put(" ", start)
+        elif said.startswith("{{") and is_read:
+            if len(said) > _LONGEST_EXPRESSION:
+                out.put(UNKNOWN, start + 2)
+            else:
+                _expression(said[2:-2].strip("-+"), start + 2, out)
     out.copy(text[at:], at)
     return out.built()
 

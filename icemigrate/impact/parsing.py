@@ -14,6 +14,8 @@ from icemigrate.frozen import Frozen
 from icemigrate.impact.text import Fragment
 
 _COMMAND = "Command"
+MOST_TOKENS = 100_000
+"""How many tokens a file of SQL may have: each takes some ten microseconds and half a kilobyte."""
 
 
 class Statement(Frozen):
@@ -55,6 +57,10 @@ def statements(fragment: Fragment, dialect: str) -> Iterator[Statement]:
         tokens = reader.tokenize(fragment.text)
     except (SqlglotError, ValueError, RecursionError) as error:
         yield Statement(fragment, fragment.text, None, _said(error), fragment.index(0))
+        return
+    if len(tokens) > MOST_TOKENS:
+        why = f"it has {len(tokens):,} words and signs, and at most {MOST_TOKENS:,} are read"
+        yield Statement(fragment, fragment.text[:100], None, why, fragment.index(0))
         return
     chunk: list[Any] = []
     for token in [*tokens, None]:

@@ -1,0 +1,265 @@
+# ruff: noqa: E501 (text of files)
+"""Small files that would take much time or memory, and a check of each in a process with limits.
+
+``python -m tests.bombs --random 500 --seed 1`` checks the fixed ones and 500 random ones, and prints what each
+took.  It ends with 1 where one of them ended with a traceback, was killed, or took more than its limits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from icemigrate.cli import main as icemigrate
+
+LARGEST = 1_000_000
+"""Bytes of all files of a project together."""
+MEMORY_MB = 1_024
+CPU_SECONDS = 20
+MOST_OUTPUT = 20_000_000
+
+FIRST = "migrations/0001_a.yaml"
+SECOND = "migrations/0002_b.yaml"
+PROJECT = "icemigrate.yaml"
+SQL = "models/a.sql"
+_TABLE = "namespaces: [db]\ntables:\n  - name: db.t\n    columns:\n"
+_SEARCHED = {
+    PROJECT: "project: p\nimpact: [models]\n",
+    FIRST: f"{_TABLE}      - {{name: a, type: long}}\n",
+    SECOND: "allow: [destructive]\ntables:\n  - name: db.t\n    drop_columns: [a]\n"
+    "    columns: [{name: b, type: int}]\n",
+}
+
+Files = Mapping[str, str]
+
+
+def _columns(count: int) -> str:
+    return "".join(f"      - {{name: c{number}, type: long}}\n" for number in range(count))
+
+
+def _default(type_: str, value: str) -> Files:
+    column = f"      - {{name: a, type: '{type_}', default: {value}}}\n"
+    return {FIRST: f"{_TABLE}{column}    format_version: 3\n"}
+
+
+def _type(text: str) -> Files:
+    return {FIRST: f"{_TABLE}      - {{name: a, type: '{text}'}}\n"}
+
+
+def _sql(text: str) -> Files:
+    return {**_SEARCHED, SQL: text}
+
+
+def _second(text: str, columns: int = 1) -> Files:
+    return {FIRST: _TABLE + _columns(columns), SECOND: f"tables:\n  - name: db.t\n    {text}\n"}
+
+
+def _numbers(count: int) -> str:
+    return ",".join(map(str, range(count)))
+
+
+FIXED: Mapping[str, Callable[[], Files]] = {
+    "small exponent": lambda: _default("decimal(10,2)", "1e-99999999"),
+    "large exponent": lambda: _default("decimal(10,2)", "'1e999999999'"),
+    "exponent of a double": lambda: _default("double", "1e99999999"),
+    "digits of a long": lambda: _default("long", "9" * 900_000),
+    "digits of a decimal": lambda: _default("decimal(38,2)", "0." + "9" * 900_000),
+    "copies of columns": lambda: {
+        FIRST: f"namespaces: [db]\ntables:\n  - name: db.t_${{x}}\n    for_each: {{x: [{_numbers(9_999)}]}}\n"
+        f"    columns:\n{_columns(1_000)}"
+    },
+    "entries with copies": lambda: {
+        PROJECT: f"lists: {{l: [{_numbers(9_999)}]}}\n",
+        FIRST: "namespaces: [db]\ntables:\n"
+        + "".join(
+            f"  - {{name: 'db.t{n}_${{x}}', for_each: {{x: l}}, columns: [{{name: a, type: long}}]}}\n"
+            for n in range(9_000)
+        ),
+    },
+    "long value put in often": lambda: {
+        FIRST: f"namespaces: [db]\ntables:\n  - name: db.t\n    for_each: {{x: ['{'y' * 250_000}']}}\n"
+        f"    description: '{'${x}' * 70_000}'\n    columns: [{{name: a, type: long}}]\n"
+    },
+    "unclosed statements": lambda: _sql("{%" * 50_000 + " select a from db.t"),
+    "unclosed expressions": lambda: _sql("{{" * 50_000 + " select a from db.t"),
+    "unclosed comments": lambda: _sql("{#" * 50_000 + " select a from db.t"),
+    "open conditions": lambda: _sql("{% if x %}" * 50_000 + " select a from db.t"),
+    "references without end": lambda: _sql("{{ " + "ref('x', a=1 " * 30_000 + " }} select a from db.t"),
+    "brackets": lambda: _sql("select " + "(" * 20_000 + "a" + ")" * 20_000 + " from db.t"),
+    "terms": lambda: _sql("select a from db.t where " + " and ".join(["a = 1"] * 60_000)),
+    "aliases": lambda: {
+        FIRST: "a: &a [x,x,x,x,x,x,x,x,x]\n"
+        + "".join(f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(12))
+    },
+    "nested lists": lambda: {FIRST: "[" * 400_000},
+    "unknown keys": lambda: {FIRST: "".join(f"tablez{number}: 1\n" for number in range(50_000))},
+    "long line": lambda: {FIRST: "x" * 900_000},
+    "nested types": lambda: _type("list<" * 50_000 + "long" + ">" * 50_000),
+    "precision": lambda: _type(f"decimal({'9' * 800_000},1)"),
+    "unknown columns": lambda: _second(f"drop_columns: [{','.join(f'd{n}' for n in range(40_000))}]", 5_000),
+    "dots": lambda: _second(f"drop_columns: ['{'.'.join(['a'] * 200_000)}']"),
+    "tables": lambda: {
+        FIRST: "namespaces: [db]\ntables:\n"
+        + "".join(f"  - {{name: db.t{n}, columns: [{{name: a, type: long}}]}}\n" for n in range(10_000))
+    },
+    "blanks in a condition": lambda: _second(
+        f"columns: [{{name: z, type: long}}]\n    backfill: [{{set: {{z: '1'}}, where: \"a{' ' * 800_000}b\"}}]"
+    ),
+}
+
+
+def random_files(seed: int) -> Files:
+    """A project of parts that are repeated, nested or put into each other, chosen by chance."""
+    chance = random.Random(seed)
+    words = [
+        "a",
+        "${x}",
+        "{%",
+        "{{",
+        "}}",
+        "'",
+        "(",
+        "[",
+        "{a: ",
+        "list<",
+        "struct<a: ",
+        "1e-9",
+        "9",
+        ".",
+        "`",
+        "&a ",
+    ]
+    words += [
+        "*a ",
+        "<<: ",
+        "- ",
+        "? ",
+        "| ",
+        "> ",
+        "!",
+        "%",
+        "#",
+        "icemigrate: ignore IM104 ",
+        "\t",
+        "é",
+        "\u0301",
+    ]
+
+    def text(limit: int) -> str:
+        part = "".join(chance.choices(words, k=chance.randint(1, 4)))
+        times = chance.choice([1, 10, 1_000, 100_000])
+        return (part * times)[: chance.randint(1, limit)]
+
+    quoted = text(300_000).replace("'", "''").replace("\n", " ")
+    count = chance.choice([1, 10, 1_000, 5_000])
+    entries = {
+        "raw": lambda: text(900_000),
+        "type": lambda: _type(quoted)[FIRST],
+        "default": lambda: _default(chance.choice(["long", "decimal(9,2)", "string", "date"]), f"'{quoted}'")[
+            FIRST
+        ],
+        "name": lambda: (
+            f"namespaces: [db]\ntables:\n  - name: 'db.{quoted}'\n    columns:\n{_columns(count)}"
+        ),
+        "each": lambda: (
+            f"namespaces: [db]\ntables:\n  - name: 'db.t${{x}}'\n    for_each: {{x: [{_numbers(count)}]}}\n"
+            f"    description: '{quoted}'\n    columns:\n{_columns(chance.choice([1, 100, 1_000]))}"
+        ),
+        "layout": lambda: (
+            f"{_TABLE}{_columns(count)}    partition_by: ['{quoted}']\n    sort_by: [{_numbers(count)}]\n"
+        ),
+    }
+    files = {FIRST: chance.choice(list(entries.values()))()}
+    if chance.random() < 0.5:
+        key = chance.choice(
+            ["drop_columns", "restore_columns", "identifier", "renames", "properties", "tags"]
+        )
+        listed = ", ".join(
+            f"c{chance.randint(0, 2 * count)}{': x' if key > 'j' and key != 'restore_columns' else ''}"
+            for _ in range(count)
+        )
+        is_list = key in ("drop_columns", "restore_columns", "identifier")
+        files[SECOND] = (
+            f"tables:\n  - name: db.t\n    {key}: {'[' if is_list else '{'}{listed}{']' if is_list else '}'}\n"
+        )
+    if chance.random() < 0.5:
+        files[PROJECT] = _SEARCHED[PROJECT]
+        files[SQL] = "select a from db.t where " + text(500_000)
+    return files
+
+
+def outcome(files: Files) -> tuple[bool, str]:
+    """Whether a check of the project ends as it must, and what it took."""
+    folder = Path(tempfile.mkdtemp(prefix="bomb"))
+    try:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        assert size <= LARGEST, f"{size} bytes"
+        child = os.fork()
+        if child == 0:
+            _check(folder)
+        _, status, usage = os.wait4(child, 0)
+        said = (folder / "said").read_text(encoding="utf-8", errors="replace")
+        took = f"{size} B, {usage.ru_utime + usage.ru_stime:.1f} s, {usage.ru_maxrss // 1024} MB, {len(said)} characters"
+        if os.WIFSIGNALED(status):
+            return False, f"{took}: ended by {signal.Signals(os.WTERMSIG(status)).name}"
+        words = next((w for w in ("Traceback", "this is a bug", "not enough memory") if w in said), None)
+        if words is not None:
+            return False, f"{took}: {said[:300]}"
+        is_long = len(said) > MOST_OUTPUT
+        return os.WEXITSTATUS(status) in (0, 1, 3) and not is_long, f"{took}, exit {os.WEXITSTATUS(status)}"
+    finally:
+        shutil.rmtree(folder)
+
+
+def _check(folder: Path) -> None:
+    """Check the project in this process, which ends with it."""
+    code = 70
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MB << 20, MEMORY_MB << 20))
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        os.chdir(folder)
+        said = os.open("said", os.O_WRONLY | os.O_CREAT)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        code = icemigrate(["check"])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def projects(count: int, seed: int) -> Iterator[tuple[str, Files]]:
+    """The fixed projects, then random ones."""
+    for name, make in FIXED.items():
+        yield name, make()
+    for number in range(seed, seed + count):
+        yield f"random {number}", random_files(number)
+
+
+def main() -> int:
+    """Check them all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--random", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    is_fine = True
+    for name, files in projects(given.random, given.seed):
+        good, took = outcome(files)
+        is_fine = is_fine and good
+        print(f"{'ok  ' if good else 'FAIL'} {name}: {took}", flush=True)
+    return 0 if is_fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
