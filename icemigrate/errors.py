@@ -27,7 +27,7 @@ class ExitCode(IntEnum):
     FINDINGS = 3
     """Mistakes in the files, findings of a check, or a missing ``allow``."""
     CONFLICT = 4
-    """A conflict between base, wanted and actual; drift; a stale plan; or an interrupted run."""
+    """A conflict between base, wanted and actual; drift; a stale plan; or an unfinished run."""
     LOCKED = 5
     """Somebody else holds the project's lock."""
     USAGE = 64

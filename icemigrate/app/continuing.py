@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from icemigrate.app.locking import interrupted
 from icemigrate.declare.migration import AnyFile
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import replace
@@ -25,8 +24,11 @@ finished, so it is accepted behind `--refill`."""
 
 
 def half_undone(history: History) -> tuple[str, ...]:
-    """Versions whose rollback was interrupted."""
-    return tuple(i.version.text for i in interrupted(history) if i.direction is Direction.ROLLBACK)
+    """Versions whose rollback has begun and has no outcome: it was interrupted, or it goes on just now.
+
+    A process that was killed has the lock until its lease has run out, so nobody can tell the two apart.
+    """
+    return tuple(i.version.text for i in history.intents if _is_undo(i))
 
 
 def require_finished(plan: Plan) -> None:
@@ -36,8 +38,9 @@ def require_finished(plan: Plan) -> None:
     """
     if plan.unfinished:
         raise ConflictError(
-            f"the rollback of {', '.join(plan.unfinished)} was interrupted, so its tables are half undone",
-            "`icemigrate rollback` finishes it",
+            f"the rollback of {', '.join(plan.unfinished)} is running or was interrupted, so its tables are "
+            "half undone",
+            "where it was interrupted, `icemigrate rollback` finishes it",
         )
 
 

@@ -106,8 +106,9 @@ def interrupted(history: History) -> tuple[Intent, ...]:
 
 
 def interrupted_words(history: History) -> tuple[str, ...]:
-    """Each interrupted version with its command, for results of commands."""
-    return tuple(f"{intent.version} ({intent.command})" for intent in interrupted(history))
+    """Each version that is begun and has no outcome, with its command; as long as a lease may run, nobody can
+    tell whether it was interrupted."""
+    return tuple(f"{intent.version} ({intent.command})" for intent in history.intents)
 
 
 def unlock(

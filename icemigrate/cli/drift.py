@@ -21,8 +21,8 @@ def command(settings: Settings, tables: tuple[str, ...], accept: bool) -> ExitCo
     By table, column and property; with TABLE, a declared name, of that one alone.  What a pending migration
     wants and somebody did already is no drift, nor is what no file ever declared; both are told.
 
-    Ends with 4 when there is drift, or when a run was interrupted.  Writes nothing but the file of
-    `--accept`; starts no Spark.
+    Ends with 4 when there is drift, or when a migration is running or was interrupted.  Writes nothing but
+    the file of `--accept`; starts no Spark.
     """
     project = settings.open_project()
     if accept:

@@ -66,7 +66,7 @@ def command(
     """Carry out retention: show what would be done, ask, do, record.
 
     Without a part named: trash, snapshots and rows.  Ends with 3 when something was refused because it is not
-    safe, and with 4 when a run of a migration was interrupted; all else is done.
+    safe, and with 4 when a migration is running or was interrupted; all else is done.
     """
     from icemigrate.app.maintaining import RETENTION, maintain, plan_maintenance
 

@@ -16,10 +16,10 @@ from icemigrate.errors import ExitCode
 def command(settings: Settings) -> ExitCode:
     """Show where each migration and each table stands.
 
-    Ends with 4 when a run of a migration was interrupted.
+    Ends with 4 when a migration is running or was interrupted.
     """
     from icemigrate.app.reporting import status
 
     result = status(settings.open_project(), settings.environment)
     settings.answer(result)
-    return ExitCode.CONFLICT if result.count("interrupted") else ExitCode.OK
+    return ExitCode.CONFLICT if result.count("interrupted", "running") else ExitCode.OK

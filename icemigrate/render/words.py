@@ -102,8 +102,8 @@ def interrupted_line(versions: tuple[str, ...]) -> str:
     :param versions: each with the command of its run.
     """
     return (
-        f"Interrupted: {', '.join(map(one_line, versions))}. `icemigrate rollback` finishes a rollback and "
-        "undoes an apply; `icemigrate apply` finishes an apply."
+        f"Running or interrupted: {', '.join(map(one_line, versions))}. After an interruption `icemigrate "
+        "rollback` finishes a rollback and undoes an apply; `icemigrate apply` finishes an apply."
     )
 
 
@@ -112,7 +112,7 @@ def nothing_line(found: Plan | ApplyResult) -> str:
     parts = []
     if isinstance(found, Plan) and found.unfinished:
         versions = ", ".join(found.unfinished)
-        return f"Nothing can be applied: the rollback of {versions} was interrupted."
+        return f"Nothing can be applied: the rollback of {versions} is running or was interrupted."
     if found.beyond:
         verb = "is" if len(found.beyond) == 1 else "are"
         parts.append(f"{count(len(found.beyond), 'migration')} {verb} pending beyond it")
@@ -136,7 +136,7 @@ def obstacles_line(plan: Plan) -> str | None:
         count(s.conflicts, "conflict") if s.conflicts else "",
         count(s.problems, "problem") if s.problems else "",
         count(s.unconsented, "missing consent") if s.unconsented else "",
-        f"the interrupted rollback of {', '.join(plan.unfinished)}" if plan.unfinished else "",
+        f"the unfinished rollback of {', '.join(plan.unfinished)}" if plan.unfinished else "",
     ]
     parts = [p for p in parts if p]
     done = "recorded" if plan.is_baseline else _DONE[plan.direction]

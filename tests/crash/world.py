@@ -130,7 +130,7 @@ class World:
         return end
 
     def planned(self, standing: str | None = None) -> Ended:
-        """``plan``, which changes nothing, and succeeds unless a rollback was interrupted.
+        """``plan``, which changes nothing, and succeeds unless a rollback has no outcome.
 
         :param standing: of the version whose rollback may have been.
 

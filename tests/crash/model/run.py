@@ -224,7 +224,7 @@ class _Run:
             self.fault(f"`status` ended with {end.code}:\n{end.out}{end.err}")
             return
         status: dict[str, Any] = json.loads(end.out)
-        if (end.code == _CONFLICT) != ("interrupted" in _states(status).values()):
+        if (end.code == _CONFLICT) != bool({"interrupted", "running"}.intersection(_states(status).values())):
             self.fault(f"`status` ended with {end.code}:\n{end.out}{end.err}")
 
     def rest(self, note: str = "") -> dict[str, Any]:
