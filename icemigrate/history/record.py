@@ -14,7 +14,7 @@ from icemigrate.model.types import Field, List, Primitive, Type, same_type
 from icemigrate.redaction import redact
 
 Action: TypeAlias = Literal[
-    "apply", "rollback", "unlock", "repair", "squash", "baseline", "maintain", "reconcile"
+    "apply", "rollback", "refill", "unlock", "repair", "squash", "baseline", "maintain", "reconcile"
 ]
 Outcome: TypeAlias = Literal[
     "started",
