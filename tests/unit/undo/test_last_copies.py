@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 
+import jsonschema
 import pytest
 
 from icemigrate.app.tidying import needed
@@ -18,6 +21,8 @@ from icemigrate.model.marks import before_tag_names, is_own_tag
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Ref
 from icemigrate.model.undo_record import LastCopy, last_copies_of, merged_copies
+from icemigrate.plan import Plan
+from icemigrate.plan_file import dumps, loads
 from icemigrate.undo import Options
 from tests.undoing import Lake
 
@@ -157,3 +162,16 @@ def test_maintain_refuses_to_expire_a_snapshot_that_values_depend_on(lake: Lake)
         "`icemigrate rollback --only 0002 --refill` brings them back, `--no-refill` gives them up"
     )
     assert needed(look, lake.table(), frozenset({8})) is None  # type: ignore[arg-type]
+
+
+def test_a_plan_that_leaves_values_is_saved_as_its_schema_says(lake: Lake) -> None:
+    planned = lake.undo("0002", evidence=LOST)
+    plan = Plan("market", "local", "sqlite", "local", planned.migrations, base=lake.state)
+    text = dumps(plan)
+    assert loads(text, "plan.json") == plan
+    schema = json.loads(Path("schemas/plan.schema.json").read_text(encoding="utf-8"))
+    table = json.loads(text)["migrations"][0]["tables"][0]
+    assert table["last_copies"] == [
+        {"declared": "db.t", "version": TAG, "snapshot_id": 7, "fields": [2], "max_ref_age_ms": 1000}
+    ]
+    jsonschema.validate(table, {"$ref": "#/$defs/table", "$defs": schema["$defs"]})
