@@ -112,4 +112,14 @@ def test_two_projects_that_want_one_table_do_not_share_it(gateway: Gateway, tmp_
         assert [f.name for f in table.schema().fields] == ["id", f"by_{worlds[winner].folder.name}"]
         assert table.properties["icemigrate.owner"] == worlds[winner].folder.name
         assert not {f"{2 * at + 1:04}", f"{2 * at + 2:04}"} & worlds[loser].standings().keys()
+    # Handed over as the message says, it is the other project's, and no more the first one's.
+    old, new = worlds[winner], worlds[loser]
+    with catalog.load_table(("lake", name)).transaction() as change:
+        change.set_properties({"icemigrate.owner": new.folder.name})
+    new.done("apply")
+    old.write("0099_more", f"tables: [{{name: lake.{name}, columns: [{{name: more, type: int}}]}}]")
+    end = old.change("apply")
+    assert end.code == ExitCode.FINDINGS, end
+    assert f"belongs to project `{new.folder.name}`" in end.err + end.out, end
+    assert f"by_{new.folder.name}" in catalog.load_table(("lake", name)).schema().column_names
     catalog.close()
