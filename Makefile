@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java postgres demo test lint test-quick coverage soak bench docs clean
+.PHONY: help setup java postgres demo test lint test-quick coverage soak random-runs bench docs clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -38,6 +38,9 @@ coverage: setup java postgres ## The tests, with the lines and branches that the
 
 soak: setup java ## Random migrations done and undone, many more of them and other ones each time (SOAK_EXAMPLES=15)
 	@SOAK_EXAMPLES=$${SOAK_EXAMPLES:-15} $(PYTHON) -m pytest tests/spark/test_script_properties.py tests/spark/test_undo_properties.py
+
+random-runs: setup java ## Random kills, pauses and changes of other clients, judged by a model (RUNS=2000)
+	@$(PYTHON) -m tests.crash.model.random_runs --runs $${RUNS:-2000} --progress
 
 bench: setup java ## The measurements in bench/, as ratios
 	@set -e; for program in bench/*.py; do echo "== $$program"; $(PYTHON) "$$program"; done
