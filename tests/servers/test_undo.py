@@ -203,3 +203,25 @@ def test_values_that_were_rewritten_away_come_back_from_the_tag(lake: Lake) -> N
         ("C", 12, None),
     ]
     assert {name for name, ref in lake.table().refs.items() if ref.kind == "branch"} == {"main"}
+
+
+def test_a_column_that_partitioned_reads_its_values_on_every_branch(lake: Lake) -> None:
+    """Iceberg merges the manifests of the earlier partitioning, and writes null for its values."""
+    make = "{tables: [{name: market_data.trades, columns: [{name: id, type: long}, {name: s, type: string}], "
+    make += "partition_by: [s]}]}"
+    change = (
+        "{allow: [destructive], tables: [{name: market_data.trades, partition_by: [], drop_columns: [s]}]}"
+    )
+    lake.write("0001_make", make)
+    lake.apply()
+    lake.sql("INSERT INTO {t} VALUES (1, 'eu')")
+    lake.sql("INSERT INTO {t} VALUES (2, 'us')")
+    lake.write("0002_change", change)
+    lake.apply()
+    lake.sql("ALTER TABLE {t} CREATE BRANCH side")
+    lake.sql("INSERT INTO {t}.branch_side (id) VALUES (4)")
+    lake.sql("INSERT INTO {t} (id) VALUES (3)")
+    roll_back(lake)
+    assert lake.sql("SELECT id, s FROM {t} ORDER BY id") == [(1, "eu"), (2, "us"), (3, None)]
+    assert lake.sql("SELECT id FROM {t} WHERE s = 'eu'") == [(1,)]
+    assert lake.sql("SELECT id, s FROM {t}.branch_side ORDER BY id") == [(1, "eu"), (2, "us"), (4, None)]
