@@ -24,6 +24,8 @@ _SQL_COMMENT = re.compile(
     r"(?:^|(?<=\s))(?P<mark>--|#|\{#)-?\s*icemigrate:(?!\S)\s*(?P<says>.*?)\s*(?:-?#\}.*)?$"
 )
 _IGNORE = re.compile(r"ignores?\s+(?P<rules>.*?)(?:\s+because\b[\s:]*(?P<reason>.*))?")
+_LONGEST = 10_000
+"""A longer comment cannot be read; in characters."""
 _WORDS = re.compile(r"[\w-]+(?:\s*,\s*[\w-]+)*")
 
 
@@ -52,9 +54,10 @@ def read_ignores(source: Source) -> tuple[Ignore, ...]:
 def _read(source: Source) -> Iterator[Ignore]:
     lines = source.text.split("\n")
     starts = source.line_starts()
+    following = _next(lines)
     texts: list[tuple[int, int]] | None = None
     for number, line in enumerate(lines, start=1):
-        found = _COMMENT.search(line) if _MARK in line else None
+        found = _COMMENT.search(_cut(line)) if _MARK in line else None
         if found is None:
             continue
         if texts is None:
@@ -64,7 +67,7 @@ def _read(source: Source) -> Iterator[Ignore]:
         before = bisect_right(texts, (at, 0)) - 1
         if before >= 0 and at < texts[before][1]:
             continue
-        about = number if line[: found.start()].strip() else _next(lines, number)
+        about = number if line[: found.start()].strip() else following[number - 1]
         rules, reason = _said(found[1])
         yield Ignore(rules, reason, about, Place(source.path, number, found.start() + 1))
 
@@ -76,10 +79,11 @@ def read_sql_ignores(source: Source) -> tuple[Ignore, ...]:
 
 def _read_sql(source: Source) -> Iterator[Ignore]:
     lines = source.text.split("\n")
+    following = _next(lines, _SQL_MARKS)
     for number, line in enumerate(lines, start=1):
-        found = _SQL_COMMENT.search(line) if _MARK in line else None
+        found = _SQL_COMMENT.search(_cut(line)) if _MARK in line else None
         if found is not None:
-            about = number if line[: found.start()].strip() else _next(lines, number, _SQL_MARKS)
+            about = number if line[: found.start()].strip() else following[number - 1]
             rules, reason = _said(found["says"])
             place = Place(source.path, number, found.start() + 1)
             yield Ignore(rules, reason, about, place, found["mark"])
@@ -93,17 +97,24 @@ def _texts(text: str) -> Iterator[tuple[int, int]]:
             yield (text.find("\n", begin) if token.style in {"|", ">"} else begin), end
 
 
+def _cut(line: str) -> str:
+    """The line up to where a comment has to end."""
+    return line[: line.find(_MARK) + 2 * _LONGEST]
+
+
 def _said(text: str) -> tuple[tuple[str, ...], str]:
-    said = _IGNORE.fullmatch(text)
+    said = None if len(text) > _LONGEST else _IGNORE.fullmatch(text)
     if said is None or not _WORDS.fullmatch(said["rules"]):
         return (), ""
     return tuple(word.strip() for word in said["rules"].split(",")), (said["reason"] or "").strip()
 
 
-def _next(lines: list[str], number: int, marks: tuple[str, ...] = ("#",)) -> int:
-    """The number of the first line behind this one that is neither blank nor a comment; 0 for none."""
-    for at in range(number, len(lines)):
+def _next(lines: list[str], marks: tuple[str, ...] = ("#",)) -> list[int]:
+    """For each line the number of the first one behind it that is neither blank nor a comment; 0 for none."""
+    following, out = 0, [0] * len(lines)
+    for at in range(len(lines) - 1, -1, -1):
+        out[at] = following
         text = lines[at].lstrip()
         if text and not text.startswith(marks):
-            return at + 1
-    return 0
+            following = at + 1
+    return out

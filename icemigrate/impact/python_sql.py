@@ -62,6 +62,10 @@ def _named(call: ast.Call) -> ast.expr | None:
     return next((k.value for k in call.keywords if k.arg in {"sqlQuery", "query"}), None)
 
 
+_MOST_PUT_IN = 1_000_000
+"""How many characters of other literals a file's f-strings may hold together; what is beyond is unknown."""
+
+
 class _File:
     """A file's text, and the names that are bound to one literal in it."""
 
@@ -69,6 +73,7 @@ class _File:
         self.text = text
         self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
         self.literals = dict(_constants(tree))
+        self.left = _MOST_PUT_IN
 
     def literal(self, node: ast.expr | None) -> ast.expr | None:
         """The literal that an expression is, or that its name is bound to."""
@@ -133,7 +138,10 @@ class _File:
         name = _NAME.match(self.text[at + 1 : end - 1])
         literal = self.literal(self.literals.get(name[1])) if name else None
         # Names may be bound in circles.
-        out.put(self.read(literal, within + 1).text if literal is not None and within < 8 else UNKNOWN, at)
+        is_read = literal is not None and within < 8 and self.left > 0
+        put = self.read(literal, within + 1).text if literal is not None and is_read else UNKNOWN
+        self.left -= len(put)
+        out.put(put, at)
         return end
 
     def _index(self, line: int, column: int) -> int:
