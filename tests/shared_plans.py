@@ -153,10 +153,12 @@ def plan_text(
     actual: Mapping[TableName, Table],
     version: str = "0002",
     overwrite: Iterable[str] = (),
+    project: str = AROUND.project,
 ) -> Judged:
     """Read, fold and plan a file about one table.
 
     :param overwrite: facts that are set whatever they are now.
+    :param project: the project that plans.
     """
     done = read_migration(Source(f"{version}.yaml", migration), Version.parse(version), "m")
     said = {d.code for d in done.diagnostics if d.severity is Severity.ERROR}
@@ -172,7 +174,7 @@ def plan_text(
         return found[-1]
 
     pending = Pending(version, file.description or "", file.checksum, consents, folded)
-    around = replace(AROUND, overwrite=frozenset(overwrite))
+    around = replace(AROUND, project=project, overwrite=frozenset(overwrite))
     (plan,) = plan_migrations([pending], base, actual, around).migrations
     said |= {d.code for f in found for d in f.diagnostics if d.severity is Severity.ERROR}
     return Judged(frozenset(said), plan, before)

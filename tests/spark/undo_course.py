@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from icemigrate.changes.base import Reversible
 from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.frozen import replace
+from icemigrate.model.makers import owner_of
 from icemigrate.model.names import TableName
 from icemigrate.model.schema import Schema, index
 from icemigrate.model.sides import State
@@ -21,7 +22,7 @@ from icemigrate.plan import TablePlan
 from tests.random_migrations import before_that, migrations, prepared
 from tests.random_rows import as_pyiceberg_reads, differing, row_of, without
 from tests.random_tables import KEY, lake_tables
-from tests.shared_plans import plan_text
+from tests.shared_plans import AROUND, plan_text
 from tests.spark.undo_world import UndoWorld, facts
 
 ALL = ("destructive", "incompatible", "irreversible")
@@ -97,13 +98,17 @@ def starts(draw: st.DrawFn, kinds: tuple[str, ...], format_version: int) -> list
 def legal(declared: Table, actual: Table, kind: str | None = None) -> Callable[[Table], bool]:
     """Whether a migration may lead from the table to another state of it, to which rows can be written.
 
+    The project that plans is the one that owns the table.
+
     :param kind: a kind of change that it shall hold.
     """
     base = State({declared.name: declared}, frozenset({declared.name.namespace}))
+    project = owner_of(actual) or AROUND.project
 
     def is_legal(wanted: Table) -> bool:
         text = dump([entry_between(declared, wanted)], allow=ALL)
-        judged = plan_text(text, base, {actual.name: actual})
+        judged = plan_text(text, base, {actual.name: actual}, project=project)
+        assert "table-owned" not in judged.rules, "no migration at all would be legal"
         if judged.plan is None or not judged.ready:
             return False
         found = {p.change.kind for t in judged.plan.tables for p in planned_changes(t)}
