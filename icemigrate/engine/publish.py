@@ -95,7 +95,7 @@ def fold(step: Step, table: Table) -> Table:
     """
     try:
         return reduce(lambda t, c: c.change.apply(t), step.changes, table)
-    except (StopIteration, LookupError) as error:
+    except (StopIteration, LookupError, AssertionError) as error:
         raise ConflictError(
             f"the plan does not fit table `{table.name}`: another client changed the table meanwhile",
             PLAN_AGAIN,

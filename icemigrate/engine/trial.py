@@ -127,7 +127,7 @@ def _changes(steps: Iterable[Step]) -> list[Change]:
 def _folded(table: Table, changes: Iterable[Change]) -> Table:
     try:
         return reduce(lambda t, change: change.apply(t), changes, table)
-    except (StopIteration, LookupError) as error:
+    except (StopIteration, LookupError, AssertionError) as error:
         raise _TableMoved from error
 
 

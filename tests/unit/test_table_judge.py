@@ -170,6 +170,16 @@ def test_a_commit_of_another_client_that_is_gone() -> None:
     assert one.faults == ["shop.t: commits of other clients are gone: appends 2 rows"]
 
 
+def test_files_of_the_current_snapshot_that_are_gone() -> None:
+    class Gone(State):
+        def partition_faults(self) -> list[str]:
+            raise FileNotFoundError("part.parquet")
+
+    gone = Gone(APPLIED.fields, APPLIED.rows)
+    faults = judged(START, gone, applied=("0002",))
+    assert faults == ["shop.t: files of the current snapshot are gone: part.parquet"]
+
+
 RETYPED = {1: ID, 4: Column("n", "string"), 3: NOTE}
 
 

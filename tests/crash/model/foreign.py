@@ -40,12 +40,22 @@ class OtherClients:
         self._ids = count(100)
         self.done: dict[str, dict[str, Foreign]] = {}
         self.failed: list[str] = []
+        self.read: dict[str, Commit] = {}
+        self.reads_at_once = False
         self.untouched: frozenset[str] = frozenset()
 
     def close(self) -> None:
         """Give connections back."""
         if self._reader is not None:
             self._reader.close()
+
+    def read_now(self) -> None:
+        """Read the rows of all tables: `maintain` may delete the files of their snapshots later."""
+        for (space, _), location in tables_in(self._database).items():
+            if space != "icemigrate" and location not in self.read:
+                commit = Commit(location)
+                if commit.rows is not None:
+                    self.read[commit.location] = commit
 
     def act(self, act: ForeignAct) -> str | None:
         """Do it, on some table; what was done, or ``None`` where it did not come to a commit."""
@@ -73,6 +83,8 @@ class OtherClients:
         after = Commit(location)
         log = [path_of(entry["metadata-file"]) for entry in after.metadata.get("metadata-log", ())]
         between = [*log[log.index(before.location) + 1 :], location] if before.location in log else [location]
+        if self.reads_at_once:
+            self.read_now()
         for one in between:
             certain = done.is_certain and len(between) == 1
             what = f"{done.what} on {name}"

@@ -17,6 +17,7 @@ is by field id.  Nothing here imports the product.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,7 +117,7 @@ class TableJudge:
                     self._judge_rows(commit)
         except Duplicate as error:
             self._fault(commit, str(error))
-        except FilesAreGone:
+        except (FilesAreGone, FileNotFoundError):
             pass  # it was expired since; the last commit is read in any case
         self.before = commit
 
@@ -378,7 +379,13 @@ def walk(
         else:
             judge.follow(commit, foreign.get(commit.location))
         for expected in at_rest.get(commit.location, ()):
-            judge.settle(expected)
+            with suppress(FilesAreGone, FileNotFoundError):
+                judge.settle(expected)
+    try:
+        commits[-1].rows  # noqa: B018
+        commits[-1].partition_faults()
+    except (FilesAreGone, FileNotFoundError) as error:
+        judge.faults.append(f"{judge.key[1]}: files of the current snapshot are gone: {error}")
     missing = set(foreign) - {commit.location for commit in commits}
     if missing:
         whats = ", ".join(foreign[location].what for location in sorted(missing))

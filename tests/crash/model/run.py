@@ -120,6 +120,9 @@ class _Run:
         self.outcome.faults.append(text)
 
     def carry_out(self) -> None:
+        if self.scenario.own_files:
+            self.others.reads_at_once = True
+            self.others.read_now()
         for migration in self.migrations[1:]:
             self.world.write(f"{migration.version}_change", migration.text)
         for step in self.scenario.steps:
@@ -237,6 +240,8 @@ class _Run:
         self.states, self.is_locked = _states(status), status["lock"] is not None
         if self.states and status["lock"] is None and not set(self.states.values()) & set(_OPEN_STATES):
             self.at_rest.append((tables, status, note))
+            if self.scenario.own_files:
+                self.others.read_now()
         return status
 
     def is_at_rest(self, status: dict[str, Any]) -> bool:
@@ -288,6 +293,7 @@ class _Run:
                 continue
             judge = TableJudge.of(key, allowed, self.scenario.publish == "direct")
             commits = commits_of(tables[places[uuid]], self.first.get(key))
+            commits = [self.others.read.get(commit.location, commit) for commit in commits]
             walk(judge, commits, self.others.done.get(uuid, {}), self.expected(key, uuid))
             self.outcome.faults += judge.faults
         for at_rest, status, _ in self.at_rest:
