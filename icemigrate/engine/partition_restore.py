@@ -15,7 +15,7 @@ from uuid import uuid4
 from icemigrate.engine.java_catalog import JavaCatalog
 from icemigrate.engine.manifests import each
 from icemigrate.engine.partition_entries import Entry, Key, Manifest, Reader, Source, affected
-from icemigrate.engine.partition_values import find_values
+from icemigrate.engine.partition_values import find_values, only_data_file
 from icemigrate.frozen import Frozen
 from icemigrate.model.marks import is_own_branch
 from icemigrate.model.partition_loss import Hidden, PartitionLoss
@@ -34,8 +34,7 @@ class Found(Frozen):
     :param fields: the affected partition fields, by the id of their spec.
     :param lacking: the manifests of which entries lack values; those that were found are in the entries.
     :param hidden: by file, the partition fields whose values are told nowhere.
-    :param blocked: ids of specs whose manifests stay as they are: the partition of an equality delete is told
-        nowhere, and beside data files that have theirs it would apply to no row any more.
+    :param blocked: ids of specs whose manifests stay as they are, see :func:`blocked_specs`.
     """
 
     fields: Mapping[int, Sequence[Source]]
@@ -106,12 +105,28 @@ def find(reader: Reader, snapshot: Any) -> Found | None:
     if not lacking:
         return None
     hidden = find_values(reader, snapshot, lacking)
-    blocked = {
-        m.spec_id
+    return Found(reader.fields, lacking, hidden, blocked_specs(lacking, hidden))
+
+
+def blocked_specs(lacking: Sequence[Manifest], hidden: Collection[Key]) -> frozenset[int]:
+    """The specs whose values must not be restored in part, since deleted rows would come back.
+
+    A delete file that names no data file applies to the data files of its own partition.  Where the value of
+    one of them is restored and that of the other is not, their partitions are no longer the same.
+
+    :param hidden: the files whose values are told nowhere.
+    """
+    data = {m.spec_id for m in lacking if m.is_data and any(e.key in hidden for e in m.entries)}
+    deletes = [
+        (m.spec_id, entry)
         for m in lacking
-        if not m.is_data and any(e.key in hidden and e.content == "equality-deletes" for e in m.entries)
-    }
-    return Found(reader.fields, lacking, hidden, frozenset(blocked))
+        if not m.is_data
+        for entry in m.entries
+        if only_data_file(entry) is None
+    ]
+    unknown = {spec_id for spec_id, entry in deletes if entry.key in hidden}
+    restored = {spec_id for spec_id, entry in deletes if entry.is_changed}
+    return frozenset(unknown | (data & restored))
 
 
 def find_losses(java: JavaCatalog, table: Any, columns: Mapping[int, Type]) -> Found | None:
@@ -164,11 +179,13 @@ class Restoring:
 
     def run(self) -> bool:
         """Write the manifests and make the snapshots; whether there are any."""
+        if not self._fields:
+            return False
         operations = self._operations
         refs = operations.current().refs()
         heads: dict[int, list[str]] = {}
         for name in each(refs.keySet()):
-            if self._fields and refs.get(name).isBranch() and not is_own_branch(name):
+            if refs.get(name).isBranch() and not is_own_branch(name):
                 heads.setdefault(int(refs.get(name).snapshotId()), []).append(name)
         # Where main is elsewhere, the library's own way of rewriting manifests does not go.
         for head, names in sorted(heads.items(), key=lambda pair: MAIN_BRANCH in pair[1]):

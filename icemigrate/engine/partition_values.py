@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from icemigrate.catalog.capabilities import NAME_MAPPING
 from icemigrate.engine.manifests import each
 from icemigrate.engine.partition_entries import PATH_COLUMN, Entry, Key, Manifest, Reader, Source
 from icemigrate.model.json_form import type_to_json
@@ -80,7 +81,8 @@ class _Wanted:
         if self.entry.content == "position-deletes" or self.entry.saved["record-count"] == 0:
             return
         for source in self.open():
-            column = {"id": source.column, "name": "c", "required": True, "type": type_to_json(source.type)}
+            name = f"icemigrate column {source.column}"  # one that Avro finds in no file that names no ids
+            column = {"id": source.column, "name": name, "required": True, "type": type_to_json(source.type)}
             row = _first_row(reader, self.entry, column)
             if row is not None:
                 self.take(source, transformed(source.transform, source.type, row.get(str(source.column))))
@@ -149,6 +151,8 @@ def _first_row(reader: Reader, entry: Entry, column: Mapping[str, Any]) -> Mappi
     try:
         file = reader.io.newInputFile(str(entry.saved["file-path"]))
         format_ = iceberg.FileFormat.fromString(str(entry.saved["file-format"]))
+        if not _is_known_by_id(reader, file, str(format_), column["id"]):
+            return None
         rows = iceberg.InternalData.read(format_, file).project(schema).build()
         try:
             row = rows.iterator().next()
@@ -160,6 +164,20 @@ def _first_row(reader: Reader, entry: Entry, column: Mapping[str, Any]) -> Mappi
         return None
     found: Mapping[str, JsonValue] = json.loads(str(text))
     return found
+
+
+def _is_known_by_id(reader: Reader, file: Any, file_format: str, column: int) -> bool:
+    """Whether a column that is read by its id is the one that other readers read.
+
+    Files that were written without Iceberg name no ids.  Other readers use the table's name mapping then, but
+    Java's internal reader of Parquet uses positions, which may be those of other columns.
+    """
+    iceberg = reader.java.iceberg
+    if file_format.upper() != "PARQUET" or NAME_MAPPING not in (reader.saved.get("properties") or {}):
+        return True
+    nothing = iceberg.mapping.NameMapping.of(reader.java.jvm.java.util.ArrayList())
+    metrics = iceberg.parquet.ParquetUtil.fileMetrics(file, iceberg.MetricsConfig.getDefault(), nothing)
+    return bool(metrics.columnSizes().containsKey(column))
 
 
 def _of_position_deletes(
@@ -185,13 +203,24 @@ def _of_position_deletes(
                 one.take(source, value)
 
 
-def _data_file(reader: Reader, entry: Entry) -> str | None:
-    """The data file that a delete file is of, or one of them: they share a partition."""
+def only_data_file(entry: Entry) -> str | None:
+    """The one data file whose positions a delete file deletes, in whatever partition either of them is.
+
+    ``None`` where the delete file applies to all data files of its own partition.
+    """
+    if entry.content != "position-deletes":
+        return None
     named = entry.saved.get("referenced-data-file")
     if named is not None:
         return str(named)
     lower, upper = entry.bound("lower", PATH_COLUMN), entry.bound("upper", PATH_COLUMN)
-    if lower is not None and lower == upper:
-        return lower.decode("utf-8")
+    return lower.decode("utf-8") if lower is not None and lower == upper else None
+
+
+def _data_file(reader: Reader, entry: Entry) -> str | None:
+    """The data file that a delete file is of, or one of them: they share a partition."""
+    only = only_data_file(entry)
+    if only is not None:
+        return only
     row = _first_row(reader, entry, _FILE_PATH)
     return None if row is None else str(row[str(PATH_COLUMN)])

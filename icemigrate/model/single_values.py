@@ -9,6 +9,7 @@ from icemigrate.model.partitioning import IDENTITY, Transform
 from icemigrate.model.types import Decimal, Fixed, JsonValue, Primitive, Type
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_TIMESTAMP_BYTES = 8
 _WHOLE_NUMBERS = ("int", "long")
 
 
@@ -16,7 +17,8 @@ def from_bytes(type_: Type, value: bytes) -> JsonValue:
     """A value in the binary form, as JSON; a number of a type that was narrower once has fewer bytes.
 
     ``None`` where a bound does not give the value exactly (floating point numbers: a bound tells neither
-    NaN nor the sign of zero), or where Python has no such value.
+    NaN nor the sign of zero; a timestamp that was a date once: its bound counts days), or where Python has no
+    such value.
     """
     if isinstance(type_, Decimal):
         return _decimal_text(int.from_bytes(value, "big", signed=True), type_.scale)
@@ -34,7 +36,7 @@ def from_bytes(type_: Type, value: bytes) -> JsonValue:
         return value.hex()
     if name == "uuid":
         return str(UUID(bytes=value))
-    return _moment(name, number)
+    return None if name.startswith("timestamp") and len(value) != _TIMESTAMP_BYTES else _moment(name, number)
 
 
 def transformed(transform: Transform, type_: Type, value: JsonValue) -> JsonValue:

@@ -35,6 +35,9 @@ from icemigrate.model.types import Decimal, Fixed, JsonValue, Primitive, Type
         # A bound of these tells neither NaN nor the sign of zero.
         (Primitive("double"), b"\x00" * 8, None),
         (Primitive("float"), b"\x00" * 4, None),
+        # A date that became a timestamp: the bound keeps its days.
+        (Primitive("timestamp"), (20_000).to_bytes(4, "little"), None),
+        (Primitive("timestamp_ns"), (20_000).to_bytes(4, "little"), None),
         # Python has no such year.
         (Primitive("timestamp"), (2**62).to_bytes(8, "little"), None),
     ],
