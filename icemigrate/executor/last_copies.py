@@ -67,9 +67,10 @@ def dependence(
             continue
         copies = list(last_copies_of(record))
         if is_own:
-            # What the plan found nothing left of is over.
+            # What the plan found nothing left of is over.  It says nothing of tables that it does not name.
             wanted = [c for t in migration.tables for c in t.last_copies]
-            left = [c for c in copies if any(_is_same(c, w) for w in wanted)]
+            others = {t.declared for t in record.tables if _uuid_of(t) not in names}
+            left = [c for c in copies if c.declared in others or any(_is_same(c, w) for w in wanted)]
         else:
             left = copies
         left = [c for one in left for c in _without(one, record, brought_back, uuids)]

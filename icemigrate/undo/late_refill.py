@@ -70,11 +70,12 @@ def _table(
     )
     if options.refill:
         return plan, found.warnings
-    there_now = index(there.schema)
+    # A column may have been dropped once more since.
+    fields = {**({} if undo.before is None else index(undo.before.schema)), **index(there.schema)}
     given_up = tuple(
-        f"{format_path(there_now[i].path)} stays as it is: {copy.version} is no longer kept for its values"
+        f"{format_path(fields[i].path)} stays as it is: {copy.version} is no longer kept for its values"
         for copy in undo.last_copies
         for i in copy.fields
-        if i in there_now
+        if i in fields
     )
     return replace(plan, notes=given_up, last_copies=()), ()

@@ -19,11 +19,12 @@ from icemigrate.history.undo_record import pack_undo, undo_to_json, unpack_undo
 from icemigrate.model.evidence import Evidence, Kept, Share
 from icemigrate.model.marks import before_tag_names, is_own_tag
 from icemigrate.model.names import TableName
+from icemigrate.model.schema import Schema
 from icemigrate.model.table import Ref
 from icemigrate.model.undo_record import LastCopy, last_copies_of, merged_copies
 from icemigrate.plan import Plan
 from icemigrate.plan_file import dumps, loads
-from icemigrate.undo import Options
+from icemigrate.undo import Options, Place, Undo, plan_late_refill
 from tests.undoing import Lake
 
 NAME = TableName(("db",), "t")
@@ -99,6 +100,35 @@ def test_a_refill_that_succeeds_ends_the_dependence(lake: Lake) -> None:
     lake.rollback("0002", evidence=LOST, options=Options(refill=True))
     assert copies(lake) == ()
     assert lake.table().refs[TAG] == Ref("tag", 7, 1000)
+
+
+@pytest.mark.parametrize("refill", [True, False])
+def test_a_later_refill_ends_the_dependence_of_the_tables_that_it_is_planned_for(refill: bool) -> None:
+    """The other table has its column dropped once more, and no row that a value could come back to."""
+    lake, other = Lake(), TableName(("db",), "u")
+    lake.engine.catalog_name = "local"
+    lake.apply("0001", CREATE + CREATE.replace("tables:", "").replace("db.t", "db.u"))
+    lake.write(7)
+    lake.write(7, name="db.u")
+    lake.apply("0002", DROP.replace("]}]}", "]}, {name: db.u, drop_columns: [c]}]}"))
+    for name in ("db.t", "db.u"):
+        lake.by_hand(lambda t: replace(t, refs={**t.refs, TAG: Ref("tag", 7, 1000)}), name)
+        lake.write(8, name=name)
+    lake.rollback("0002", evidence=LOST)
+    assert copies(lake) == (COPY, replace(COPY, declared=other))
+    lake.by_hand(lambda t: replace(t, schema=Schema(t.schema.fields[:1])), "db.u")
+
+    lake.engine.answers = {
+        "WHERE c IS NOT NULL) b": [(3, 3, 0)],
+        "SELECT count(*), count(DISTINCT k0)": [(3, 3)],
+        "SELECT count(*), count(c)": [(3, 3)],
+    }
+    undone = Undo("0002", "", "", lake.record("0002"), {NAME: LOST})
+    tables = {name: t for name, t in lake.engine.tables.items() if name in (NAME, other)}
+    place = Place("market", "local")
+    migration = plan_late_refill(undone, lake.state, tables, place, Options(refill=refill))
+    lake.run(Plan("market", "local", "sqlite", "local", (migration,), base=lake.state))
+    assert copies(lake) == ((replace(COPY, declared=other),) if refill else ())
 
 
 def test_a_refill_that_cannot_tell_rows_apart_leaves_the_dependence(lake: Lake) -> None:
