@@ -23,12 +23,16 @@ def guarded(engine: Engine, held: Held) -> Iterator[None]:
     """
     with engine.guarded(_guard(engine, held)):
         gone = () if held.gone is None else held.gone.tables
-        held.may_change(gone)  # who takes over from this one has to fence them as well
         names_of_gone = frozenset(map(TableName.parse, gone))
-        for version, names in (*_interrupted(held.history()), (RECONCILED, names_of_gone)):
-            for name in sorted(names):
-                held.step(f"{version}: fencing table {name}")
-                engine.fence(name, version)
+        try:
+            for version, names in (*_interrupted(held.history()), (RECONCILED, names_of_gone)):
+                for name in sorted(names):
+                    held.step(f"{version}: fencing table {name}")
+                    engine.fence(name, version)
+        except BaseException:
+            if gone:  # the lock alone names these tables, so the next process has to take it over
+                held.lock.abandon()
+            raise
         yield
 
 

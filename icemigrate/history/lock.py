@@ -100,6 +100,8 @@ class Lock:
                 seen, since = head, self.clock()
             other = head.lock
             if other is None or self.clock() - since >= max(other.lease_s, 0.0) * _PATIENCE:
+                # Its commits may still come, whatever becomes of this process.
+                self.announce(() if other is None else other.tables)
                 try:
                     self._move(head.id, "taken-over" if other else "locked")
                 except HeadMoved:
@@ -181,6 +183,11 @@ class Lock:
             is_due = self.clock() - self._renewed >= self.mine.lease_s / _BEATS_PER_LEASE
             if self._held and (is_due or self._step != self.mine.step):
                 self.write("step")
+
+    def abandon(self) -> None:
+        """Let the lease run out, so that the next process takes the lock over instead of finding it free."""
+        with self._mutex:
+            self._held = False
 
     def release(self) -> None:
         """Give the lock back, if it is still ours.

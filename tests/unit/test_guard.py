@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import pytest
 
 from icemigrate.engine.guard import Guard
 from icemigrate.engine.recording import RecordingEngine
-from icemigrate.errors import ConflictError, LockLost
+from icemigrate.errors import ConflictError, EngineError, LockLost
 from icemigrate.executor.fencing import guarded
 from icemigrate.history.head import LockInfo
-from icemigrate.history.journal import Held
+from icemigrate.history.journal import Journal
 from icemigrate.model.makers import CREATED_BY_PROPERTY, trash_name, trash_names
 from icemigrate.model.marks import (
     before_tag_name,
@@ -109,22 +111,42 @@ def test_a_branch_of_any_run_is_known_as_the_migrations() -> None:
     assert not is_own_branch("icemigrate-mine")
 
 
-def test_tables_that_a_silent_reconcile_may_have_begun_are_fenced() -> None:
-    """It writes no intent, so its lock names its tables."""
+@pytest.fixture
+def reconciling() -> RecordingEngine:
+    """A process has died while it reconciled a table; it writes no intent, so its lock names the table."""
     engine = RecordingEngine({NAME: Table(NAME, Schema())})
-    journal = journal_in_memory(engine, "shop")
-    with journal.held("reconcile", "ann", "here") as held:
-        held.may_change([str(NAME)])
-        held.lock.write("step")
-        found = journal.writer.head().lock
-    assert found is not None
-    assert found.tables == (str(NAME),)
-    with journal.held("apply", "bob", "there") as held, guarded(engine, replace_gone(held, found)):
-        assert f"fence {NAME}" in engine.log
-        assert held.lock.mine.tables == (str(NAME),), "who takes over from this one fences them too"
+    writer = journal_in_memory(engine, "shop").writer
+    writer.prepare()
+    noon = datetime(2026, 11, 27, 12, 0, tzinfo=timezone.utc)
+    gone = LockInfo("run", "ann", "here", 7, noon, lease_s=0, action="reconcile", tables=(str(NAME),))
+    writer.swap(writer.head().id, "step", gone)
+    return engine
 
 
-def replace_gone(held: Held, gone: LockInfo) -> Held:
-    """The holder, as if it had taken the lock over."""
-    held.gone = gone
-    return held
+def tables_of_lock(journal: Journal) -> tuple[str, ...]:
+    """The tables that the lock names, as the next process reads it."""
+    lock = journal.writer.head().lock
+    return () if lock is None else lock.tables
+
+
+def test_tables_that_a_silent_reconcile_may_have_begun_are_fenced(reconciling: RecordingEngine) -> None:
+    journal = journal_in_memory(reconciling, "shop")
+    with journal.held("apply", "bob", "there") as held:
+        assert tables_of_lock(journal) == (str(NAME),), (
+            "a process that takes over from this one fences it too"
+        )
+        with guarded(reconciling, held):
+            assert f"fence {NAME}" in reconciling.log
+    assert tables_of_lock(journal) == ()
+
+
+def test_a_takeover_that_cannot_fence_leaves_it_to_the_next_process(reconciling: RecordingEngine) -> None:
+    reconciling.fails = {"fence"}
+    journal = journal_in_memory(reconciling, "shop")
+    with (
+        pytest.raises(EngineError),
+        journal.held("apply", "bob", "there") as held,
+        guarded(reconciling, held),
+    ):
+        raise AssertionError("nothing is changed behind a fence that is not there")
+    assert tables_of_lock(journal) == (str(NAME),)
