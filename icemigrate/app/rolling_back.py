@@ -95,9 +95,8 @@ def rollback(
     notes = Notes(on_event)
     with opened(project, plan.environment) as world:
         engine = engine_of(world, spark, on_start)
-        clock = (
-            time.monotonic()
-        )  # whether Spark ran already, or was started for the plan, makes no difference
+        # Whether Spark ran already, or was started for the plan, makes no difference.
+        clock = time.monotonic()
 
         def replan() -> Plan:
             history = world.history()

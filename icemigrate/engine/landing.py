@@ -50,9 +50,8 @@ def open_base(engine: SparkEngine, name: TableName) -> Base:
     :raises ConflictError: it belongs to another project.
     """
     java = engine.java.table(name)
-    transaction = (
-        java.newTransaction()
-    )  # loads the table once more, so that what it begins on is read after it
+    # Loads the table once more: the metadata below is what this transaction begins on.
+    transaction = java.newTransaction()
     operations = java.operations()
     metadata = operations.current()
     json = engine.java.read(metadata)

@@ -18,8 +18,9 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.history.properties import History
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
-from icemigrate.model.undo_record import LastCopy, TableUndo, UndoRecord, last_copies_of, with_last_copies
+from icemigrate.model.undo_record import LastCopy, UndoRecord, last_copies_of, with_last_copies
 from icemigrate.plan import Direction, MigrationPlan
+from icemigrate.undo import uuid_of
 
 
 class Dependence(Frozen):
@@ -69,7 +70,7 @@ def dependence(
         if is_own:
             # What the plan found nothing left of is over.  It says nothing of tables that it does not name.
             wanted = [c for t in migration.tables for c in t.last_copies]
-            others = {t.declared for t in record.tables if _uuid_of(t) not in names}
+            others = {t.declared for t in record.tables if uuid_of(t) not in names}
             left = [c for c in copies if c.declared in others or any(_is_same(c, w) for w in wanted)]
         else:
             left = copies
@@ -77,7 +78,7 @@ def dependence(
         if left != copies:
             records[applied.version.text] = with_last_copies(record, left)
         for undo in record.tables:
-            name = names.get(_uuid_of(undo) or "")
+            name = names.get(uuid_of(undo) or "")
             if name is None:
                 continue
             mine = [c for c in left if c.declared == undo.declared]
@@ -97,11 +98,15 @@ def dependence(
 
 
 def _promise(copy: LastCopy, version: str) -> str:
-    what = f"snapshot {copy.version}" if copy.version.isdigit() else copy.version
+    is_tagged = not copy.version.isdigit()
+    what, how_long = (copy.version, "also later") if is_tagged else (f"snapshot {copy.version}", _UNTAGGED)
     return (
         f"{what} has values that no row of now has: `icemigrate rollback --only {version} --refill` restores "
-        "them, also later; `--no-refill` gives them up"
+        f"them, {how_long}; `--no-refill` gives them up"
     )
+
+
+_UNTAGGED = "until another tool expires that snapshot, which no tag keeps"
 
 
 def _is_same(copy: LastCopy, wanted: LastCopy) -> bool:
@@ -116,7 +121,7 @@ def _without(
 ) -> Iterator[LastCopy]:
     """The copy without fields whose values are back; nothing where all of them are."""
     table = next((t for t in record.tables if t.declared == copy.declared), None)
-    uuid = None if table is None else _uuid_of(table)
+    uuid = None if table is None else uuid_of(table)
     done = {
         field_id
         for event in brought_back
@@ -131,10 +136,6 @@ def _without(
 def _uuid(engine: Engine, name: TableName) -> str | None:
     table = engine.table(name)
     return None if table is None else table.uuid
-
-
-def _uuid_of(undo: TableUndo) -> str | None:
-    return None if undo.actual_before is None else undo.actual_before.uuid
 
 
 def needed_tags(history: History | None) -> frozenset[str]:

@@ -159,7 +159,7 @@ def _marked_schema(commits: Commits) -> Schema | None:
 
 def _schemas_since(commits: Commits) -> Sequence[Schema] | None:
     """The schema of each metadata file since the run began, inclusive; ``None`` where one is gone."""
-    now = _schema_of(commits.metadata)
+    now = current_schema(commits.metadata)
     if commits.base is None:
         return None
     if commits.location is not None and _plain(commits.location) == _plain(commits.base):
@@ -173,12 +173,8 @@ def _schemas_since(commits: Commits) -> Sequence[Schema] | None:
         json = commits.read(file)
         if json is None:
             return None
-        schemas.append(_schema_of(json))
+        schemas.append(current_schema(json))
     return [*schemas, now]
-
-
-def _schema_of(metadata: _Json) -> Schema:
-    return current_schema(metadata)
 
 
 def _plain(location: str) -> str:

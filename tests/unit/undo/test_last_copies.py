@@ -65,6 +65,15 @@ def test_a_rollback_records_what_it_leaves_and_keeps_its_tag_for_ever(lake: Lake
     assert lake.table().refs[TAG] == Ref("tag", 7, FOR_EVER_MS)
 
 
+def test_values_that_no_tag_keeps_are_promised_until_their_snapshot_expires(lake: Lake) -> None:
+    untagged = replace(LOST, kept={2: replace(LOST.kept[2], version="7")})
+    lake.rollback("0002", evidence=untagged)
+    assert copies(lake) == (replace(COPY, version="7", max_ref_age_ms=None),)
+    (note,) = [e.text for e in lake.events if isinstance(e, Noted)]
+    assert note.startswith("snapshot 7 has values that no row of now has")
+    assert "restores them, until another tool expires that snapshot, which no tag keeps;" in note
+
+
 def test_a_rollback_that_leaves_nothing_records_nothing(lake: Lake) -> None:
     lake.rollback("0002", evidence=Evidence(held={2: Share(3, 0, 3)}))
     assert copies(lake) == ()
