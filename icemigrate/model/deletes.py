@@ -15,8 +15,11 @@ makes a count uncertain, and never wrong.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from itertools import accumulate
+from math import inf
 
 from icemigrate.frozen import Frozen
 
@@ -85,26 +88,46 @@ def deleted_rows(files: Mapping[str, Rows], deletes: Iterable[DeleteFile]) -> di
         else:
             positions.setdefault(delete.data_file, []).append(delete.records)
     found = {}
+    unnamed = _Unnamed.of(scattered)
     for path, rows in files.items() if vectors or positions or scattered else ():
         sure, unsure = vectors.get(path, 0), 0
         if path not in vectors and path in positions:
             sure = max(positions[path])
             unsure = sum(positions[path]) - sure
         sure = min(sure, rows.count)
-        for delete in scattered:
-            if delete.kind is DeleteKind.EQUALITY:
-                unsure += rows.count if _applies(delete, rows) else 0
-            elif path not in vectors:
-                unsure += delete.records if _applies(delete, rows) else 0
-        unsure = min(unsure, rows.count - sure)
+        unsure = min(unsure + unnamed.most(rows, path in vectors), rows.count - sure)
         if sure or unsure:
             found[path] = Deleted(sure, unsure)
     return found
 
 
-def _applies(delete: DeleteFile, rows: Rows) -> bool:
-    if delete.sequence is None or rows.sequence is None:
-        return True
-    if delete.kind is DeleteKind.EQUALITY:
-        return rows.sequence < delete.sequence
-    return rows.sequence <= delete.sequence
+class _Unnamed(Frozen):
+    """Delete files that name no data file: there may be thousands, and as many data files.
+
+    :param equality: the highest sequence number of equality deletes.
+    :param positions: the sequence numbers of position deletes, sorted.
+    :param records: for each of these, how many records it and those behind it have; 0 at the end.
+    """
+
+    equality: float
+    positions: tuple[float, ...]
+    records: tuple[int, ...]
+
+    @classmethod
+    def of(cls, deletes: Iterable[DeleteFile]) -> _Unnamed:
+        # One without a sequence number may apply to any file.
+        pairs = [(_LAST if d.sequence is None else d.sequence, d) for d in deletes]
+        equality = max((number for number, d in pairs if d.kind is DeleteKind.EQUALITY), default=_FIRST)
+        others = sorted((number, d.records) for number, d in pairs if d.kind is not DeleteKind.EQUALITY)
+        sums = [*accumulate((records for _, records in reversed(others)), initial=0)]
+        return cls(equality, tuple(number for number, _ in others), tuple(reversed(sums)))
+
+    def most(self, rows: Rows, has_vector: bool) -> int:
+        """How many rows of a data file they may delete."""
+        number = _FIRST if rows.sequence is None else rows.sequence
+        if number < self.equality:
+            return rows.count
+        return 0 if has_vector else self.records[bisect_left(self.positions, number)]
+
+
+_FIRST, _LAST = -inf, inf

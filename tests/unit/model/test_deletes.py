@@ -38,3 +38,11 @@ def test_deleted_rows_are_counted_where_delete_files_tell_and_bounded_elsewhere(
 def test_no_more_rows_are_deleted_than_a_file_has() -> None:
     found = deleted_rows({"a": Rows(2, 1)}, [DeleteFile(POSITIONS, 3, 5, "a"), DeleteFile(POSITIONS, 9, 5)])
     assert found == {"a": Deleted(2)}
+
+
+def test_many_delete_files_are_not_compared_with_each_of_many_data_files() -> None:
+    """Compared one by one, these would take minutes."""
+    many = 30_000
+    files = {str(number): Rows(many, number) for number in range(many)}
+    found = deleted_rows(files, [DeleteFile(POSITIONS, 1, number) for number in range(many)])
+    assert found == {str(number): Deleted(0, many - number) for number in range(many)}
