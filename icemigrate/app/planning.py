@@ -21,7 +21,7 @@ from icemigrate.app.locking import notes
 from icemigrate.app.opening import as_mistakes, known_version, load_unapplied, mistakes_first
 from icemigrate.app.redoing import Redo, find_redo, redos_of, with_held
 from icemigrate.app.reserved import reserved_in
-from icemigrate.app.squashes import Found, other_state
+from icemigrate.app.squashes import Found, other_state, values_left
 from icemigrate.app.standing import Standing, standing
 from icemigrate.app.world import Opened, opened
 from icemigrate.baseline import plan_baseline
@@ -95,6 +95,7 @@ def plan_in(
     stands = standing(files, history.applied, history.intents, lateness=late)
     as_mistakes(stands.mistakes)
     as_mistakes(tuple(d for found in stands.squashes for d in other_state(history, found)))
+    as_mistakes(tuple(d for found in stands.squashes for d in values_left(history, found)))
     pending, squashes, beyond = _asked(stands, None if to is None else known_version(files, to, "--to"))
     again = None if redo is None else find_redo(history, files, redo)
     if again is not None:

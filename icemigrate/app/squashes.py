@@ -16,6 +16,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.history.applied import Applied
 from icemigrate.history.properties import History
 from icemigrate.model.sides import EMPTY_STATE
+from icemigrate.model.undo_record import last_copies_of
 from icemigrate.plan import MigrationPlan, Squash
 
 
@@ -103,6 +104,24 @@ def _other(file: MigrationFile, record: Applied, listed: str | None) -> Diagnost
     return Diagnostic(
         "squash-digest", message, file.place, "go back to the commit before the squash, and look at `status`"
     )
+
+
+def values_left(history: History, found: Found) -> Iterator[Diagnostic]:
+    """Why a squash would lose values that rollbacks left in snapshots: only the undo records name them."""
+    for applied in found.known:
+        copies = last_copies_of(history.undo_record(applied.version))
+        if not copies:
+            continue
+        version = applied.version
+        kept = ", ".join(sorted({f"{copy.version} of `{copy.declared}`" for copy in copies}))
+        yield Diagnostic(
+            "squash-values",
+            f"a rollback of {version} left values in {kept}, and the record of {version} is what keeps them",
+            found.file.place,
+            f"from the commit before the squash: `icemigrate rollback --only {version}`, then the same with "
+            f"`--refill` (restores the values) or `--no-refill` (gives them up), then "
+            f"`icemigrate apply --redo {version}`",
+        )
 
 
 def other_state(history: History, found: Found) -> Iterator[Diagnostic]:

@@ -78,6 +78,8 @@ OVER_TIME: Mapping[str, str] = {
     "squash-range": "Two squashes stand for one version. Squash again, from files that are whole.",
     "squash-rows": "A migration changes the rows of a table that was adopted, which a squash cannot do in "
     "one file.",
+    "squash-values": "A rollback of a version that a squash replaces left values in a snapshot, and the "
+    "record of that version keeps the snapshot. Restore the values or give them up before the squash.",
     "table-exists": "Another table has the name: one that no migration of this project made, or one that "
     "was made since. Move it away, or take it in with `adopt: true`.",
     "table-owned": "Another project owns the table, as its property `icemigrate.owner` says. Change it in "

@@ -21,8 +21,12 @@ from icemigrate.app.showing import show
 from icemigrate.app.squashing import squash
 from icemigrate.declare.replacing import digest
 from icemigrate.declare.schema import schema_text
+from icemigrate.declare.version import Version
 from icemigrate.errors import HistoryError, Mistakes, UsageError
+from icemigrate.history.journal import Journal
+from icemigrate.history.write import HistoryWriter
 from icemigrate.model.names import TableName
+from icemigrate.model.undo_record import LastCopy, with_last_copies
 from icemigrate.plan import Squash
 from icemigrate.plan_file import dumps, loads
 from icemigrate.render.formats import render
@@ -317,6 +321,30 @@ def test_what_a_recorded_squash_stands_for_cannot_be_taken_back(shop: Embedded) 
     with pytest.raises(HistoryError, match="0004 is a squash of 0001 to 0004"):
         plan_rollback(open_project(shop.folder), to="0")
     assert [m.version for m in plan_rollback(open_project(shop.folder)).plan.migrations] == ["0005"]
+
+
+def keep_values(shop: Embedded, version: str, *copies: LastCopy) -> None:
+    """Record that values of a version depend on snapshots, as its rollback does."""
+    journal = Journal(HistoryWriter(shop.engine, HISTORY, open_project(shop.folder).name))
+    with journal.held("apply", "you", "here") as held:
+        record = held.history().undo_record(Version.parse(version))
+        assert record is not None
+        held.correct(Version.parse(version), with_last_copies(record, copies))
+    shop.save()
+
+
+def test_a_squash_that_would_forget_where_a_rollback_left_values_is_refused(shop: Embedded) -> None:
+    shop.apply()
+    tag = "icemigrate-shop-0002-before"
+    keep_values(shop, "0002", LastCopy(TableName(("db",), "deals"), tag, 7, (3,)))
+    squashed(shop)
+    assert refused(shop) == [
+        f"squash-values: a rollback of 0002 left values in {tag} of `db.deals`, and the record of 0002 is "
+        "what keeps them"
+    ]
+    keep_values(shop, "0002")
+    shop.apply()
+    assert applied(shop) == ["0004 applied", "0005 applied"]
 
 
 # what check sees
