@@ -66,6 +66,14 @@ def _numbers(count: int) -> str:
     return ",".join(map(str, range(count)))
 
 
+def _naming(pattern: str, names: int) -> Files:
+    chance = random.Random(names)
+    columns = "".join(
+        f"      - {{name: {''.join(chance.choices('ab', k=250))}, type: long}}\n" for _ in range(names)
+    )
+    return {PROJECT: f"rules: {{IM401: {{pattern: '{pattern}'}}}}\n", FIRST: _TABLE + columns}
+
+
 FIXED: Mapping[str, Callable[[], Files]] = {
     "small exponent": lambda: _default("decimal(10,2)", "1e-99999999"),
     "large exponent": lambda: _default("decimal(10,2)", "'1e999999999'"),
@@ -110,6 +118,10 @@ FIXED: Mapping[str, Callable[[], Files]] = {
         FIRST: "namespaces: [db]\ntables:\n"
         + "".join(f"  - {{name: db.t{n}, columns: [{{name: a, type: long}}]}}\n" for n in range(10_000))
     },
+    "pattern that backtracks": lambda: _naming("(a+)+b", 3_000),
+    "pattern with many states": lambda: _naming("(a|b)*a(a|b){140}", 3_000),
+    "pattern with nested repetitions": lambda: _naming("(" * 60 + "a" + "{2}){9}" * 20 + ")*" * 40, 10),
+    "long pattern": lambda: _naming("(" * 200_000 + ")*" * 200_000, 10),
     "blanks in a condition": lambda: _second(
         f"columns: [{{name: z, type: long}}]\n    backfill: [{{set: {{z: '1'}}, where: \"a{' ' * 800_000}b\"}}]"
     ),

@@ -6,6 +6,9 @@ Names in mixed case have to be quoted in some engines and are folded in others; 
 to be looked up every time. The pattern is snake case unless the project says another; it must fit the whole
 name.
 
+A pattern is matched in linear time: it has at most 250 characters and no look-around or reference to a group,
+and a name of more than 255 characters fits none.
+
 ```yaml
 rules:
   IM401: {level: error, pattern: "[a-z][a-zA-Z0-9]*"}
@@ -35,10 +38,10 @@ because …`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from icemigrate.checks.base import Finding, Level, Option, Options, Rule, Touched, column
+from icemigrate.checks.linear_pattern import TEXT_LIMIT, Pattern, compiled
 from icemigrate.model.names import format_path
 
 SNAKE_CASE = "[a-z][a-z0-9]*(_[a-z0-9]+)*"
@@ -49,20 +52,23 @@ def find(touched: Touched, options: Options) -> Iterator[Finding]:
     """New names of tables and fields that do not fit the pattern."""
     if touched.after is None:
         return
-    pattern = re.compile(str(options["pattern"]))
-    if touched.plan.formerly != touched.name and not pattern.fullmatch(touched.name.name):
-        yield touched.finding(("name",), *_said(f"table `{touched.name}`", pattern))
+    pattern = compiled(str(options["pattern"]))
+    table, name = touched.name, touched.name.name
+    if touched.plan.formerly != touched.name and not pattern.fits(name):
+        yield touched.finding(("name",), *_said(f"table `{table}`", name, pattern))
     for path, field in touched.newly_named:
-        if field.name not in _PARTS and not pattern.fullmatch(field.name):
-            yield touched.finding(column(path), *_said(f"`{format_path(path)}` of `{touched.name}`", pattern))
+        if field.name not in _PARTS and not pattern.fits(field.name):
+            what = f"`{format_path(path)}` of `{table}`"
+            yield touched.finding(column(path), *_said(what, field.name, pattern))
     for rename in touched.renames:
-        if not pattern.fullmatch(rename.to):
-            path = (*rename.path[:-1], rename.to)
-            subject = (*rename.subject, "to")
-            yield touched.finding(subject, *_said(f"`{format_path(path)}` of `{touched.name}`", pattern))
+        if not pattern.fits(rename.to):
+            what = f"`{format_path((*rename.path[:-1], rename.to))}` of `{table}`"
+            yield touched.finding((*rename.subject, "to"), *_said(what, rename.to, pattern))
 
 
-def _said(what: str, pattern: re.Pattern[str]) -> tuple[str, None]:
+def _said(what: str, name: str, pattern: Pattern) -> tuple[str, None]:
+    if len(name) > TEXT_LIMIT:
+        return f"the name of {what} has more than {TEXT_LIMIT} characters, and fits no pattern", None
     style = "is not in snake_case" if pattern.pattern == SNAKE_CASE else f"does not fit `{pattern.pattern}`"
     return f"the name of {what} {style}", None
 

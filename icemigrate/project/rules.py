@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from icemigrate.declare.nodes import Mapping, Node, Scalar
+from icemigrate.declare.phrases import shorten
 from icemigrate.declare.values import entries, text
 from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.model.retention import parse_duration
@@ -37,7 +37,7 @@ def rule_mistakes(content: Mapping) -> Iterator[Diagnostic]:
                 message = f"rule {rule.id} does not go by `{name.text}`"
                 yield Diagnostic("unknown-option", message, name.place, f"it has {has}")
             elif name.text == "pattern" and (why := _wrong_pattern(text(option))):
-                message = f"`{text(option)}` is no regular expression: {why}"
+                message = f"{shorten(text(option))} is no regular expression that can be used: {why}"
                 yield Diagnostic("bad-pattern", message, option.place)
 
 
@@ -71,8 +71,10 @@ def _value(key: str, option: Node) -> str | int:
 
 
 def _wrong_pattern(pattern: str) -> str | None:
+    from icemigrate.checks.linear_pattern import UnsupportedPattern, compiled
+
     try:
-        re.compile(pattern)
-    except re.error as error:
+        compiled(pattern)
+    except UnsupportedPattern as error:
         return str(error)
     return None

@@ -10,7 +10,8 @@ READING: Mapping[str, str] = {
     "bad-merge": "YAML's `<<` takes a mapping or a list of mappings, mostly by an alias: `<<: *common`.",
     "bad-name": "A dotted name cannot be read: a part is empty, a backtick is not closed, or a table has "
     "no namespace. A name that is not a plain word stands in backticks, a backtick inside is doubled.",
-    "bad-pattern": "A pattern is no regular expression of Python. A backslash in double quotes is written "
+    "bad-pattern": "A pattern is no regular expression of Python, or one that cannot be matched in linear "
+    "time (look-around, references to groups) or is too long. A backslash in double quotes is written "
     "twice.",
     "bad-value": "A value is none of those that the key takes; the message names them.",
     "conflicting-keys": "Two keys exclude each other, or one has no meaning beside the other. Keep the one "
