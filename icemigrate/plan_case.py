@@ -30,6 +30,7 @@ class Surroundings(Frozen):
     :param namespaces: namespaces that are there, by their name in the catalog.
     :param default_location: where the catalog puts a table of this name.
     :param overwrite: facts (``table:subject``) that are set whatever they are now.
+    :param overwrite_of: further ones of single versions, which an interrupted run was to overwrite.
     :param adjust: what the environment adds to a declared table (overrides of properties, location).
     :param begun: versions that the history knows a run of that has no outcome yet.
     :param back: the fields that an interrupted run of a version has brought back, by version and table.
@@ -48,6 +49,7 @@ class Surroundings(Frozen):
     namespaces: frozenset[tuple[str, ...]] = frozenset()
     default_location: Callable[[TableName], str | None] = lambda name: None
     overwrite: frozenset[str] = frozenset()
+    overwrite_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
     adjust: Callable[[Table], Table] = lambda table: table
     begun: frozenset[str] = frozenset()
     back: Mapping[str, Mapping[TableName, frozenset[int]]] = field(default_factory=dict)
@@ -104,6 +106,11 @@ class Case(Frozen):
         is_read = self.surroundings.are_statements_read
         made = as_steps(found, self.surroundings.catalog_name) if is_read else as_unwritten_steps(found)
         return tuple(step.scoped(self.wanted.name) for step in made)
+
+    @property
+    def overwrite(self) -> frozenset[str]:
+        """The facts that are set whatever they are now."""
+        return self.surroundings.overwrite | self.surroundings.overwrite_of.get(self.version, frozenset())
 
     @property
     def works(self) -> tuple[RowWork, ...]:

@@ -42,7 +42,7 @@ def first_mention(
         # Tags and branches that nobody declared, such as the mark of that run, are none of this.
         refs = {name: ref for name, ref in there.refs.items() if name in goal.refs}
         nothing = replace(there, schema=Schema(), properties={}, refs=refs)
-        merged = merge(nothing, goal, there, case.wanted.positions, case.surroundings.overwrite)
+        merged = merge(nothing, goal, there, case.wanted.positions, case.overwrite)
         return alter(case, there, merged, there.name, [], ["created by an earlier run that was cut short"])
     if case.wanted.adopt:
         return _adopt(case, goal, there)
@@ -86,14 +86,14 @@ def _out_of_the_trash(case: Case, goal: Table, trashed: Table) -> Outcome:
     nothing = replace(
         there, schema=Schema(), properties={}, refs={}, spec=made.spec, sort_order=made.sort_order
     )
-    merged = merge(nothing, goal, there, case.wanted.positions, case.surroundings.overwrite)
+    merged = merge(nothing, goal, there, case.wanted.positions, case.overwrite)
     return alter(case, there, merged, trashed.name, [Found(rename, trashed)], ["comes back out of the trash"])
 
 
 def _adopt(case: Case, goal: Table, there: Table) -> Outcome:
     goal = adopted(goal, there, case.wanted.unsaid)
     case = replace(case, goal=goal)
-    merged = merge(None, goal, there, (), case.surroundings.overwrite)
+    merged = merge(None, goal, there, (), case.overwrite)
     # To adopt is to record what is there, so what would have to be changed is a conflict too.
     conflicts = tuple(replace(c, base=UNKNOWN_BASE) for c in (*merged.conflicts, *merged.opened))
     change = AdoptTable(case.name)

@@ -154,7 +154,7 @@ def _known(case: Case, goal: Table, base: Table, actual: Mapping[TableName, Tabl
         return _stranger(case, base, there, old_name, f"table {base.uuid}")
     base = replace(base, name=case.name)
     begun = _begun(case, goal, base) if case.version in case.surroundings.begun else frozenset[Path]()
-    merged = merge(base, goal, there, case.wanted.positions, case.surroundings.overwrite, begun)
+    merged = merge(base, goal, there, case.wanted.positions, case.overwrite, begun)
     return alter(case, there, merged, old_name, found, notes)
 
 

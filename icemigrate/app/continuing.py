@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
-from icemigrate.declare.migration import AnyFile
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import replace
 from icemigrate.history.intent import Intent
@@ -44,11 +43,20 @@ def require_finished(plan: Plan) -> None:
         )
 
 
-def overwritten_before(history: History, pending: Iterable[AnyFile]) -> frozenset[str]:
-    """The facts that interrupted runs of pending migrations were to set whatever the catalog has."""
-    versions = {file.version for file in pending}
-    choices = (c for i in history.intents if i.version in versions and not _is_undo(i) for c in i.choices)
-    return frozenset(c.removeprefix(f"{OVERWRITE} ") for c in choices if c.startswith(f"{OVERWRITE} "))
+def overwritten_before(history: History) -> dict[str, frozenset[str]]:
+    """The facts that interrupted runs were to set whatever the catalog has, by version.
+
+    The user did not agree to overwrite them in any other migration.
+    """
+    return {
+        intent.version.text: frozenset(
+            choice.removeprefix(f"{OVERWRITE} ")
+            for choice in intent.choices
+            if choice.startswith(f"{OVERWRITE} ")
+        )
+        for intent in history.intents
+        if not _is_undo(intent)
+    }
 
 
 def brought_back_before(history: History) -> dict[str, dict[TableName, frozenset[int]]]:

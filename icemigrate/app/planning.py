@@ -116,10 +116,9 @@ def plan_in(
     planner = partial(plan_baseline, is_claimed=to is not None) if baseline else plan_migrations
     given = _Given(world, pending, history, actual, there, redo, redos, squashes, planner)
     asked = frozenset(overwrite)
-    recorded = overwritten_before(history, pending)
-    result = given.plan(asked | recorded)
+    result = given.plan(asked)
     if strict:
-        _refuse_idle(given, asked - recorded, recorded)
+        _refuse_idle(given, asked)
     whole = replace(with_old_files(result.plan, world.catalog), to=to, beyond=beyond)
     whole = with_held(whole, history, files, [m.version for m in stands.migrations if m.state == "held"])
     return PlanResult(whole, (*result.diagnostics, *notes(history)))
@@ -156,6 +155,7 @@ def surroundings(
         namespaces=namespaces,
         default_location=world.catalog.default_location,
         overwrite=overwrite,
+        overwrite_of=overwritten_before(history),
         adjust=world.names.adjust,
         begun=frozenset(intent.version.text for intent in history.intents),
         back=brought_back_before(history),
@@ -216,7 +216,7 @@ class _Given(Frozen):
 
     def _complete(self, migrations: tuple[MigrationPlan, ...], overwrite: frozenset[str]) -> Plan:
         world, told = self.world, with_writers(migrations, self.actual)
-        choices = tuple(f"{OVERWRITE} {fact}" for fact in sorted(overwrite))
+        recorded = overwritten_before(self.history)
         return Plan(
             project=world.project.name,
             environment=world.environment.name,
@@ -224,7 +224,7 @@ class _Given(Frozen):
             catalog_name=world.environment.catalog.name,
             migrations=(
                 *(found.plan() for found in self.squashes),
-                *(self._marked(m, choices) for m in told),
+                *(self._marked(m, overwrite | recorded.get(m.version, frozenset())) for m in told),
             ),
             applied=tuple((a.version.text, a.checksum) for a in self.history.applied),
             based_on=self.actual,
@@ -235,8 +235,9 @@ class _Given(Frozen):
             unfinished=half_undone(self.history),
         )
 
-    def _marked(self, migration: MigrationPlan, choices: tuple[str, ...]) -> MigrationPlan:
+    def _marked(self, migration: MigrationPlan, overwrite: frozenset[str]) -> MigrationPlan:
         """A redo, and a squash that runs, as such."""
+        choices = tuple(f"{OVERWRITE} {fact}" for fact in sorted(overwrite))
         migration = replace(migration, is_redo=migration.version in self.redos, choices=choices)
         file = next(f for f in self.pending if f.version.text == migration.version)
         if file.replaces is None:
@@ -265,14 +266,16 @@ def _parsed(text: str) -> set[TableName]:
         return set()  # the fold says so, with its place
 
 
-def _refuse_idle(given: _Given, overwrite: frozenset[str], recorded: frozenset[str]) -> None:
-    """Refuse a fact that overwrites nothing: it was misspelt, or somebody else was faster.
+def _refuse_idle(given: _Given, overwrite: frozenset[str]) -> None:
+    """Refuse a fact that overwrites nothing: it was misspelt, or another client was faster.
 
-    :param recorded: facts that an interrupted run overwrites, which may be done by now.
+    One that an interrupted run was to overwrite may be as wanted by now.
+
     :raises UsageError: without this fact there would be no conflict about it.
     """
-    for fact in sorted(overwrite):
-        without = given.plan((overwrite | recorded) - {fact}).plan
+    recorded = frozenset[str]().union(*overwritten_before(given.history).values())
+    for fact in sorted(overwrite - recorded):
+        without = given.plan(overwrite - {fact}).plan
         conflicts = {c.fact for m in without.migrations for c in m.conflicts}
         if fact not in conflicts:
             hint = did_you_mean(fact, conflicts) or "`plan` without it names the conflicts"

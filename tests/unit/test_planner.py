@@ -359,6 +359,15 @@ def test_overwriting_a_fact_ends_its_conflict() -> None:
     assert run(only(migration), there).properties == {"k": "ours"}
 
 
+def test_a_fact_that_an_interrupted_run_was_to_overwrite_is_a_conflict_in_other_migrations() -> None:
+    there, fact = replace(TABLE, properties={"k": "theirs"}), frozenset({"db.t:properties.k"})
+    files = {"0001": ADD, "0002": "tables: [{name: db.t, properties: {k: ours}}]"}
+    for version, conflicts in (("0001", ["db.t:properties.k"]), ("0002", [])):
+        around = replace(AROUND, overwrite_of={version: fact})
+        _, second = plans(files, known(TABLE), {NAME: there}, around).migrations
+        assert [c.fact for c in second.conflicts] == conflicts
+
+
 def test_a_name_that_somebody_else_gave_is_refused_before_anything_is_planned() -> None:
     there = with_columns(TABLE, "id: long, note: int", {"note": "v"})
     migration = plan(ADD, known(TABLE), {NAME: there})
