@@ -78,5 +78,5 @@ def require_published(metadata: Mapping[str, Any], name: TableName, snapshot_id:
         raise EngineError(
             f"the rows of table `{name}` were reported as published, but its main branch does not have "
             f"snapshot {snapshot_id}",
-            "somebody may have moved the main branch back: compare its snapshots, and apply again",
+            "another client may have moved the main branch back: compare its snapshots, and apply again",
         )

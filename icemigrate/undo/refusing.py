@@ -36,7 +36,7 @@ def refusals(undo: TableUndo, there: Table, evidence: Evidence | None) -> Iterat
 
 
 def _unproved(undo: TableUndo, there: Table) -> Iterator[Refusal]:
-    """Fields that may be the migration's or somebody else's."""
+    """Fields that the migration or another client may have added."""
     if not undo.is_unproved:
         return
     entries = index(there.schema)
@@ -48,8 +48,8 @@ def _unproved(undo: TableUndo, there: Table) -> Iterator[Refusal]:
             ("columns", name),
             f"`{name}` (field id {field_id})",
             "cannot be dropped",
-            "the run that was cut short may have added it or somebody else may have, and the table's older "
-            "metadata files, which would tell, are gone",
+            "either the interrupted run or another client added it, and the table's older metadata files, "
+            "which would tell, are gone",
             f"{name} (field id {field_id})",
         )
 
