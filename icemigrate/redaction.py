@@ -12,6 +12,7 @@ Values are remembered for the whole process: an exception of a driver, of PyIceb
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
@@ -31,6 +32,7 @@ _WORDS = (
 _WORD = re.compile(_WORDS, re.IGNORECASE)
 _SHORT_WORD = re.compile(r"(?<![A-Za-z])(?:pwd|sas|sig)(?![A-Za-z])", re.IGNORECASE)
 _SETTING = re.compile(r"key|(?<![A-Za-z])(?:pass|auth)(?![A-Za-z])", re.IGNORECASE)
+_NAME_OF_FILE = re.compile(r"(?:file|path|dir|folder|application_credentials)$", re.IGNORECASE)
 _FLAGS = frozenset({"", "true", "false", "null", "none", MASK})
 
 _USER = re.compile(r"(?<=://)([^\s/:@?#'\"`]*):[^\s/?#'\"`]+@")
@@ -128,9 +130,13 @@ def hide_part_of_address(secret: str) -> None:
 
 
 def hide_environment(environ: Iterable[tuple[str, str]]) -> None:
-    """Mask the values of variables that are named like credentials; a path to a file is none."""
+    """Mask the values of variables that are named like credentials; a path to a file is none.
+
+    A credential in Base64 may begin with ``/`` too.
+    """
     for name, value in environ:
-        if len(value) >= _LONG and not value.startswith("/") and _WORD.search(name):
+        is_path = value.startswith("/") and (_NAME_OF_FILE.search(name) is not None or os.path.lexists(value))
+        if len(value) >= _LONG and not is_path and _WORD.search(name):
             hide(value)
 
 

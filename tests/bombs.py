@@ -54,6 +54,10 @@ def _type(text: str) -> Files:
     return {FIRST: f"{_TABLE}      - {{name: a, type: '{text}'}}\n"}
 
 
+def _column(name: str) -> Files:
+    return {FIRST: f"{_TABLE}      - {{name: '{name}', type: long}}\n"}
+
+
 def _sql(text: str) -> Files:
     return {**_SEARCHED, SQL: text}
 
@@ -91,6 +95,35 @@ FIXED: Mapping[str, Callable[[], Files]] = {
             f"  - {{name: 'db.t{n}_${{x}}', for_each: {{x: l}}, columns: [{{name: a, type: long}}]}}\n"
             for n in range(9_000)
         ),
+    },
+    "copies in many entries": lambda: {
+        PROJECT: f"project: p\nlists: {{l: ['{'y' * 200_000}']}}\n",
+        FIRST: "namespaces: [db]\ntables:\n"
+        + "".join(
+            f"  - {{name: db.t{n}, for_each: {{x: l}}, description: '{'${x}' * 90}', "
+            "columns: [{name: a, type: long}]}\n"
+            for n in range(1_500)
+        ),
+    },
+    "copies in many files": lambda: {
+        PROJECT: f"project: p\nlists: {{l: [{_numbers(300)}]}}\n",
+        **{
+            f"migrations/{n:04d}_a.yaml": f"tables:\n  - name: db.t_${{x}}\n    for_each: {{x: l}}\n"
+            f"    columns:\n{_columns(30)}"
+            for n in range(1, 500)
+        },
+    },
+    "combining marks": lambda: _column("a" + "\u0301\u0316" * 200_000),
+    "hidden characters": lambda: {FIRST: "#\u200b\n" * 180_000},
+    "many patterns": lambda: {
+        **_SEARCHED,
+        PROJECT: f"project: p\nimpact: [{','.join(f'**/*a*{n}*b*/**/*.sql' for n in range(25_000))}]\n",
+        **{f"models/m{n}.sql": "select 1" for n in range(1_000)},
+    },
+    "long pattern": lambda: {
+        **_SEARCHED,
+        PROJECT: f"project: p\nimpact: ['{'**/' * 100_000}x']\n",
+        **{f"models/m{n}.sql": "select 1" for n in range(1_000)},
     },
     "long value put in often": lambda: {
         FIRST: f"namespaces: [db]\ntables:\n  - name: db.t\n    for_each: {{x: ['{'y' * 250_000}']}}\n"

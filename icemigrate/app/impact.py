@@ -31,6 +31,8 @@ _OWN = frozenset({_BREAKS.id, _MAY_BREAK.id, _RETYPED.id, _NOT_READ.id})
 _EXTENSIONS = frozenset({".sql", ".py"})
 _SKIPPED = frozenset({"target", "dbt_packages", "node_modules", "__pycache__"})
 """Folders that tools fill, with copies of what stands elsewhere."""
+_MOST_PATHS = 200
+"""Each path of `impact` is compared with every file below its folder."""
 
 
 def sql_findings(
@@ -72,6 +74,12 @@ def _wrong_dialects(project: Project) -> Iterator[Diagnostic]:
 
 def _scripts(project: Project, told: list[Diagnostic]) -> Iterator[Script]:
     """The files that a project names, each once; the first to name one says its dialect."""
+    if (count := sum(len(files.paths) for files in project.impact)) > _MOST_PATHS:
+        message = f"`impact` names {count:,} paths, and at most {_MOST_PATHS} are searched"
+        told.append(
+            Diagnostic("too-large", message, project.impact[0].paths[0][1], "name folders or patterns")
+        )
+        return
     seen: set[str] = set()
     for files in project.impact:
         for pattern, place in files.paths:

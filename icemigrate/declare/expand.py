@@ -19,6 +19,12 @@ PARTS_LIMIT = 400_000
 """How many keys, values and lists the copies of one entry may have together."""
 CHARACTERS_LIMIT = 20_000_000
 """How long the texts with variables in them may be together, in all copies of one entry."""
+ALL_COPIES_LIMIT = 40_000
+"""As :data:`COPY_LIMIT`, for all entries with ``for_each`` of a project."""
+ALL_PARTS_LIMIT = 1_000_000
+"""As :data:`PARTS_LIMIT`, for all entries with ``for_each`` of a project."""
+ALL_CHARACTERS_LIMIT = 50_000_000
+"""As :data:`CHARACTERS_LIMIT`, for all entries with ``for_each`` of a project."""
 
 _VARIABLE = re.compile(r"\$(\$)?\{([^}]*)\}")
 
@@ -33,7 +39,31 @@ class Copy(Frozen):
     variables: Dict[str, str]
 
 
-def expand(entry: Mapping, lists: Lists) -> tuple[tuple[Copy, ...], tuple[Diagnostic, ...]]:
+class CopyBudget:
+    """How much the entries with ``for_each`` of a project may still stand for; each one takes its share."""
+
+    __slots__ = ("characters", "copies", "parts")
+
+    def __init__(self) -> None:
+        self.copies = ALL_COPIES_LIMIT
+        self.parts = ALL_PARTS_LIMIT
+        self.characters = ALL_CHARACTERS_LIMIT
+
+    def take(self, copies: int, parts: int, characters: int) -> str | None:
+        """Count the copies of an entry; says which limit of the project they exceed."""
+        self.copies -= copies
+        self.parts -= parts
+        self.characters -= characters
+        if self.copies < 0:
+            return f"{ALL_COPIES_LIMIT:,} tables"
+        if self.parts < 0:
+            return f"{ALL_PARTS_LIMIT:,} keys, values and lists"
+        return f"{ALL_CHARACTERS_LIMIT:,} characters" if self.characters < 0 else None
+
+
+def expand(
+    entry: Mapping, lists: Lists, budget: CopyBudget
+) -> tuple[tuple[Copy, ...], tuple[Diagnostic, ...]]:
     """Repeat an entry whose ``for_each`` fits the schema; one without it is its own only copy."""
     for_each = entry.get("for_each")
     if for_each is None:
@@ -60,7 +90,7 @@ def expand(entry: Mapping, lists: Lists) -> tuple[tuple[Copy, ...], tuple[Diagno
         diagnostics.append(Diagnostic("too-many-tables", message, for_each.place))
     if diagnostics:
         return (), tuple(diagnostics)
-    if (wrong := _too_much(entry, for_each, values, count)) is not None:
+    if (wrong := _too_much(entry, for_each, values, count, budget)) is not None:
         return (), (wrong,)
     plain = Mapping(tuple(pair for pair in entry.entries if pair[0].text != "for_each"), entry.place)
     unknown: dict[Diagnostic, None] = {}
@@ -74,7 +104,7 @@ def expand(entry: Mapping, lists: Lists) -> tuple[tuple[Copy, ...], tuple[Diagno
 
 
 def _too_much(
-    entry: Mapping, for_each: Node, values: Dict[str, tuple[str, ...]], count: int
+    entry: Mapping, for_each: Node, values: Dict[str, tuple[str, ...]], count: int, budget: CopyBudget
 ) -> Diagnostic | None:
     """What is wrong where the copies of an entry would fill the memory, before any of them is made."""
     longest = max((len(value) for given in values.values() for value in given), default=0)
@@ -101,7 +131,12 @@ def _too_much(
             f"{count * characters:,} in all; at most {CHARACTERS_LIMIT:,} are made"
         )
     else:
-        return None
+        exceeded = budget.take(count, count * nodes, count * characters)
+        if exceeded is None:
+            return None
+        message = f"the entries with `for_each` of all files together stand for more than {exceeded}"
+        hint = "use fewer values, or `icemigrate squash` the applied migrations"
+        return Diagnostic("too-many-tables", message, for_each.place, hint)
     return Diagnostic(
         "too-many-tables", message, for_each.place, "write several migrations, with fewer values"
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from icemigrate.declare.checksum import fingerprint
-from icemigrate.declare.expand import Lists
+from icemigrate.declare.expand import CopyBudget, Lists
 from icemigrate.declare.migration import AnyFile, MigrationFile, UnreadFile
 from icemigrate.declare.reading import Read, read_migration
 from icemigrate.declare.source import decode, read_bytes, shown_path
@@ -98,9 +98,10 @@ def load_migrations(
     migrations: list[MigrationFile] = []
     broken: list[Version] = []
     unread: list[UnreadFile] = []
+    budget = CopyBudget()
     with collector_at_rest():
         for file in listing.files:
-            found = _load(file, lists or {}, known.get(file.version.number))
+            found = _load(file, lists or {}, known.get(file.version.number), budget)
             if isinstance(found, UnreadFile):
                 unread.append(found)
                 continue
@@ -116,31 +117,31 @@ def load_migrations(
 
 def load_one(file: FoundFile, lists: Lists | None = None) -> Read:
     """Read one file."""
-    read = _load(file, lists or {}, None)
+    read = _load(file, lists or {}, None, CopyBudget())
     assert isinstance(read, Read), "nothing is known of it"
     return read
 
 
-def _load(file: FoundFile, lists: Lists, known: Known | None) -> Read | UnreadFile:
+def _load(file: FoundFile, lists: Lists, known: Known | None, budget: CopyBudget) -> Read | UnreadFile:
     content = read_bytes(file.path, file.shown, file.top)
     if isinstance(content, Diagnostic):
         return Read(None, (content,))
     print_ = fingerprint(content, lists)
     if known is not None and known.fingerprint == print_:
         return UnreadFile(file.version, file.shown, file.name, known.checksum, known.description)
-    return _read(file, content, lists, print_)
+    return _read(file, content, lists, print_, budget)
 
 
 def read_content(file: FoundFile, content: bytes, lists: Lists) -> Read:
     """Read a file whose bytes are known, such as those of another commit."""
-    return _read(file, content, lists, fingerprint(content, lists))
+    return _read(file, content, lists, fingerprint(content, lists), CopyBudget())
 
 
-def _read(file: FoundFile, content: bytes, lists: Lists, print_: str) -> Read:
+def _read(file: FoundFile, content: bytes, lists: Lists, print_: str, budget: CopyBudget) -> Read:
     source = decode(content, file.shown)
     if isinstance(source, Diagnostic):
         return Read(None, (source,))
-    read = read_migration(source, file.version, file.name, lists)
+    read = read_migration(source, file.version, file.name, lists, budget)
     if read.migration is None:
         return read
     return replace(read, migration=replace(read.migration, fingerprint=print_))

@@ -7,7 +7,7 @@ from typing import cast
 
 from icemigrate.declare.alone import judged_alone, sound_part
 from icemigrate.declare.composing import parse
-from icemigrate.declare.expand import COPY_LIMIT, Lists, expand
+from icemigrate.declare.expand import COPY_LIMIT, CopyBudget, Lists, expand
 from icemigrate.declare.ignores import read_ignores
 from icemigrate.declare.migration import (
     Allow,
@@ -41,11 +41,14 @@ class Read(Frozen):
     diagnostics: tuple[Diagnostic, ...]
 
 
-def read_migration(source: Source, version: Version, name: str, lists: Lists | None = None) -> Read:
+def read_migration(
+    source: Source, version: Version, name: str, lists: Lists | None = None, budget: CopyBudget | None = None
+) -> Read:
     """Read one file.
 
     :param name: of the migration, from the file's name.
     :param lists: the project's lists, which ``for_each`` may name.
+    :param budget: what the files that are read with this one share; one of its own where left out.
     """
     parsed = parse(source)
     if parsed.node is None:
@@ -53,7 +56,7 @@ def read_migration(source: Source, version: Version, name: str, lists: Lists | N
             "empty-file", "the file is empty", Place(source.path), f"the smallest migration: {SMALLEST}"
         )
         return Read(None, (*parsed.diagnostics, *((empty,) if parsed.readable else ())))
-    reader = _Reader(lists or {})
+    reader = _Reader(lists or {}, budget or CopyBudget())
     migration = reader.read(parsed.node, version, name, source.path)
     if migration is not None and (ignores := read_ignores(source)):
         migration = replace(migration, ignores=ignores)
@@ -68,8 +71,9 @@ def read_migration(source: Source, version: Version, name: str, lists: Lists | N
 class _Reader:
     """One document. Table entries are checked one by one, so that a broken one hides no other mistake."""
 
-    def __init__(self, lists: Lists) -> None:
+    def __init__(self, lists: Lists, budget: CopyBudget) -> None:
         self.lists = lists
+        self.budget = budget
         self.diagnostics: list[Diagnostic] = []
         self.schema = load_schema("migration")
         self.entries: list[TableEntry] = []
@@ -124,7 +128,7 @@ class _Reader:
                 if wrong:
                     told.update(dict.fromkeys(self._beside_for_each(item, rule)))
                     continue
-            copies, mistakes = expand(item, self.lists)
+            copies, mistakes = expand(item, self.lists, self.budget)
             made += len(copies)
             if made > COPY_LIMIT:
                 message = f"the entries of this file stand for more than {COPY_LIMIT:,} tables"

@@ -21,7 +21,8 @@ SIZE_LIMIT = 4 * 1024 * 1024
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 """What YAML does not allow in a file (YAML 1.1, section 5.1), and a byte order mark in the middle of one."""
 
-
+_MOST_HIDDEN = 100
+"""So many lines with hidden characters are reported one by one."""
 _ODD_BREAK = re.compile("[\x85\u2028\u2029]")
 """Line breaks to YAML 1.1 (section 5.4), and to hardly anything else."""
 
@@ -128,25 +129,43 @@ def decode(data: bytes, shown: str) -> Source | Diagnostic:
 
 
 def hidden_characters(source: Source) -> Iterator[Diagnostic]:
-    """One finding for each line with characters that a reviewer does not see.
+    """One finding for each line with characters that a reviewer does not see; one for those after many.
 
     Marks that turn the direction of writing, and tag characters, are an error: the line shows other text than
     it holds ("Trojan Source", CVE-2021-42574).  Others are a warning.
     """
     if source.text.isascii():
         return
-    for number, line in enumerate(source.text.split("\n"), start=1):
-        # A line may be megabytes of them: one is enough to say so.
-        worst = REORDERING.search(line)
-        found = worst or next((one for one in HIDDEN.finditer(line) if one[0] not in "\t\ufeff"), None)
-        if found is not None:
-            yield Diagnostic(
-                "hidden-character",
-                f"the line holds a character that is not seen: U+{ord(found[0]):04X}",
-                Place(source.path, number, found.start() + 1),
-                f'remove it, or write it as an escape in double quotes: "{escaped(found[0])}"',
-                Severity.ERROR if worst else Severity.WARNING,
-            )
+    lines = enumerate(source.text.split("\n"), start=1)
+    hidden = [(number, found) for number, line in lines if (found := _worst_hidden(line)) is not None]
+    for number, found in hidden[:_MOST_HIDDEN]:
+        yield Diagnostic(
+            "hidden-character",
+            f"the line holds a character that is not seen: U+{ord(found[0]):04X}",
+            Place(source.path, number, found.start() + 1),
+            f'remove it, or write it as an escape in double quotes: "{escaped(found[0])}"',
+            _weight(found),
+        )
+    if rest := hidden[_MOST_HIDDEN:]:
+        worst = next((one for one in rest if _weight(one[1]) is Severity.ERROR), rest[0])
+        yield Diagnostic(
+            "hidden-character",
+            f"more lines hold characters that are not seen: {len(rest):,}, this one among them",
+            Place(source.path, worst[0], worst[1].start() + 1),
+            "remove them, or write them as escapes in double quotes",
+            _weight(worst[1]),
+        )
+
+
+def _worst_hidden(line: str) -> re.Match[str] | None:
+    """A hidden character of a line, one that turns the direction of writing before any other."""
+    # A line may be megabytes of them: one is enough to say so.
+    worst = REORDERING.search(line)
+    return worst or next((one for one in HIDDEN.finditer(line) if one[0] not in "\t\ufeff"), None)
+
+
+def _weight(found: re.Match[str]) -> Severity:
+    return Severity.ERROR if REORDERING.match(found[0]) else Severity.WARNING
 
 
 def _one_kind_of_break(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,8 @@ from icemigrate.files.boundary import resolved
 
 _MAGIC = re.compile(r"[*?\[]")
 _ANY_FOLDERS = "**"
+_LONGEST = 1_000
+"""Characters of a pattern. The work for each file grows with them."""
 
 
 def matching(root: Path, pattern: str, top: Path, skipped: frozenset[str] = frozenset()) -> list[Path]:
@@ -25,7 +28,10 @@ def matching(root: Path, pattern: str, top: Path, skipped: frozenset[str] = froz
     :param top: the top of the repository.
     :param skipped: names of folders in which nothing is looked for.
     :raises OutsideRepository: the pattern begins outside of the repository, or a link in it leads there.
+    :raises OSError: the pattern is too long, or a folder cannot be listed.
     """
+    if len(pattern) > _LONGEST:
+        raise OSError(errno.ENAMETOOLONG, f"the pattern has more than {_LONGEST:,} characters")
     parts = Path(pattern).parts
     plain = next((at for at, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
     start = Path(os.path.normpath(Path(root, *parts[:plain])))
@@ -70,9 +76,12 @@ def _fits(name: Sequence[str], pattern: Sequence[str]) -> bool:
 
 def _closed(places: set[int], pattern: Sequence[str]) -> set[int]:
     """The places, and those behind each ``**``, which also fits no folder at all."""
-    for at, part in enumerate(pattern):
-        if at in places and part == _ANY_FOLDERS:
-            places.add(at + 1)
+    left = list(places)
+    while left:
+        place = left.pop()
+        if place < len(pattern) and pattern[place] == _ANY_FOLDERS and place + 1 not in places:
+            places.add(place + 1)
+            left.append(place + 1)
     return places
 
 

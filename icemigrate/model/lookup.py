@@ -212,6 +212,10 @@ def same(name: str) -> str:
     return name
 
 
+_LONGEST_COMPOSED = 1_000
+"""Characters. The time to compose a name grows with the square of the number of marks in a row."""
+
+
 def composed(name: str) -> str:
-    """The name in Unicode's normal form C, for :meth:`Lookup.are_distinct`."""
-    return unicodedata.normalize("NFC", name)
+    """The name in Unicode's normal form C, for :meth:`Lookup.are_distinct`; a very long one as it is."""
+    return unicodedata.normalize("NFC", name) if len(name) <= _LONGEST_COMPOSED else name

@@ -75,9 +75,11 @@ READING: Mapping[str, str] = {
     "into two. Put the whole term in quotes.",
     "tab-indentation": "YAML indents with blanks only. Replace the tab.",
     "too-deep": "Values are nested deeper than any real file needs.",
-    "too-large": "A file is larger than any that people review. Split it into several.",
+    "too-large": "A file is larger than any that people review: split it into several. Or `impact` names too "
+    "many paths: name folders.",
     "too-many-nodes": "The aliases of a file stand for more values than any real file holds.",
-    "too-many-tables": "An entry with `for_each` stands for more tables than one entry may.",
+    "too-many-tables": "An entry with `for_each`, or all of them together, stand for too many tables or for "
+    "too much text.",
     "unknown-alias": "A YAML alias names an anchor that is not written above it.",
     "unknown-dialect": "SQLGlot knows no dialect of this name; the hint names the nearest one.",
     "unknown-environment": "The project file has no environment of this name.",

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from icemigrate.cli import main
 from icemigrate.declare.composing import parse
 from icemigrate.declare.nodes import to_data
-from icemigrate.declare.source import Source
+from icemigrate.declare.source import Source, hidden_characters
 from icemigrate.declare.yaml_text import to_yaml
-from icemigrate.diagnostics import Diagnostic, Place
+from icemigrate.diagnostics import Diagnostic, Place, Severity
 from icemigrate.errors import ExitCode
 from icemigrate.frozen import Frozen, replace
 from icemigrate.hidden_characters import HIDDEN, escaped, escaped_json, escaped_lines
@@ -264,6 +264,15 @@ def test_check_reports_a_hidden_character_in_a_file(
     made.write("0001_make.yaml", text.replace(hidden, ""))
     (tmp_path / "icemigrate.yaml").write_text(f"project: market  # {hidden}\n", encoding="utf-8")
     assert main(["plan"]) == (ExitCode.FINDINGS if weight == "error" else ExitCode.OK)
+
+
+def test_many_lines_with_hidden_characters_get_one_finding_together() -> None:
+    text = "#\u200b\n" * 150 + "#\u202e\n"
+    found = list(hidden_characters(Source("a.yaml", text)))
+    assert len(found) == 101
+    assert found[-1].message == "more lines hold characters that are not seen: 51, this one among them"
+    assert found[-1].place == Place("a.yaml", 151, 2)
+    assert found[-1].severity is Severity.ERROR
 
 
 # Every renderer, with a hostile text and a secret in every field

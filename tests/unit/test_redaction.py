@@ -24,7 +24,7 @@ from icemigrate.history.record import Record
 from icemigrate.model.names import TableName
 from icemigrate.plan_file import require_fresh
 from icemigrate.project import Secret, choose_environment
-from icemigrate.redaction import hide, redact, redact_document
+from icemigrate.redaction import hide, hide_environment, redact, redact_document
 from icemigrate.render.formats import FORMATS
 from tests.embedded import Embedded, applied
 
@@ -85,6 +85,19 @@ def test_a_short_value_is_masked_as_a_word_and_the_shortest_not_at_all() -> None
     hide("abcd")
     hide("abc")
     assert redact("abcd abcde abc") == "*** abcde abc"
+
+
+def test_a_variable_is_masked_unless_it_is_a_path(tmp_path: Path) -> None:
+    hide_environment(
+        [
+            ("AWS_SECRET_ACCESS_KEY", "/wJalrXUtn/K7MDENG+bPx"),
+            ("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json"),
+            ("MY_SECRET", str(tmp_path)),
+        ]
+    )
+    assert (
+        redact(f"/wJalrXUtn/K7MDENG+bPx /nowhere/key.json {tmp_path}") == f"*** /nowhere/key.json {tmp_path}"
+    )
 
 
 def test_a_document_is_masked_by_its_keys() -> None:

@@ -265,6 +265,11 @@ def test_a_loop_of_links_ends(top: Path) -> None:
     assert matching(top, "**/*.sql", top) == [top / "lake" / "q.sql"]
 
 
+def test_a_pattern_is_limited_in_length(top: Path) -> None:
+    with pytest.raises(OSError, match="more than 1,000 characters"):
+        matching(top, "**/" * 500, top)
+
+
 def test_a_pattern_of_many_wildcards_ends(top: Path) -> None:
     deep = top.joinpath(*["d"] * 40)
     deep.mkdir(parents=True)

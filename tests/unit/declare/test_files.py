@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from icemigrate.cli import main
+from icemigrate.declare import expand
 from icemigrate.declare.files import Known, list_migrations, load_migrations
 from icemigrate.declare.migration import UnreadFile
 from icemigrate.declare.source import decode
@@ -222,3 +223,17 @@ def test_an_encoding_that_its_mark_tells_is_named(encoding: str) -> None:
     found = decode("tables: []".encode(encoding), "a.yaml")
     assert isinstance(found, Diagnostic)
     assert found.message == f"the file is {encoding}, not UTF-8"
+
+
+def test_the_copies_of_all_files_together_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expand, "ALL_COPIES_LIMIT", 5)
+    for number in (1, 2):
+        text = f"tables: [{{name: 'db.t{number}_${{x}}', for_each: {{x: [a, b, c]}}, drop_columns: [id]}}]\n"
+        (tmp_path / f"000{number}_a.yaml").write_text(text)
+    told = load_migrations(tmp_path).diagnostics
+    assert [(one.code, one.place.file if one.place else "") for one in told] == [
+        ("too-many-tables", "0002_a.yaml")
+    ]
+    assert "all files together stand for more than 5 tables" in told[0].message
