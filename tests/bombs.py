@@ -115,12 +115,12 @@ FIXED: Mapping[str, Callable[[], Files]] = {
     },
     "combining marks": lambda: _column("a" + "\u0301\u0316" * 200_000),
     "hidden characters": lambda: {FIRST: "#\u200b\n" * 180_000},
-    "many patterns": lambda: {
+    "many paths of SQL": lambda: {
         **_SEARCHED,
         PROJECT: f"project: p\nimpact: [{','.join(f'**/*a*{n}*b*/**/*.sql' for n in range(25_000))}]\n",
         **{f"models/m{n}.sql": "select 1" for n in range(1_000)},
     },
-    "long pattern": lambda: {
+    "long path of SQL": lambda: {
         **_SEARCHED,
         PROJECT: f"project: p\nimpact: ['{'**/' * 100_000}x']\n",
         **{f"models/m{n}.sql": "select 1" for n in range(1_000)},
