@@ -17,7 +17,7 @@ def test_an_apply_that_dies_is_finished_or_undone(walk: Callable[[At], int]) -> 
     def at(stage: Stage, number: int) -> bool:
         world = stage.world
         world.restore(stage.pending)
-        end = world.change("apply", blow=Blow(number))
+        end = world.hit("apply", blow=Blow(number))
         if end.code == 0:
             return False
         assert end.code == -signal.SIGKILL, end
@@ -42,7 +42,7 @@ def test_a_rollback_that_dies_is_finished(walk: Callable[[At], int]) -> None:
     def at(stage: Stage, number: int) -> bool:
         world = stage.world
         world.restore(stage.applied)
-        end = world.change("rollback", blow=Blow(number))
+        end = world.hit("rollback", blow=Blow(number))
         if end.code == 0:
             return False
         assert end.code == -signal.SIGKILL, end

@@ -62,7 +62,7 @@ def _rest(world: World) -> None:
 
 def _died(world: World, command: str, number: int) -> bool:
     """Kill a command at one of its changes, and wait until all of it is at rest; whether it came so far."""
-    end = world.change(command, blow=Blow(number))
+    end = world.hit(command, blow=Blow(number))
     if end.code == 0:
         return False
     assert end.code == -signal.SIGKILL, end
@@ -118,7 +118,7 @@ def test_ctrl_c_while_rows_are_written_leaves_nothing_behind(rows: Stage, tmp_pa
         if number < 3 or number % 2:
             return True
         world.restore(stage.pending)
-        end = world.change("apply", blow=Blow(number, sent))
+        end = world.hit("apply", blow=Blow(number, sent))
         assert stage.is_at_rest, end
         assert not any(name.endswith("-data") for t in world.tables().values() for name in t.refs), end
         if end.code == 0:
@@ -164,7 +164,7 @@ def test_a_refill_that_dies_is_gone_on_with(
             return True
         world = stage.world
         world.restore(stage.applied)
-        end = world.change("rollback", "--refill", blow=Blow(number))
+        end = world.hit("rollback", "--refill", blow=Blow(number))
         if end.code == 0:
             return False
         assert end.code == -signal.SIGKILL, end

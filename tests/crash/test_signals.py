@@ -18,7 +18,7 @@ _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINAT
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_before_anything_is_done(copies: Copies, number: signal.Signals) -> None:
     stage = copies("project")
-    end = stage.world.change("apply", blow=Blow(0, number))
+    end = stage.world.hit("apply", blow=Blow(0, number))
     assert end.code == _CODES[number], end
     assert "Traceback" not in end.err
     assert end.err.splitlines()[-1] in ("Interrupted.", "error: it was asked to end (SIGTERM)")
@@ -29,7 +29,7 @@ def test_a_signal_on_the_way_of_an_apply(walk: Callable[[At], int]) -> None:
     def at(stage: Stage, number: int) -> bool:
         world, sent = stage.world, (signal.SIGINT, signal.SIGTERM)[number % 2]
         world.restore(stage.pending)
-        end = world.change("apply", blow=Blow(number, sent))
+        end = world.hit("apply", blow=Blow(number, sent))
         assert stage.is_at_rest, end
         if end.code == 0:
             stage.is_done()

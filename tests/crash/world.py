@@ -23,8 +23,11 @@ from tests.crash.client import Blow, Gateway, Order, run
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
 
-LEASE = {"ICEMIGRATE_LOCK_LEASE": "3"}
-"""Long enough for a busy machine, short enough to be waited for."""
+_LEASE = "ICEMIGRATE_LOCK_LEASE"
+LEASE = {_LEASE: "3"}
+"""Long enough for most machines, short enough to be waited for."""
+_LONGER_LEASES = ("12", "60")
+"""For a machine that is too busy to renew a short one in time."""
 _SECONDS = 300.0
 _LOOKS = 3
 _UNREPORTED = 255
@@ -50,6 +53,11 @@ class Ended:
         """Whether it told of one fault, and of no bug."""
         told = self.out + self.err
         return self.err.count("error: ") == 1 and "Traceback" not in told and "bug in icemigrate" not in told
+
+    @property
+    def lost_its_lease(self) -> bool:
+        """Whether it could not renew the lease of its lock in time, which only a busy machine causes here."""
+        return "ran out before it could be renewed" in self.err
 
 
 @dataclass
@@ -106,26 +114,45 @@ class World:
         blow: Blow | None = None,
         barrier: Any = None,
         conductor: Path | None = None,
+        lease: str | None = None,
     ) -> tuple[BaseProcess, Order]:
-        """Start the command line in a process of its own."""
+        """Start the command line in a process of its own.
+
+        :param lease: of its lock, in seconds; ``None`` for the lease of this world.
+        """
         self.started += 1
         name = f"client{self.started}"
-        order = Order(self.folder, self.database, self.gateway, args, name, self.environment, blow, conductor)
+        environment = self.environment if lease is None else {**self.environment, _LEASE: lease}
+        order = Order(self.folder, self.database, self.gateway, args, name, environment, blow, conductor)
         process = _context.Process(target=run, args=(order, barrier))
         process.start()
         return process, order
 
-    def run(self, *args: str, blow: Blow | None = None) -> Ended:
+    def run(self, *args: str, blow: Blow | None = None, lease: str | None = None) -> Ended:
         """Run the command line in a process of its own, until it ends or dies."""
-        return ended(*self.start(*args, blow=blow))
+        return ended(*self.start(*args, blow=blow, lease=lease))
 
-    def change(self, command: str, *args: str, blow: Blow | None = None) -> Ended:
+    def change(self, command: str, *args: str, blow: Blow | None = None, lease: str | None = None) -> Ended:
         """``apply``, ``rollback`` or ``maintain``, without asking."""
-        return self.run(command, "--auto-approve", *args, blow=blow)
+        return self.run(command, "--auto-approve", *args, blow=blow, lease=lease)
+
+    def hit(self, command: str, *args: str, blow: Blow) -> Ended:
+        """``apply`` or ``rollback``, hit on its way.
+
+        Where the machine is too busy for the lease, the run is repeated in the same world with a longer one.
+        """
+        rows = self.rows()
+        end = self.change(command, *args, blow=blow)
+        for lease in _LONGER_LEASES:
+            if not end.lost_its_lease:
+                break
+            self.restore(rows)
+            end = self.change(command, *args, blow=blow, lease=lease)
+        return end
 
     def done(self, command: str, *args: str) -> Ended:
-        """The same, which must succeed."""
-        end = self.change(command, *args)
+        """The same without a blow, which must succeed; nothing waits for its lease, so that is a long one."""
+        end = self.change(command, *args, lease=_LONGER_LEASES[-1])
         assert end.code == 0, end
         return end
 
