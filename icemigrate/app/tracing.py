@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from itertools import chain
 
 from icemigrate.app.world import Opened
+from icemigrate.catalog.port import Catalog
 from icemigrate.frozen import replace
 from icemigrate.history.intent import Intent
 from icemigrate.model.marks import tag_name
+from icemigrate.model.names import TableName
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.undo import Commits, traced, uuid_of
 
@@ -34,7 +37,7 @@ def _traced(world: Opened, undo: TableUndo, intent: Intent) -> TableUndo:
     if undo.before is None or undo.actual_before is None:
         return undo  # the mark of its maker proves a table that the migration made
     uuid, catalog = uuid_of(undo), world.catalog
-    for name in names:
+    for name in chain(names, _renamed(catalog, uuid, names)):
         metadata = catalog.metadata_json(name)
         if metadata is None or (uuid is not None and metadata.get("table-uuid") not in (None, uuid)):
             continue
@@ -49,3 +52,12 @@ def _traced(world: Opened, undo: TableUndo, intent: Intent) -> TableUndo:
         )
         return traced(undo, commits)
     return undo
+
+
+def _renamed(catalog: Catalog, uuid: str | None, known: Collection[TableName]) -> Iterator[TableName]:
+    """The name that another client gave to a table, looked for in all of the catalog."""
+    if uuid is None:
+        return
+    for name, table in catalog.load([name for name in catalog.tables() if name not in known]).items():
+        if table is not None and table.uuid == uuid:
+            yield name

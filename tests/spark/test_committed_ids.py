@@ -12,6 +12,7 @@ from icemigrate.app.applying import apply
 from icemigrate.app.planning import plan
 from icemigrate.app.rolling_back import plan_rollback, rollback
 from icemigrate.app.world import opened
+from icemigrate.changes.drop_column import DropColumn
 from icemigrate.errors import EngineError, ExitCode
 from icemigrate.events import Event, StatementStarted, TablePublishing, TableVerified
 from icemigrate.executor import Undone
@@ -178,6 +179,21 @@ def test_a_run_that_dies_before_it_can_record_the_commit_is_undone_by_what_it_co
     assert {"venue", "legs"} <= shop.columns().keys()
     shop.rollback()
     assert shop.columns().keys() == {"id"} | ({"theirs"} if shop.publishes_at_once else set())
+
+
+def test_a_run_is_undone_by_what_it_committed_also_where_its_table_was_renamed_since(
+    tagged: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tagged.file("0002_add", ADD)
+    monkeypatch.setattr(Held, "correct", kill)
+    with pytest.raises(Killed):
+        tagged.apply(adding(tagged))
+    monkeypatch.undo()
+    assert list(tagged.columns()) == ["id", "theirs", "venue", "legs"]
+    tagged.spark.sql(f"ALTER TABLE {tagged.catalog}.shop.trades RENAME TO shop.moved")
+    made = plan_rollback(tagged.opened, spark=tagged.spark)
+    changes = [planned.change for m in made.plan.migrations for planned in m.changes()]
+    assert [c.path for c in changes if isinstance(c, DropColumn)] == [("venue",), ("legs",)]
 
 
 def test_a_column_that_another_client_adds_after_the_run_died_is_not_dropped(tagged: Shop) -> None:
