@@ -28,7 +28,7 @@ from tests.one_spark import end_jvm, start_jvm
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_RUNS_OF_A_JVM = 80
+_RUNS_OF_A_JVM = 160
 """Clients that are killed give nothing back of what they use in the JVM."""
 
 
