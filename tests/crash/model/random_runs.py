@@ -39,20 +39,30 @@ def session_on(world: World) -> SparkSession:
 
 
 def run_all(
-    seeds: Sequence[int], gateway: Gateway, folder: Path, at_once: int, keep: bool = False
+    seeds: Sequence[int],
+    gateway: Gateway,
+    folder: Path,
+    at_once: int,
+    keep: bool = False,
+    until: float | None = None,
 ) -> Iterator[Outcome]:
     """Do the runs of some seeds, several at once, since they wait for leases most of the time."""
     bases = Bases(folder / "bases", gateway, session_on)
 
-    def one(seed: int) -> Outcome:
+    def one(seed: int) -> Outcome | None:
+        if until is not None and time.time() > until:
+            return None
         try:
             return run(seed, folder, bases, keep)
         except Exception:
-            return Outcome(seed, [f"the test itself failed:\n{traceback.format_exc()}"])
+            fault = f"the test itself failed:\n{traceback.format_exc()}"
+            return Outcome(seed, [fault], counts=Counter({"runs": 1, "failed runs": 1}))
 
     with ThreadPoolExecutor(at_once) as pool:
         for done in as_completed([pool.submit(one, seed) for seed in seeds]):
-            yield done.result()
+            outcome = done.result()
+            if outcome is not None:
+                yield outcome
 
 
 def report(outcome: Outcome, verbose: bool) -> str:
@@ -89,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--keep", action="store_true", help="leave the worlds of failed runs")
     parser.add_argument("--summary", type=Path, help="a file for the counts, as JSON")
-    parser.add_argument("--until", type=float, help="begin no JVM after this time (seconds since 1970)")
+    parser.add_argument("--until", type=float, help="begin no run after this time (seconds since 1970)")
     chosen = parser.parse_args(arguments)
     first = secrets.randbelow(10**9) if chosen.seed is None else chosen.seed
     if chosen.runs + chosen.fresh <= _RUNS_OF_A_JVM:
@@ -103,7 +113,7 @@ def _batch(first: int, chosen: argparse.Namespace) -> int:
     fresh = [secrets.randbelow(10**9) for _ in range(chosen.fresh)]
     seeds = [*range(first, first + chosen.runs), *fresh]
     with jvm(folder / "jvm") as gateway:
-        for outcome in run_all(seeds, gateway, folder, chosen.at_once, chosen.keep):
+        for outcome in run_all(seeds, gateway, folder, chosen.at_once, chosen.keep, chosen.until):
             counts += outcome.counts
             failed += [outcome.seed] if outcome.faults else []
             if chosen.verbose or outcome.faults or chosen.progress:
@@ -123,15 +133,19 @@ def _batches(first: int, chosen: argparse.Namespace) -> int:
             break
         number = min(_RUNS_OF_A_JVM, first + chosen.runs - begin)
         command = [sys.executable, "-m", "tests.crash.model.random_runs", "--seed", str(begin)]
-        command += ["--progress"] if chosen.progress else []
+        flags = {"--progress": chosen.progress, "--verbose": chosen.verbose, "--keep": chosen.keep}
+        command += [flag for flag, is_set in flags.items() if is_set]
+        command += [] if chosen.until is None else ["--until", str(chosen.until)]
         command += ["--runs", str(number), "--at-once", str(chosen.at_once)]
-        ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        *told, last = ran.stdout.splitlines() or [""]
-        print("\n".join(told), flush=True)
+        last = ""
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as batch:
+            for line in batch.stdout or ():
+                print(line, end="", flush=True)
+                last = line
         try:
             part = json.loads(last)
         except ValueError:
-            print(f"the batch of {begin} did not come to an end: {ran.returncode} {last}", flush=True)
+            print(f"the batch of {begin} did not come to an end: {batch.returncode}", flush=True)
             failed.append(begin)
             continue
         total += Counter(part["counts"])
