@@ -82,6 +82,9 @@ def jvm(folder: Path) -> Iterator[Gateway]:
     session = start_jvm(folder)
     at = session.sparkContext._gateway
     assert at is not None
+    # Each checksum file would start the program `chmod`; the file system is one object in the whole JVM.
+    files = at.jvm.org.apache.hadoop.fs.FileSystem.getLocal(session.sparkContext._jsc.hadoopConfiguration())
+    files.setWriteChecksum(False)
     try:
         yield Gateway(at.gateway_parameters.port, at.gateway_parameters.auth_token)
     finally:
