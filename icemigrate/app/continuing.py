@@ -111,7 +111,7 @@ def with_recorded(options: Options, intent: Intent | None) -> Options:
             raise UsageError(
                 f"`{given}` contradicts `{other}`: {intent.user} on {intent.host} began the rollback of "
                 f"{intent.version} with it, and that run was interrupted",
-                f"leave `{given}` away: the rollback is continued with `{other}`",
+                f"omit `{given}`: the rollback is continued with `{other}`",
             )
     refill = options.refill
     if refill is None and recorded & {_REFILL, _NO_REFILL}:

@@ -61,7 +61,8 @@ class Guard(Frozen):
         history, _, epoch = properties.get(FENCE_PROPERTY, "").partition("/")
         if history == self.history and epoch.isdigit() and int(epoch) > self.epoch:
             raise LockLost(
-                f"another process took the lock over and fenced table `{name}`", "wait for it, then go on"
+                f"another process took the lock over and fenced table `{name}`",
+                "wait until it has finished, then run the command again",
             )
         self.require()
 

@@ -45,7 +45,9 @@ def _guard(engine: Engine, held: Held) -> Guard:
     found = (s for s in metadata.get("snapshots") or () if s["snapshot-id"] == own)
     snapshot = next(found, None)
     if snapshot is None:
-        raise LockLost("another process wrote to the history", "wait for it, then go on")
+        raise LockLost(
+            "another process wrote to the history", "wait until it has finished, then run the command again"
+        )
     return Guard(
         project=held.writer.project,
         history=str(metadata.get("table-uuid") or ""),

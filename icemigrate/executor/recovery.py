@@ -122,7 +122,7 @@ class Recovery(Frozen):
         if before is None or now is None or now.uuid != before.uuid:
             return  # what it made is in the trash
         if table.declared_before is None and now.owner == marker.project:
-            self.held.step(f"{marker.version}, giving {now.name} free"[:_WIDEST])
+            self.held.step(f"{marker.version}, releasing {now.name}"[:_WIDEST])
             self.engine.set_owner(now.name, None)
         left = marker.own_tags(now.refs) - before.refs.keys()
         if left:

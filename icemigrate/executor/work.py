@@ -170,7 +170,7 @@ class Work:
             self.engine.set_owner(actual.name, project)
         is_forgotten = direction is Direction.ROLLBACK and plan.wanted is None and not plan.all_steps
         if is_forgotten and actual.owner == project:
-            self.account.next(f"giving table `{actual.name}` free")
+            self.account.next(f"releasing table `{actual.name}`")
             self.engine.set_owner(actual.name, None)
 
     def _found(self, plan: TablePlan) -> Table | None:

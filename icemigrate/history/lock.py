@@ -236,4 +236,7 @@ class Lock:
                 "the lock was taken away, or the history was written by somebody else",
                 "`icemigrate status` shows where the project stands",
             )
-        return LockLost(f"the lock was taken over by {other.words()}", "wait for it, then go on")
+        return LockLost(
+            f"the lock was taken over by {other.words()}",
+            "wait until it has finished, then run the command again",
+        )

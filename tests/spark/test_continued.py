@@ -125,7 +125,7 @@ def test_a_rollback_that_dies_before_it_does_anything_is_continued_with_its_opti
     assert main(["rollback", "--discard-new-data", "--auto-approve"]) == ExitCode.USAGE
     told = "".join(capsys.readouterr())
     assert "`--discard-new-data` contradicts `--metadata-only`" in told
-    assert "leave `--discard-new-data` away: the rollback is continued with `--metadata-only`" in told
+    assert "omit `--discard-new-data`: the rollback is continued with `--metadata-only`" in told
     ended = plan_rollback(desk.opened, options=Options(refill=False), spark=desk.spark)
     assert "and keeps `--metadata-only`" in str(ended.diagnostics), "a refill can be ended"
     desk.run("rollback", "--auto-approve")
