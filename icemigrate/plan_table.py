@@ -17,8 +17,9 @@ from icemigrate.data.required import filled, left_in_files
 from icemigrate.diff import Found
 from icemigrate.frozen import replace
 from icemigrate.merge import Conflict, merge
-from icemigrate.model.makers import foreign_owner, owner_of, trash_name, trash_names
+from icemigrate.model.makers import owner_of, trash_name, trash_names
 from icemigrate.model.names import Path, TableName
+from icemigrate.model.reserved import OWNER_PROPERTY
 from icemigrate.model.schema import index
 from icemigrate.model.sides import Wanted
 from icemigrate.model.table import Table
@@ -64,8 +65,15 @@ def plan_table(
 
 def owned_by_another(declared: TableName, there: Table, project: str) -> Problem:
     """A table that another project owns."""
-    message, hint = foreign_owner(there.name, str(owner_of(there)), project)
-    return Problem("table-owned", declared, ("name",), message, hint)
+    owner = owner_of(there)
+    return Problem(
+        "table-owned",
+        declared,
+        ("name",),
+        f"table `{there.name}` belongs to project `{owner}`, and this is project `{project}`",
+        f"change it in project `{owner}`, or hand it over: "
+        f"`ALTER TABLE … SET TBLPROPERTIES ('{OWNER_PROPERTY}'='{project}')`",
+    )
 
 
 def _with_rows(case: Case, outcome: Outcome, there: Table | None) -> Outcome:

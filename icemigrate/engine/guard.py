@@ -19,7 +19,7 @@ from typing import Any
 from icemigrate.engine import markers
 from icemigrate.errors import ConflictError, LockLost
 from icemigrate.frozen import Frozen
-from icemigrate.model.makers import CREATED_BY_PROPERTY, foreign_owner
+from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.marks import FENCE_TAG
 from icemigrate.model.names import TableName
 from icemigrate.model.reserved import FENCE_PROPERTY, OWNER_PROPERTY, SUMMARY_PREFIX
@@ -75,6 +75,15 @@ def owner_in(properties: Mapping[str, str]) -> str | None:
     maker = properties.get(CREATED_BY_PROPERTY)
     made_by = None if maker is None else maker.rpartition("/")[0]
     return properties.get(OWNER_PROPERTY) or made_by or None
+
+
+def foreign_owner(name: TableName, owner: str, project: str) -> tuple[str, str]:
+    """A message and a hint for a table that another project owns."""
+    return (
+        f"table `{name}` belongs to project `{owner}`, and this is project `{project}`",
+        f"change it in project `{owner}`; or hand it over: "
+        f"`ALTER TABLE … SET TBLPROPERTIES ('{OWNER_PROPERTY}'='{project}')`",
+    )
 
 
 def is_rest(operations: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from icemigrate.model.names import TableName
-from icemigrate.model.reserved import OWNER_PROPERTY
 from icemigrate.model.table import Table
 
 CREATED_BY_PROPERTY = "icemigrate.created-by"
@@ -35,15 +34,6 @@ def owner_of(table: Table) -> str | None:
     Releases that knew no owner left only who made a table.
     """
     return table.owner or project_of(table)
-
-
-def foreign_owner(name: TableName, owner: str, project: str) -> tuple[str, str]:
-    """A message and a hint for a table that another project owns."""
-    return (
-        f"table `{name}` belongs to project `{owner}`, and this is project `{project}`",
-        f"change it in project `{owner}`, or hand it over: "
-        f"`ALTER TABLE … SET TBLPROPERTIES ('{OWNER_PROPERTY}'='{project}')`",
-    )
 
 
 def trash_name(name: TableName, project: str, version: str) -> TableName:
