@@ -58,9 +58,9 @@ def command(
 ) -> ExitCode:
     """Show what the pending migrations would do.
 
-    Ends with 3 when a file must be mended first (a problem, a missing `allow`), else with 4 when the catalog
-    is neither as it was nor as it shall be, or when a rollback is running or was interrupted.  Writes nothing
-    but the file of `--out`.
+    Ends with 3 when a file must be corrected first (a problem, a missing `allow`), else with 4 when the
+    catalog conflicts with a migration, or when a rollback is running or was interrupted.  Writes nothing but
+    the file of `--out`.
     """
     from icemigrate.app.planning import plan
     from icemigrate.app.saving import save_plan

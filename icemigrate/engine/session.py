@@ -75,7 +75,7 @@ def _located(settings: SparkSettings, release: SparkRelease) -> jars.Jars:
     )
     if located.packages:
         names = ", ".join(package.split(":")[1] for package in located.packages)
-        sys.stderr.write(f"Spark fetches {names} (once, into its cache) …\n")
+        sys.stderr.write(escaped_lines(redact(f"Spark fetches {names} (once, into its cache) …\n")))
     return located
 
 
