@@ -138,7 +138,7 @@ def alter(
     stages = staged(there, merged.target, works)
     refilled = case.wanted.refilled
     copies = case.surroundings.last_copies(there) if refilled else {}
-    refill = deferred(stages.first.after, case.version, refilled, copies)
+    refill = deferred(stages.first.after, (case.surroundings.project, case.version), refilled, copies)
     found = [*found, *stages.first.found, *refill.before, *refill.after]
     plan = replace(
         case.plan(name, found, notes),

@@ -57,19 +57,24 @@ def around(table: Table, version: str, refills: Sequence[RefillColumns]) -> Refi
 
 
 def deferred(
-    table: Table, version: str, field_ids: frozenset[int], copies: Mapping[int, Sequence[str]] = NO_COPIES
+    table: Table,
+    owner: tuple[str, str],
+    field_ids: frozenset[int],
+    copies: Mapping[int, Sequence[str]] = NO_COPIES,
 ) -> Refill:
     """The refill of fields whose values are looked for when it runs.
 
     :param table: with its columns back; without rows there is nothing to bring back.
-    :param version: of the migration.
+    :param owner: the project and the version of the migration.
     :param copies: by field, the versions that are known to keep values which a rollback did not bring back.
     """
     there = index(table.schema) if field_ids else {}
     fields = tuple(_refilled(table, i) for i in there if i in field_ids)
     is_due = bool(fields) and table.has_rows and spark_loads(table.schema)
     among = dict.fromkeys(name for i in sorted(field_ids) for name in copies.get(i, ()))
-    return around(table, version, [RefillColumns(table.name, "", fields, (), tuple(among))] if is_due else [])
+    project, version = owner
+    refills = [RefillColumns(table.name, "", fields, (), tuple(among), project)] if is_due else []
+    return around(table, version, refills)
 
 
 def fitting(table: Table, kept: Mapping[int, Kept]) -> dict[int, Kept]:
@@ -107,7 +112,7 @@ def _has_variant(table: Table, field_ids: Iterable[int]) -> bool:
     return any(f.type == _VARIANT for top in fields for f in (top, *(below for _, below in walk(top.type))))
 
 
-def refills_of(table: Table, kept: Mapping[int, Kept]) -> Iterator[RefillColumns]:
+def refills_of(table: Table, kept: Mapping[int, Kept], project: str) -> Iterator[RefillColumns]:
     """One for each version that keeps values, by the one or the other way of telling rows."""
     there = index(table.schema)
     groups: dict[tuple[str, bool], list[int]] = {}
@@ -121,6 +126,7 @@ def refills_of(table: Table, kept: Mapping[int, Kept]) -> Iterator[RefillColumns
             version,
             tuple(_refilled(table, i, kept[i].path) for i in ids),
             tuple(Refilled(there[i].path, path) for i, path in identifier.items()),
+            project=project,
         )
 
 
@@ -137,11 +143,14 @@ class Chosen(Frozen):
     others: tuple[tuple[int, Kept], ...]
 
 
-def choose(table: Table, kept: Mapping[int, Kept], more: Mapping[int, Sequence[Kept]]) -> Chosen:
+def choose(
+    table: Table, kept: Mapping[int, Kept], more: Mapping[int, Sequence[Kept]], project: str
+) -> Chosen:
     """Choose what is brought back: rows get the newest value, and an older one only where there is none.
 
     :param kept: by field, the version that keeps most.
     :param more: by field, further versions, the newest first.
+    :param project: whose refill it is.
     """
     refills, fit, others = list[RefillColumns](), list[tuple[int, Kept]](), list[tuple[int, Kept]]()
     layers = [kept, *({i: ks[at] for i, ks in more.items() if at < len(ks)} for at in range(_depth(more)))]
@@ -150,7 +159,7 @@ def choose(table: Table, kept: Mapping[int, Kept], more: Mapping[int, Sequence[K
         if number:
             # What is written holds every default, so who lacked the value of another version is not told.
             here = {i: k for i, k in here.items() if _default(table, i) is None}
-        refills += refills_of(table, here)
+        refills += refills_of(table, here, project)
         fit += here.items()
         others += ((i, k) for i, k in layer.items() if i not in here)
     return Chosen(tuple(refills), tuple(fit), tuple(others))

@@ -8,7 +8,7 @@ from typing import ClassVar
 from icemigrate.changes.base import Change, MetadataCommit, Pair, Phase, Reversal, Statement
 from icemigrate.changes.statements import reversible
 from icemigrate.frozen import replace
-from icemigrate.model.marks import REFILL_BRANCH
+from icemigrate.model.marks import is_refill_branch
 from icemigrate.model.row_modes import MERGE_MODE, MERGE_ON_READ
 from icemigrate.model.table import Table
 
@@ -56,7 +56,7 @@ class EndRefill(Change):
             properties[MERGE_MODE] = own
         elif own is not None:
             properties.pop(MERGE_MODE, None)
-        refs = {name: ref for name, ref in table.refs.items() if name != REFILL_BRANCH}
+        refs = {n: r for n, r in table.refs.items() if r.kind != "branch" or not is_refill_branch(n)}
         return replace(table, properties=properties, refs=refs)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:

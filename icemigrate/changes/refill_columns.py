@@ -8,6 +8,7 @@ from typing import ClassVar
 from icemigrate.changes.base import Change, Deferred, Pair, Phase, Reversal, Sql, Statement
 from icemigrate.changes.statements import reversible
 from icemigrate.frozen import Frozen
+from icemigrate.model.marks import OLDER_REFILL_BRANCH, refill_branch_name
 from icemigrate.model.names import Path, format_path
 from icemigrate.model.table import Table
 from icemigrate.sql.refilling import Refilling
@@ -37,6 +38,7 @@ class RefillColumns(Change):
     :param version: a tag or the id of a snapshot; empty where it is looked for when it runs.
     :param keys: the identifier fields by which rows are matched; none for row ids.
     :param among: where the version is looked for, those that are known to keep values; the newest first.
+    :param project: whose refill it is; empty in plans of releases that left it out of the branch's name.
     """
 
     kind: ClassVar[str] = "refill_columns"
@@ -47,6 +49,7 @@ class RefillColumns(Change):
     fields: tuple[Refilled, ...]
     keys: tuple[Refilled, ...] = ()
     among: tuple[str, ...] = ()
+    project: str = ""
 
     @classmethod
     def detect(cls, pair: Pair) -> Iterator[Change]:
@@ -68,11 +71,12 @@ class RefillColumns(Change):
         return not self.keys
 
     def refilling(self, catalog: str) -> Refilling:
-        """Its statements and questions."""
+        """Its statements and questions, the branch named as plans name it."""
         fields = tuple((f.path, f.then) for f in self.fields)
         keys = tuple((f.path, f.then) for f in self.keys)
         defaulted = {i: f.defaulted for i, f in enumerate(self.fields) if f.defaulted is not None}
-        return Refilling(catalog, self.table, self.version, fields, keys, defaulted)
+        branch = refill_branch_name(self.project) if self.project else OLDER_REFILL_BRANCH
+        return Refilling(catalog, self.table, self.version, fields, keys, defaulted, branch=branch)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """A branch, the values, the publication."""

@@ -22,7 +22,10 @@ from icemigrate.sql.defaults import default_sql
 from icemigrate.sql.names import path_sql
 
 TEMPORARY = "__icemigrate"
-"""What is put behind a column's name while the new one is filled."""
+"""What is put behind a column's name while the new one is filled.
+
+It leaves the project out: only the project that owns a table changes it, and a column that an interrupted
+run has left is known by its field id."""
 
 
 class Retype(RowWork):

@@ -24,6 +24,7 @@ from icemigrate.engine.telling import Listener, Telling, telling
 from icemigrate.errors import EngineError
 from icemigrate.events import TableMarked, TablePublished, TablePublishing
 from icemigrate.frozen import Frozen, replace
+from icemigrate.model.marks import refill_branch_name
 from icemigrate.model.table import Table
 from icemigrate.plan import Step, TablePlan
 
@@ -80,7 +81,7 @@ class AtomicPublisher:
 
         Steps that make, rename or drop the whole table run on the table itself.
         """
-        tell = telling(plan, marker.version, on_event)
+        tell = telling(plan, marker.version, on_event, refill_branch_name(marker.project, marker.run))
         first, inner, last = split(plan.steps)
         current = before
         for step in first:

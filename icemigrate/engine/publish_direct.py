@@ -9,6 +9,7 @@ from icemigrate.engine.publish import OnCommit, no_commit, run_step
 from icemigrate.engine.telling import Listener, telling
 from icemigrate.events import TableMarked
 from icemigrate.frozen import Frozen
+from icemigrate.model.marks import refill_branch_name
 from icemigrate.model.table import Table
 from icemigrate.plan import TablePlan
 
@@ -34,7 +35,7 @@ class DirectPublisher(Frozen):
         on_commit: OnCommit = no_commit,
     ) -> Table | None:
         """Run the steps one by one; what is done stays when a later one fails."""
-        tell = telling(plan, marker.version, on_event)
+        tell = telling(plan, marker.version, on_event, refill_branch_name(marker.project, marker.run))
         current = before
         for step in plan.steps:
             current = run_step(self.engine, plan, step, current, tell)

@@ -21,11 +21,12 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.model.absence import absence
 from icemigrate.model.counting import count
 from icemigrate.model.evidence import Questions
-from icemigrate.model.marks import REFILL_BRANCH
+from icemigrate.model.marks import is_refill_branch_of
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.reserved import SUMMARY_PREFIX
 from icemigrate.plan import Step
 from icemigrate.refills import choose, elsewhere
+from icemigrate.sql.branches import drop_branch_sql
 from icemigrate.sql.refilling import Refilling
 
 NOTE = f"{SUMMARY_PREFIX}refill"
@@ -122,7 +123,7 @@ def _look(engine: Engine, change: RefillColumns) -> tuple[Sequence[RefillColumns
     if change.among:
         asked = replace(asked, last_copies=dict.fromkeys(wanted, change.among), back=frozenset(wanted))
     evidence = engine.evidence(table.name, asked)
-    chosen = choose(table, evidence.kept, evidence.more_kept)
+    chosen = choose(table, evidence.kept, evidence.more_kept, change.project)
     notes = [elsewhere(table, i, k, engine.catalog_name) for i, k in chosen.others]
     for field_id, path in wanted.items():
         share = evidence.held.get(field_id)
@@ -161,31 +162,34 @@ def _written(
     statement: Callable[[TableName, str], AbstractContextManager[None]],
 ) -> list[str]:
     table, note = change.table, {NOTE: tell.version}
-    create, *merges, publication = change.refilling(engine.catalog_name).statements()
-    with statement(table, create):
+    asking = _own(engine, change, tell)
+    create, *_, publication = asking.statements()
+    told_create, *told_merges, told_publication = change.refilling(engine.catalog_name).statements()
+    with statement(table, told_create):
+        _drop_left_branches(engine, change, asking.branch)
         engine.sql(create)
-    asking = _known(engine, change)
+    asking = _known(engine, change, asking)
     counted = _count(engine, change, asking)
     # They are told as the plan has them, by which they are known.
-    for told, text in zip(merges, asking.merges(), strict=True):
+    for told, text in zip(told_merges, asking.merges(), strict=True):
         with statement(table, told):
-            engine.write(table, REFILL_BRANCH, text, note)
-    with statement(table, publication):
+            engine.write(table, asking.branch, text, note)
+    with statement(table, told_publication):
 
         def attempt(number: int) -> bool:
             nonlocal asking, counted
             if number > 1:
                 tell.note(table, f"somebody wrote to it meanwhile: all again, try {number} of {TRIES}")
                 engine.sql(create)
-                asking = _known(engine, change)
+                asking = _known(engine, change, asking)
                 counted = _count(engine, change, asking)
                 for text in asking.merges():
-                    engine.write(table, REFILL_BRANCH, text, note)
+                    engine.write(table, asking.branch, text, note)
             now = require(engine, table).snapshot
             if (None if now is None else now.id) != counted.base:
                 return False  # what was asked of main is not what was written on
             _audit(engine, change, asking, counted)
-            return publish(engine, table, publication, REFILL_BRANCH, counted.base)
+            return publish(engine, table, publication, asking.branch, counted.base)
 
         until_published(table, attempt, _AS_THEY_ARE)
     return _notes(change, asking, counted)
@@ -206,9 +210,21 @@ def _count(engine: Engine, change: RefillColumns, asking: Refilling) -> _Counted
     )
 
 
-def _known(engine: Engine, change: RefillColumns) -> Refilling:
-    """The statements with what the table's snapshots tell of its fields with a default."""
+def _own(engine: Engine, change: RefillColumns, tell: Telling) -> Refilling:
+    """The statements of this run, which no other run shares the branch of."""
     asking = change.refilling(engine.catalog_name)
+    return replace(asking, branch=tell.refill_branch or asking.branch)
+
+
+def _drop_left_branches(engine: Engine, change: RefillColumns, own: str) -> None:
+    """Drop the branches of earlier refills that died: this run writes to its own."""
+    for name, ref in require(engine, change.table).refs.items():
+        if name != own and ref.kind == "branch" and is_refill_branch_of(name, change.project):
+            engine.sql(drop_branch_sql(engine.catalog_name, change.table, name))
+
+
+def _known(engine: Engine, change: RefillColumns, asking: Refilling) -> Refilling:
+    """The statements with what the table's snapshots tell of its fields with a default."""
     if not asking.defaulted:
         return asking
     metadata = engine.metadata_json(change.table) or {}

@@ -30,12 +30,14 @@ class Telling:
     """Tells of the statements of one table as they run.
 
     :param of: how many there are.
+    :param refill_branch: the branch on which a refill of this run writes; empty for the one of the plan.
     :param number: of the last that was begun.
     """
 
     version: str
     on_event: Listener
     of: int
+    refill_branch: str = ""
     number: int = field(default=0, init=False)
 
     @contextmanager
@@ -55,6 +57,6 @@ class Telling:
         self.number = after
 
 
-def telling(plan: TablePlan, version: str, on_event: Listener) -> Telling:
+def telling(plan: TablePlan, version: str, on_event: Listener, refill_branch: str = "") -> Telling:
     """Who tells of a plan's statements."""
-    return Telling(version, on_event, sum(len(step.statements) for step in plan.steps))
+    return Telling(version, on_event, sum(len(step.statements) for step in plan.steps), refill_branch)

@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from icemigrate.model.table import Ref
 
 _PREFIX = "icemigrate-"
-REFILL_BRANCH = f"{_PREFIX}refill"
-"""Where values that come back are written before they are published."""
+OLDER_REFILL_BRANCH = f"{_PREFIX}refill"
+"""The branch of refills as releases named it that left the project out of the name."""
 FENCE_TAG = f"{_PREFIX}fence"
 """On REST catalogs: every commit asserts this tag, and a takeover moves it."""
 _PROJECT = "([A-Za-z_][A-Za-z0-9_-]*-)?"
 """Releases before the project was a part of the names wrote them without it."""
 _TAG = re.compile(re.escape(_PREFIX) + _PROJECT + "[0-9]{1,18}(-before(-[0-9]{1,9})?)?")
-_BRANCH = re.compile(re.escape(_PREFIX) + "(" + _PROJECT + "[0-9]{1,18}-data(-[0-9a-f]{8})?|refill)")
+_BRANCH = re.compile(re.escape(_PREFIX) + _PROJECT + "([0-9]{1,18}-data|refill)(-[0-9a-f]{8})?")
+_REFILL = re.compile(re.escape(_PREFIX) + _PROJECT + "refill(-[0-9a-f]{8})?")
 
 
 def tag_name(project: str, version: str) -> str:
@@ -74,10 +75,36 @@ def run_branch_name(project: str, version: str, run: str) -> str:
     return f"{branch_name(project, version)}-{run[:8]}" if run else branch_name(project, version)
 
 
+def refill_branch_name(project: str, run: str = "") -> str:
+    """The branch on which one run writes values that come back, before it publishes them.
+
+    :param run: the run's id; without one the branch is called as plans call it.
+    """
+    name = f"{_PREFIX}{project}-refill"
+    return f"{name}-{run[:8]}" if run else name
+
+
+def is_refill_branch(name: str) -> bool:
+    """Whether a branch was made by a refill, of whatever project."""
+    return _REFILL.fullmatch(name) is not None
+
+
+def is_refill_branch_of(name: str, project: str) -> bool:
+    """Whether a branch was made by any refill of a project."""
+    own = refill_branch_name(project)
+    return name in (own, OLDER_REFILL_BRANCH) or (is_own_branch(name) and name.startswith(f"{own}-"))
+
+
 def is_branch_of(name: str, project: str, version: str) -> bool:
-    """Whether a branch was made by any run of a migration."""
+    """Whether a branch was made by any run of a migration, or by any refill of its project.
+
+    Only the holder of the lock refills, so a refill's branch that another run meets is left of a dead one.
+    """
     own = branch_name(project, version)
-    return name in (own, f"{_PREFIX}{version}-data") or (is_own_branch(name) and name.startswith(f"{own}-"))
+    is_data = name in (own, f"{_PREFIX}{version}-data") or (
+        is_own_branch(name) and name.startswith(f"{own}-")
+    )
+    return is_data or is_refill_branch_of(name, project)
 
 
 def is_own_tag(name: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from icemigrate.frozen import Frozen, field
 from icemigrate.model.absence import Absence
-from icemigrate.model.marks import REFILL_BRANCH
+from icemigrate.model.marks import OLDER_REFILL_BRANCH
 from icemigrate.model.names import Path, TableName
 from icemigrate.sql.branches import branch_sql, create_branch_sql, publish_branch_sql
 from icemigrate.sql.literals import string_sql
@@ -32,6 +32,7 @@ class Refilling(Frozen):
     :param defaulted: by their place in ``fields``, the ids of those whose initial default stands in.
     :param absences: by the same, when they were not there; ``None`` as long as that is not known, and words
         stand in the statements for it.
+    :param branch: on which the values are written.
     """
 
     catalog: str
@@ -41,12 +42,13 @@ class Refilling(Frozen):
     keys: tuple[tuple[Path, Path], ...] = ()
     defaulted: Mapping[int, int] = field(default_factory=dict)
     absences: Mapping[int, Absence] | None = None
+    branch: str = OLDER_REFILL_BRANCH
 
     def statements(self) -> Iterator[str]:
         """What is done: a branch, the values, the publication."""
-        yield create_branch_sql(self.catalog, self.table, REFILL_BRANCH)
+        yield create_branch_sql(self.catalog, self.table, self.branch)
         yield from self.merges()
-        yield publish_branch_sql(self.catalog, self.table, REFILL_BRANCH)
+        yield publish_branch_sql(self.catalog, self.table, self.branch)
 
     def kept(self) -> str:
         """Asks how many rows there have a value, and how many rows of different keys these are.
@@ -84,7 +86,7 @@ class Refilling(Frozen):
             which = [i for i, (now, _) in enumerate(self.fields) if now[:-1] == parent]
             sets = ", ".join(map(self._set, which))
             yield (
-                f"MERGE INTO {branch_sql(self.catalog, self.table, REFILL_BRANCH)} t\n"
+                f"MERGE INTO {branch_sql(self.catalog, self.table, self.branch)} t\n"
                 f"USING {self._told_source} b\n"
                 f"ON {self._on}\n"
                 f"WHEN MATCHED AND ({' OR '.join(self._lacks(i) for i in which)})\n"
@@ -103,7 +105,7 @@ class Refilling(Frozen):
 
     @property
     def _branch_now(self) -> str:
-        return f"{self._name} VERSION AS OF {string_sql(REFILL_BRANCH)}"
+        return f"{self._name} VERSION AS OF {string_sql(self.branch)}"
 
     @property
     def _keys(self) -> tuple[tuple[Path, Path], ...]:

@@ -78,7 +78,7 @@ SAYING: Mapping[str, str] = {
     "renamed-and-dropped": "A column is renamed and dropped in one file. Drop it by its old name.",
     "reserved-reference": "A branch or a tag has a name that icemigrate gives its own "
     "(`icemigrate-market-0002`, `icemigrate-market-0002-before`, `icemigrate-market-0002-data`, "
-    "`icemigrate-fence`, `icemigrate-refill`). Choose another one.",
+    "`icemigrate-fence`, `icemigrate-market-refill`). Choose another one.",
     "reserved-table": "The table is icemigrate's own: a project's history, or what waits in the trash. "
     "Name another one; where the history is kept, `history:` in the project file says.",
     "retype-default": "A column that is retyped has a default, which is no value of the new type. Say it "

@@ -133,7 +133,7 @@ def _planned(
     found, final = _found(outcome, rows, current, (project, version), relies)
     # Rows that go back to an earlier snapshot have their values there.
     kept = evidence if rows.change is None else None
-    refill = plan_refill(final, version, catalog, kept, options, undo.declared)
+    refill = plan_refill(final, (project, version), catalog, kept, options, undo.declared)
     found += refill.before
     problems = [*rows.problems, *refill.problems, *taken]
     if not options.partial:

@@ -56,7 +56,8 @@ def _table(
     undo: TableUndo, there: Table, version: Undo, declared: Table, place: Place, options: Options
 ) -> tuple[TablePlan, tuple[Problem, ...]]:
     evidence = version.evidence.get(undo.declared)
-    found = plan_refill(there, version.version, place.catalog_name, evidence, options, undo.declared)
+    owner = (place.project, version.version)
+    found = plan_refill(there, owner, place.catalog_name, evidence, options, undo.declared)
     steps = (*((one_commit(version.version, [*found.before]),) if found.before else ()), *found.steps)
     plan = TablePlan(
         there.name,

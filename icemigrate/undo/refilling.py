@@ -62,7 +62,7 @@ def _lost_partitions(before: Table, evidence: Evidence | None) -> Iterator[str]:
 
 def plan_refill(
     table: Table,
-    version: str,
+    owner: tuple[str, str],
     catalog: str,
     evidence: Evidence | None,
     options: Options,
@@ -71,9 +71,10 @@ def plan_refill(
     """Plan the way back of values that only an earlier version of the rows has.
 
     :param table: with its columns back.
-    :param version: of the migration that is undone.
+    :param owner: the project and the version of the migration that is undone.
     :param declared: the table as the undo record knows it; by its own name where left out.
     """
+    project, version = owner
     there = index(table.schema)
     kept = {} if evidence is None else {i: k for i, k in evidence.kept.items() if i in there}
     if version == RECONCILED:
@@ -81,7 +82,7 @@ def plan_refill(
         return Refilling((), (), tuple(queryable(table, i, k, catalog) for i, k in kept.items()))
     wanted = is_refilling(table) if options.refill is None else options.refill
     more = {} if evidence is None else {i: ks for i, ks in evidence.more_kept.items() if i in there}
-    chosen = choose(table, kept, more)
+    chosen = choose(table, kept, more, project)
     fit, unfit = chosen.fitting, chosen.others
     notes = [elsewhere(table, i, k, catalog) for i, k in unfit]
     notes += [promised(table, i, k) if wanted else offered(table, i, k, catalog) for i, k in fit]

@@ -21,6 +21,7 @@ from icemigrate.model.marks import (
     is_own_tag,
     is_reserved,
     older_tag_names,
+    refill_branch_name,
     run_branch_name,
     tag_name,
 )
@@ -98,6 +99,8 @@ def test_names_of_earlier_releases_are_still_ours() -> None:
     assert all(map(is_own_tag, older_tag_names("0002")))
     assert is_own_branch("icemigrate-0002-data")
     assert is_branch_of("icemigrate-0002-data", "shop", "0002")
+    assert is_own_branch("icemigrate-refill")
+    assert is_branch_of("icemigrate-refill", "shop", "0002")
     assert str(trash_names(NAME, "shop", "0002")[1]) == "icemigrate_trash.db__t__0002"
 
 
@@ -109,6 +112,16 @@ def test_a_branch_of_any_run_is_known_as_the_migrations() -> None:
     assert not is_branch_of(run, "shop", "0003")
     assert not is_branch_of(run, "desk", "0002")
     assert not is_own_branch("icemigrate-mine")
+
+
+def test_a_refill_writes_on_a_branch_of_its_project_and_run() -> None:
+    run = refill_branch_name("shop", "0123456789abcdef")
+    assert run == "icemigrate-shop-refill-01234567"
+    assert is_own_branch(run)
+    assert is_reserved(refill_branch_name("shop"))
+    assert is_branch_of(run, "shop", "0002"), "a fence drops it"
+    assert not is_branch_of(run, "desk", "0002")
+    assert not is_own_branch("icemigrate-shop-refill-mine")
 
 
 @pytest.fixture

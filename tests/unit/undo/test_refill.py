@@ -11,7 +11,6 @@ from icemigrate.events import Noted
 from icemigrate.frozen import replace
 from icemigrate.model.absence import Absence, absence
 from icemigrate.model.evidence import Evidence, Kept, Share
-from icemigrate.model.marks import REFILL_BRANCH
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Ref
 from icemigrate.plan import RECONCILED, Plan
@@ -83,20 +82,20 @@ def statements(lake: Lake, found: Evidence) -> list[str]:
 def test_a_refill_writes_on_a_branch_only_what_is_missing(lake: Lake) -> None:
     commit, branch, price, y, publish, end = statements(lake, BY_ROW_ID)
     assert commit == end == "(commit)"
-    assert branch == "ALTER TABLE local.db.t CREATE OR REPLACE BRANCH `icemigrate-refill`"
+    assert branch == "ALTER TABLE local.db.t CREATE OR REPLACE BRANCH `icemigrate-market-refill`"
     source = (
         "(SELECT _row_id AS k0, price AS v0, s.y AS v1 "
         "FROM local.db.t VERSION AS OF 'icemigrate-market-0002-before'"
         " WHERE price IS NOT NULL OR s.y IS NOT NULL)"
     )
     assert price == (
-        f"MERGE INTO local.db.t.`branch_icemigrate-refill` t\nUSING {source} b\nON _row_id = b.k0\n"
+        f"MERGE INTO local.db.t.`branch_icemigrate-market-refill` t\nUSING {source} b\nON _row_id = b.k0\n"
         "WHEN MATCHED AND ((t.price IS NULL AND b.v0 IS NOT NULL))\n"
         "THEN UPDATE SET t.price = coalesce(t.price, b.v0)"
     )
     # A struct that is null stays null.
     assert "WHEN MATCHED AND ((t.s.y IS NULL AND b.v1 IS NOT NULL AND t.s IS NOT NULL))" in y
-    assert publish == "CALL local.system.fast_forward('db.t', 'main', 'icemigrate-refill')"
+    assert publish == "CALL local.system.fast_forward('db.t', 'main', 'icemigrate-market-refill')"
 
 
 def test_rows_are_matched_by_identifier_where_they_have_no_row_ids(lake: Lake) -> None:
@@ -151,7 +150,7 @@ def test_a_run_that_failed_says_that_values_are_lost_which_nothing_keeps(
 def test_what_is_led_back_writes_no_rows_and_says_where_values_are(lake: Lake) -> None:
     before = lake.record("0002").tables[0].actual_before
     assert before is not None
-    planned = plan_refill(before, RECONCILED, "local", BY_ID, REFILL)
+    planned = plan_refill(before, ("market", RECONCILED), "local", BY_ID, REFILL)
     assert (planned.before, planned.steps) == ((), ())
     (note,) = planned.notes
     assert note.endswith(f"; {TAG} keeps it: SELECT id, price FROM local.db.t VERSION AS OF '{TAG}'")
@@ -223,12 +222,13 @@ def test_values_whose_publication_got_no_answer_are_not_written_twice(
     ) -> None:
         engine.sql(text)
         notes.append(summary)
+        assert branch.startswith("icemigrate-market-refill-"), "no other run writes there"
+        lake.by_hand(lambda t: replace(t, refs={**t.refs, branch: Ref("branch", 9)}))
 
     monkeypatch.setattr(RecordingEngine, "metadata_json", of_table(metadata))
     monkeypatch.setattr(RecordingEngine, "write", write)
     lake.engine.answers = answers(kept=3, different=3, pairs=0, matched=0, after=0)
     lake.engine.catalog_name = "local"
-    lake.by_hand(lambda t: replace(t, refs={**t.refs, REFILL_BRANCH: Ref("branch", 9)}))
     lake.engine.fails = {"fast_forward"}
     lake.rollback("0002", evidence=BY_ROW_ID_OF_PRICE, options=REFILL)
     # What it wrote says so, and not that it is a data step's.
