@@ -12,6 +12,7 @@ from icemigrate.catalog import open_catalog
 from icemigrate.catalog.port import Catalog
 from icemigrate.engine.ended import faults_of_jvm
 from icemigrate.errors import EngineError, HistoryError
+from icemigrate.frozen import replace
 from icemigrate.history.properties import History
 from icemigrate.history.read import read
 from icemigrate.model.names import BadName, TableName
@@ -55,11 +56,13 @@ class Opened:
             raise HistoryError(f"`history:` in the project file: {error}") from error
 
     def history(self) -> History:
-        """What the history says; empty before the first apply.
+        """What the history says, without a lock that was taken away; empty before the first apply.
 
         :raises HistoryError: it cannot be used.
         """
         found = read(self.catalog, self.history_name, self.project.name)
+        if found is not None and found.lock is not None and found.lock.is_taken_away:
+            found = replace(found, lock=None)
         return History(self.project.name) if found is None else found
 
 

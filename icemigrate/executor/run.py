@@ -95,7 +95,7 @@ def apply(
         ) as held,
         ExitStack() as blocks,
     ):
-        if held.gone is not None:
+        if held.gone is not None and not held.gone.is_taken_away:
             on_event(LockTakenOver(held.gone.words()))
         stop.check()
         blocks.enter_context(guarded(engine, held))

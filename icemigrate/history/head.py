@@ -43,6 +43,11 @@ class LockInfo(Frozen):
     tables: tuple[str, ...] = ()
     seen_at: datetime | None = None
 
+    @property
+    def is_taken_away(self) -> bool:
+        """Whether `unlock` took it away: what is left of it only names tables to fence."""
+        return self.lease_s <= 0
+
     def words(self) -> str:
         """Who, where and since when, in one phrase."""
         since = self.since.astimezone(timezone.utc).isoformat(sep=" ", timespec="seconds")

@@ -99,8 +99,14 @@ class Journal(Frozen):
         table = self.writer.table()
         history = history_of(table, self.writer.name, self.writer.project)
         to_set, to_remove = changes(table.properties, encode(_logged(history, history, record)))
+        lock = history.lock
+        # Only the lock names the tables of a reconcile.  Without a lease, the next process takes it over at
+        # once and fences these tables.
+        left = (
+            replace(lock, run="unlocked", lease_s=0.0, step="") if lock is not None and lock.tables else None
+        )
         try:
-            self.writer.swap(head, "unlocked", None, [record.row()], to_set, to_remove)
+            self.writer.swap(head, "unlocked", left, [record.row()], to_set, to_remove)
         except HeadMoved as error:
             raise LockHeld(
                 "the lock was renewed meanwhile: its holder is alive", "stop that process first"

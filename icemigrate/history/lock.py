@@ -231,7 +231,7 @@ class Lock:
 
     def _taken(self) -> LockLost:
         other = self.port.head().lock
-        if other is None:
+        if other is None or other.is_taken_away:
             return LockLost(
                 "the lock was taken away, or the history was written by somebody else",
                 "`icemigrate status` shows where the project stands",

@@ -12,6 +12,7 @@ from icemigrate.errors import ConflictError, EngineError, LockLost
 from icemigrate.executor.fencing import guarded
 from icemigrate.history.head import LockInfo
 from icemigrate.history.journal import Journal
+from icemigrate.history.record import Record
 from icemigrate.model.makers import CREATED_BY_PROPERTY, trash_name, trash_names
 from icemigrate.model.marks import (
     before_tag_name,
@@ -32,6 +33,7 @@ from icemigrate.model.table import Table
 from tests.journals import journal_in_memory
 
 NAME = TableName.parse("db.t")
+NOON = datetime(2026, 11, 27, 12, 0, tzinfo=timezone.utc)
 
 
 def guard(epoch: int = 7, is_lost: bool = False) -> Guard:
@@ -130,8 +132,7 @@ def reconciling() -> RecordingEngine:
     engine = RecordingEngine({NAME: Table(NAME, Schema())})
     writer = journal_in_memory(engine, "shop").writer
     writer.prepare()
-    noon = datetime(2026, 11, 27, 12, 0, tzinfo=timezone.utc)
-    gone = LockInfo("run", "ann", "here", 7, noon, lease_s=0, action="reconcile", tables=(str(NAME),))
+    gone = LockInfo("run", "ann", "here", 7, NOON, lease_s=0, action="reconcile", tables=(str(NAME),))
     writer.swap(writer.head().id, "step", gone)
     return engine
 
@@ -150,6 +151,21 @@ def test_tables_that_a_silent_reconcile_may_have_begun_are_fenced(reconciling: R
         )
         with guarded(reconciling, held):
             assert f"fence {NAME}" in reconciling.log
+    assert tables_of_lock(journal) == ()
+
+
+def test_tables_of_a_lock_that_was_taken_away_are_fenced() -> None:
+    engine = RecordingEngine({NAME: Table(NAME, Schema())})
+    journal = journal_in_memory(engine, "shop")
+    with journal.held("reconcile", "ann", "here") as held:
+        held.may_change([str(NAME)])
+        held.lock.write("step")
+        record = Record(None, "", "", "shop", "here", "unlocked", NOON, NOON, "bob", "desk", "1")
+        journal.unlock(journal.writer.head().id, record)
+        with pytest.raises(LockLost):
+            held.lock.write("step")
+    with journal.held("apply", "bob", "there") as held, guarded(engine, held):
+        assert f"fence {NAME}" in engine.log
     assert tables_of_lock(journal) == ()
 
 
