@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -70,15 +70,25 @@ class Bases:
         self._made: dict[int, World] = {}
         self._locks = [Lock() for _ in range(BASES)]
 
-    def world(self, scenario: Scenario, folder: Path) -> World:
-        """The world of a run."""
+    @contextmanager
+    def world(self, scenario: Scenario, folder: Path) -> Iterator[World]:
+        """The world of a run, as long as the run lasts.
+
+        The history deletes its old metadata files, so no two worlds use one base at once, and each finds the
+        base's files as they were.
+        """
         if scenario.own_files:
-            return self._make(scenario.base, folder, scenario.publish)
+            yield self._make(scenario.base, folder, scenario.publish)
+            return
         number = scenario.base.seed
+        kept = self._folder / f"history{number}"
         with self._locks[number]:
             if number not in self._made:
                 self._made[number] = self._make(scenario.base, self._folder / f"base{number}", "atomic")
-        return self._made[number].copied(folder, scenario.publish)
+                shutil.copytree(self._made[number].warehouse / "icemigrate", kept)
+            base = self._made[number]
+            shutil.copytree(kept, base.warehouse / "icemigrate", dirs_exist_ok=True)
+            yield base.copied(folder, scenario.publish)
 
     def _make(self, base: Base, folder: Path, publish: str) -> World:
         world = World(folder, self._gateway, publish, environment={})
@@ -358,7 +368,14 @@ def run(seed: int, folder: Path, bases: Bases, keep: bool = False) -> Outcome:
     :param keep: whether the world stays where something is wrong.
     """
     scenario, outcome = scenario_of(seed, BASES), Outcome(seed)
-    world = bases.world(scenario, folder / f"run{seed}")
+    with bases.world(scenario, folder / f"run{seed}") as world:
+        _carry_out(scenario, world, bases, outcome, keep)
+    outcome.counts["runs"] += 1
+    outcome.counts["failed runs"] += bool(outcome.faults)
+    return outcome
+
+
+def _carry_out(scenario: Scenario, world: World, bases: Bases, outcome: Outcome, keep: bool) -> None:
     tables = tables_in(world.database)
     first = {("0001", f"{NAMESPACE}.{t.name}"): tables[NAMESPACE, t.name] for t in scenario.base.tables}
     others = OtherClients(world.database, world.warehouse, world.catalog, lambda: bases.spark(world))
@@ -373,6 +390,3 @@ def run(seed: int, folder: Path, bases: Bases, keep: bool = False) -> Outcome:
         if not (keep and outcome.faults):
             with suppress(OSError):
                 shutil.rmtree(world.folder)
-    outcome.counts["runs"] += 1
-    outcome.counts["failed runs"] += bool(outcome.faults)
-    return outcome
