@@ -179,7 +179,9 @@ class _Run:
         if name == "plan" and end.code == 0 and stopped:
             self.fault(f"`plan --detailed-exitcode` ended with 0 beside {stopped}\n{end.out}{end.err}")
         if end.code == 0 and name == "apply" and not any(b.kind == "pause" for b in met):
-            bad = {v: s for v, s in states.items() if s in (*_OPEN_STATES, "pending")}
+            # A redo applies its version alone.
+            left = _OPEN_STATES if "--redo" in command else (*_OPEN_STATES, "pending")
+            bad = {v: s for v, s in states.items() if s in left}
             if bad:
                 self.fault(f"`{' '.join(command)}` ended with 0 and left {bad}\n{end.out}{end.err}")
 
