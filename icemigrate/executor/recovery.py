@@ -10,15 +10,13 @@ from typing import TypeAlias
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher
 from icemigrate.errors import EngineError, IcemigrateError, LockHeld
-from icemigrate.events import Event, Noted, UndoFinished, UndoStarted
+from icemigrate.events import Event, UndoFinished, UndoStarted
 from icemigrate.executor.faults import Failed, Interrupted, Report, Undone
-from icemigrate.executor.late_moves import take_back
 from icemigrate.executor.work import Work
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.journal import Held
 from icemigrate.history.record import Outcome, Record
 from icemigrate.model.makers import owner_of
-from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
 from icemigrate.plan import Direction, MigrationPlan, TablePlan
@@ -55,10 +53,7 @@ class Recovery(Frozen):
         :returns: what is to be raised.
         """
         if isinstance(cause, LockHeld):
-            # Somebody else may be at work by now, so nothing can be recorded.
-            if migration.direction is Direction.APPLY:
-                with suppress(IcemigrateError, KeyboardInterrupt):  # what lost the lock is what people need
-                    take_back(self.engine, self.held, self.project, undo, partial(self._note, migration))
+            # Another process may be at work by now: nothing is touched and nothing can be recorded.
             return Interrupted(report, cause)
         try:
             undid, why = self._undo(migration, undo, report, cause)
@@ -76,9 +71,6 @@ class Recovery(Frozen):
             told = f"the outcome could not be recorded: {error.message}"
             return Interrupted(report, cause, (*why, told))
         return failure
-
-    def _note(self, migration: MigrationPlan, name: TableName, text: str) -> None:
-        self.on_event(Noted(migration.version, name, text))
 
     def _undo(
         self, migration: MigrationPlan, undo: UndoRecord, report: Report, cause: IcemigrateError

@@ -19,11 +19,12 @@ from icemigrate.declare.version import Version
 from icemigrate.engine.ended import faults_of_jvm
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher
-from icemigrate.errors import ConflictError, IcemigrateError, StalePlan, Stopped
+from icemigrate.errors import ConflictError, IcemigrateError, LockHeld, StalePlan, Stopped
 from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecorded, MigrationStarted
 from icemigrate.executor.faults import Interrupted, Report
 from icemigrate.executor.fencing import guarded
 from icemigrate.executor.last_copies import dependence, free_tags, keep_tags, needed_tags
+from icemigrate.executor.late_renames import taking_back
 from icemigrate.executor.means import Operator, Ways, directly, operator
 from icemigrate.executor.recovery import Inverse, Recovery
 from icemigrate.executor.signals import Stop, heard
@@ -85,6 +86,7 @@ def apply(
         return ()
     by = by or operator()
     with (
+        taking_back(engine, journal, plan.direction.value, by, on_event) as lost,
         heard() as stop,
         journal.held(
             plan.direction.value,
@@ -104,20 +106,8 @@ def apply(
             if plan.is_empty:  # somebody else did all of it, while this process waited
                 return ()
         assert plan.ready, "a plan with problems, conflicts or missing consents is not carried out"
-        run = _Run(
-            plan,
-            engine,
-            held,
-            on_event,
-            by,
-            keep,
-            ways or directly(engine),
-            inverse,
-            stop,
-            plan.base,
-            dict(plan.based_on),
-            trace,
-        )
+        ways, known = ways or directly(engine), dict(plan.based_on)
+        run = _Run(plan, engine, held, on_event, by, keep, ways, inverse, stop, plan.base, known, trace, lost)
         if plan.is_baseline:
             return run.baseline()
         begun = {intent.version for intent in held.history().intents}
@@ -132,6 +122,7 @@ class _Run:
     :param state: as declared by what is applied so far, with the catalog's own ids.
     :param known: the tables as the plan, or the migration before, left them.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
+    :param lost: takes the undo record of the version during which the lock was lost.
     :param ended: versions that it has recorded.
     """
 
@@ -147,6 +138,7 @@ class _Run:
     state: State
     known: dict[TableName, Table | None]
     trace: Trace
+    lost: list[UndoRecord]
     renumbered: set[TableName] = field(default_factory=set)
     ended: list[str] = field(default_factory=list)
 
@@ -215,9 +207,12 @@ class _Run:
             )
             begun = [resumed or p.declared in work.begun for p in migration.tables]
             undo = work.undo or undo
+            undo = replace(undo, tables=tuple(compress(undo.tables, begun)))
+            if isinstance(cause, LockHeld):
+                self.lost.append(undo)
             raise recovery.recover(
                 replace(migration, tables=tuple(compress(migration.tables, begun))),
-                replace(undo, tables=tuple(compress(undo.tables, begun))),
+                undo,
                 self._report(work),
                 cause,
                 lambda o, s, m: self._record(migration, o, started_at, s, m),
