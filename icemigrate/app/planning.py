@@ -23,6 +23,7 @@ from icemigrate.app.redoing import Redo, find_redo, redos_of, with_held
 from icemigrate.app.reserved import reserved_in
 from icemigrate.app.squashes import Found, other_state, values_left
 from icemigrate.app.standing import Standing, standing
+from icemigrate.app.wider_files import with_wider_files
 from icemigrate.app.world import Opened, opened
 from icemigrate.baseline import plan_baseline
 from icemigrate.declare.migration import UNSET, AnyFile, MigrationFile
@@ -209,6 +210,7 @@ class _Given(Frozen):
         planned = self.planner(pending, self.history.state, self.actual, around)
         name = world.environment.catalog.name
         migrations = with_gaps(planned.migrations, self.actual, world.catalog, name)
+        migrations = with_wider_files(migrations, self.actual, world.catalog, self.history, redone=self.redos)
         diagnostics = folding.diagnostics(migrations)
         if has_errors(folding.said):
             as_mistakes(diagnostics)

@@ -17,6 +17,7 @@ from icemigrate.app.publishing import ways
 from icemigrate.app.rolling_back import require_undoable
 from icemigrate.app.spark import LazySpark, engine_of
 from icemigrate.app.undoing import Undoing, Version, state_after
+from icemigrate.app.wider_files import with_wider_files
 from icemigrate.app.world import Opened, opened
 from icemigrate.catalog.capabilities import is_set_by_machines
 from icemigrate.changes.base import HazardKind, Problem
@@ -149,7 +150,8 @@ def _plan(world: Opened, what: Reconcile, spark: LazySpark) -> PlanResult:
         planned = undoing.plan(
             [Version(RECONCILED, _DESCRIPTION, "", record)], state_after(record, history.state)
         )
-        migrations = tuple(_reconciling(m, found, what) for m in planned.migrations)
+        led_back = with_wider_files(planned.migrations, undoing.actual, world.catalog, history)
+        migrations = tuple(_reconciling(m, found, what) for m in led_back)
     plan = Plan(
         project=world.project.name,
         environment=world.environment.name,

@@ -32,7 +32,7 @@ _KEYS = {_SIZES: 117, _VALUES: 119}
 _NULLS_KEY, _NULLS_VALUE = _NULLS_PAIR = 121, 122
 _SEQUENCE, _FORMAT, _CONTENT, _REFERENCED = 3, 101, 134, 143
 _EQUALITY_DELETES = 2
-_BOUNDS = {125: (126, 127), 128: (129, 130)}
+BOUNDS = {125: (126, 127), 128: (129, 130)}
 """The lower and the upper bounds, each with the ids of its key and its value."""
 _PATH_OF_DELETE = 2147483546
 """In a position delete file, the path of the data file (specification, "Reserved Field IDs")."""
@@ -54,9 +54,9 @@ def held_of(
     found = _read(metadata, read, None)
     if found is None:
         return None
-    is_measured = _is_measured(metadata)
+    measured = is_measured(metadata)
     deleted = found.deleted()
-    return {i: _share(found.files, leaves, is_measured, deleted) for i, leaves in fields.items()}
+    return {i: _share(found.files, leaves, measured, deleted) for i, leaves in fields.items()}
 
 
 def gaps_of(
@@ -73,8 +73,8 @@ def gaps_of(
     found = _read(metadata, read, snapshot_id)
     if found is None:
         return None
-    is_measured, has_deletes = _is_measured(metadata), found.listed.has_deletes
-    return {i: _gaps(found.files, i, sought, is_measured, has_deletes) for i, sought in fields.items()}
+    measured, has_deletes = is_measured(metadata), found.listed.has_deletes
+    return {i: _gaps(found.files, i, sought, measured, has_deletes) for i, sought in fields.items()}
 
 
 class _Found(Frozen):
@@ -139,30 +139,30 @@ def _only_path(file: Record) -> str | None:
     """The data file whose rows a position delete file deletes, where the bounds of its paths are the same."""
     lower, upper = (
         next((pair[value] for pair in file.get(bounds) or () if pair[key] == _PATH_OF_DELETE), None)
-        for bounds, (key, value) in _BOUNDS.items()
+        for bounds, (key, value) in BOUNDS.items()
     )
     if lower is None or lower != upper:
         return None
     return bytes(lower).decode()
 
 
-_BOUNDED = (*_BOUNDS, *(part for pair in _BOUNDS.values() for part in pair))
+_BOUNDED = (*BOUNDS, *(part for pair in BOUNDS.values() for part in pair))
 _WANTED_OF_DELETES = (STATUS, _SEQUENCE, DATA_FILE, _ROWS, _FORMAT, _CONTENT, _REFERENCED, *_BOUNDED)
 
 
-def _there(file: Record) -> set[int]:
+def present_fields(file: Record) -> set[int]:
     """The fields that a file has, as far as it says so."""
     return {pair[key] for of, key in _KEYS.items() for pair in file.get(of) or ()}
 
 
-def _gaps(files: list[Record], field_id: int, sought: Sought, is_measured: bool, has_deletes: bool) -> Gaps:
+def _gaps(files: list[Record], field_id: int, sought: Sought, says_all: bool, has_deletes: bool) -> Gaps:
     """
     :param has_deletes: whether rows are marked as deleted, and maybe all those that hold a null.
     """
     nulls = unknown = silent = 0
     lacking = list[Record]()
     for file in files:
-        there, rows = _there(file), file[_ROWS]
+        there, rows = present_fields(file), file[_ROWS]
         counts = {pair[_NULLS_KEY]: pair[_NULLS_VALUE] for pair in file.get(_NULLS) or ()}
         here = counts.get(field_id)
         if sought.leaves & there:
@@ -170,7 +170,7 @@ def _gaps(files: list[Record], field_id: int, sought: Sought, is_measured: bool,
                 unknown += rows
             else:
                 nulls += here
-        elif not (there and is_measured):
+        elif not (there and says_all):
             silent += rows
         elif not sought.around or sought.around & there:
             lacking.append(file)
@@ -179,23 +179,23 @@ def _gaps(files: list[Record], field_id: int, sought: Sought, is_measured: bool,
 
 
 def _share(
-    files: list[Record], leaves: frozenset[int], is_measured: bool, deleted: Mapping[str, Deleted]
+    files: list[Record], leaves: frozenset[int], says_all: bool, deleted: Mapping[str, Deleted]
 ) -> Share:
     held = unknown = total = held_unsure = total_unsure = 0
     for file in files:
         gone = deleted.get(file[_PATH], NONE_DELETED)
-        there, rows = _there(file), file[_ROWS] - gone.rows
+        there, rows = present_fields(file), file[_ROWS] - gone.rows
         total += rows
         total_unsure += gone.unsure
         if leaves & there:
             held += rows
             held_unsure += gone.unsure
-        elif not (there and is_measured):
+        elif not (there and says_all):
             unknown += rows
     return Share(held, unknown, total, held_unsure, total_unsure)
 
 
-def _is_measured(metadata: Mapping[str, Any]) -> bool:
+def is_measured(metadata: Mapping[str, Any]) -> bool:
     """Whether a file that tells of some fields tells of all that it has."""
     schemas = metadata.get("schemas") or [metadata.get("schema") or {}]
     said = metadata.get("properties") or {}

@@ -21,7 +21,7 @@ MAX_ENTRIES = 2_000
 MAX_LENGTH = 1_000_000
 """How many bytes they may have together."""
 
-_PATH, _LENGTH, _SPEC, _CONTENT, _SEQUENCE = 500, 501, 502, 517, 515
+_PATH, _LENGTH, _SPEC, _CONTENT, _SEQUENCE, _ADDED_BY = 500, 501, 502, 517, 515, 503
 _ADDED, _EXISTING, _DELETED = 504, 505, 506
 STATUS, DATA_FILE, _FILE_SIZE = 0, 2, 104
 _DATA, STATUS_DELETED = 0, 2
@@ -33,6 +33,7 @@ class Manifest(Frozen):
     :param files: how many of them live.
     :param entries: how many it has; of others files were deleted.
     :param sequence: its sequence number, which entries without one of their own inherit.
+    :param snapshot_id: of the snapshot that added it, which they inherit likewise.
     """
 
     path: str
@@ -41,6 +42,7 @@ class Manifest(Frozen):
     files: int
     entries: int
     sequence: int | None = None
+    snapshot_id: int | None = None
 
 
 class Listed(Frozen):
@@ -78,13 +80,19 @@ def listed(metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int | None
         entries = files + (record.get(_DELETED) or 0)
         if files:
             manifest = Manifest(
-                record[_PATH], record[_LENGTH], record[_SPEC], files, entries, record.get(_SEQUENCE)
+                record[_PATH],
+                record[_LENGTH],
+                record[_SPEC],
+                files,
+                entries,
+                record.get(_SEQUENCE),
+                record.get(_ADDED_BY),
             )
             (manifests if record.get(_CONTENT, _DATA) == _DATA else deletes).append(manifest)
     return Listed(tuple(manifests), tuple(deletes))
 
 
-_WANTED = (_PATH, _LENGTH, _SPEC, _CONTENT, _SEQUENCE, _ADDED, _EXISTING, _DELETED)
+_WANTED = (_PATH, _LENGTH, _SPEC, _CONTENT, _SEQUENCE, _ADDED_BY, _ADDED, _EXISTING, _DELETED)
 
 
 def _current(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.deadline import DEFAULT_SECONDS
-from icemigrate.model.evidence import Gaps, Share, Sought
+from icemigrate.model.evidence import Gaps, Share, Sought, WiderFiles
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
+from icemigrate.model.types import Type
 from icemigrate.redaction import MASK, is_secret_setting, redact
 
 
@@ -138,6 +139,15 @@ class Catalog(Protocol):
         """By field, how many rows of a snapshot have no value of it.
 
         ``None`` as in :meth:`held`, and where the snapshot has expired.
+        """
+        ...
+
+    def wider_files(self, name: TableName, fields: Mapping[int, Type]) -> Mapping[int, WiderFiles] | None:
+        """By field, the live files of all branches that cannot be read under a type.
+
+        ``None`` where there is no such table.
+
+        :param fields: fields without fields below them, each with the type.
         """
         ...
 

@@ -17,13 +17,15 @@ from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.pyiceberg_kinds import KINDS
 from icemigrate.catalog.reading import to_table
+from icemigrate.catalog.written_types import wider_files_of
 from icemigrate.deadline import duration_text, within
 from icemigrate.errors import CatalogError, IcemigrateError
 from icemigrate.model.collecting import collector_at_rest
-from icemigrate.model.evidence import Gaps, Share, Sought
+from icemigrate.model.evidence import Gaps, Share, Sought, WiderFiles
 from icemigrate.model.layout import Layout
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
+from icemigrate.model.types import Type
 from icemigrate.redaction import guard_logging, redact
 
 T = TypeVar("T")
@@ -123,6 +125,11 @@ class PyIcebergCatalog:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         metadata = self.metadata_json(name)
         return None if metadata is None else gaps_of(metadata, file_io(self.settings), snapshot_id, fields)
+
+    def wider_files(self, name: TableName, fields: Mapping[int, Type]) -> Mapping[int, WiderFiles] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else wider_files_of(metadata, file_io(self.settings), fields)
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

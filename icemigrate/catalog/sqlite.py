@@ -16,13 +16,15 @@ from icemigrate.catalog.layouts import layout_of
 from icemigrate.catalog.port import CatalogSettings
 from icemigrate.catalog.reading import joined_location, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
+from icemigrate.catalog.written_types import wider_files_of
 from icemigrate.errors import CatalogError
 from icemigrate.model.collecting import collector_at_rest
-from icemigrate.model.evidence import Gaps, Share, Sought
+from icemigrate.model.evidence import Gaps, Share, Sought, WiderFiles
 from icemigrate.model.layout import Layout
 from icemigrate.model.metadata import FORM
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
+from icemigrate.model.types import Type
 
 BUSY_SECONDS = 10.0
 """How long to wait for a writer; a commit takes milliseconds."""
@@ -99,6 +101,11 @@ class SqliteCatalog:
         """See :class:`~icemigrate.catalog.port.Catalog`."""
         metadata = self.metadata_json(name)
         return None if metadata is None else gaps_of(metadata, self._read_bytes, snapshot_id, fields)
+
+    def wider_files(self, name: TableName, fields: Mapping[int, Type]) -> Mapping[int, WiderFiles] | None:
+        """See :class:`~icemigrate.catalog.port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else wider_files_of(metadata, self._read_bytes, fields)
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.port.Catalog`."""

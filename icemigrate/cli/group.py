@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from icemigrate.cli.options import global_options
+from icemigrate.cli.options import global_options, refuse_repeated
 from icemigrate.cli.streams import write
 from icemigrate.errors import IcemigrateError
 from icemigrate.versions import ICEMIGRATE
@@ -65,13 +65,25 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As Click does it, with a hint where the name is nearly right."""
+        """As Click does it, with a hint where the name is nearly right.
+
+        An option of the command that takes one value may be given once.
+        """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from icemigrate.cli.elsewhere import command_hint
 
             hint = command_hint(args[0], COMMANDS)
             ctx.fail(f"there is no command `{args[0]}`" + (f": {hint}" if hint else ""))
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            inner = click.Context(command, ctx, info_name=name, **command.context_settings)
+            refuse_repeated(command, inner, rest)
+        return name, command, rest
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As Click does it; an option that takes one value may be given once."""
+        refuse_repeated(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As Click does it, which would end without a word where a connection breaks off.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,6 +47,26 @@ def require_one_version(redo: str | None, *others: object) -> None:
     """
     if redo is not None and any(other is not None for other in others):
         raise UsageError("`--redo` applies one version alone", "leave the plan's file and `--to` away")
+
+
+def refuse_repeated(command: click.Command, ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuse an option that takes one value and is given more than once: Click keeps only the last value.
+
+    :raises click.UsageError: there is one.
+    """
+    if ctx.resilient_parsing:
+        return
+    try:
+        *_, order = command.make_parser(ctx).parse_args(list(args))
+    except click.UsageError:
+        return  # Click raises it again when it parses the arguments itself
+    for param, times in Counter(order).items():
+        if not isinstance(param, click.Option) or param.multiple or param.count or param.is_flag:
+            continue
+        if times > 1:
+            how_often = "twice" if times == 2 else f"{times} times"
+            hint = ": run the command once for each version, the lowest first" if param.name == "redo" else ""
+            raise click.UsageError(f"`{param.opts[-1]}` is given {how_often}, and takes one value{hint}", ctx)
 
 
 def format_option(*names: str) -> Callable[[_Command], _Command]:

@@ -125,6 +125,21 @@ class Gaps(Frozen):
     example: str | None = None
 
 
+class WiderFiles(Frozen):
+    """The live files that a reader cannot read under a narrow type.
+
+    :param files: how many were written under a wider type.
+    :param unknown: how many may have been: their snapshots have expired.  ``None`` where no manifest could be
+        read.
+    :param widest: the widest type that the field ever had in a schema that the table still has, where that is
+        wider.
+    """
+
+    files: int
+    unknown: int | None
+    widest: Type | None = None
+
+
 class Kept(Frozen):
     """Where values of a field can be read that the files of now do not hold any more.
 

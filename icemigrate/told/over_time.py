@@ -37,8 +37,9 @@ OVER_TIME: Mapping[str, str] = {
     "by then.",
     "missing-file": "An applied version has no file any more. Bring it back from version control.",
     "name-taken": "A dropped column cannot come back: another one has its name by now.",
-    "narrow-type": "A type cannot become narrow again: files were written under the wider one, and reading "
-    "them would fail, whatever the values.",
+    "narrow-type": "A type cannot become narrow again, and a dropped column cannot come back under a "
+    "narrower type: files were written under the wider one, and reading them would fail, whatever the "
+    "values.",
     "may-lack-required": "A required column comes back, or a field becomes required in a struct that may be "
     "null, and nobody could tell quickly whether every file has it. Leave it optional until all files were "
     "written again with it; of one that comes back, a later migration that makes it required asks the rows.",

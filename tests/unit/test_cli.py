@@ -124,6 +124,36 @@ def test_wrong_usage_ends_with_64(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (
+            ["apply", "--redo", "3", "--redo=4"],
+            "`--redo` is given twice, and takes one value: run the command",
+        ),
+        (["plan", "--to", "1", "--to", "2", "--to", "2"], "`--to` is given 3 times, and takes one value"),
+        (["rollback", "--to", "1", "--to", "2"], "`--to` is given twice"),
+        (["--env", "local", "--env", "prod", "plan"], "`--env` is given twice"),
+        (["history", "--project", "a", "--project", "b"], "`--project` is given twice"),
+    ],
+)
+def test_an_option_of_one_value_is_given_once(
+    project: Embedded, args: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(args) == ExitCode.USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_flags_and_options_of_several_values_may_be_repeated(
+    project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["plan", "--no-color", "--no-color", "--overwrite", "a:b", "--overwrite", "c:d"]
+    assert main(args) == ExitCode.USAGE
+    err = capsys.readouterr().err
+    assert "there is no conflict about this" in err
+    assert "given" not in err
+
+
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == ExitCode.OK
     assert capsys.readouterr().out == f"icemigrate {icemigrate.__version__}\n"
