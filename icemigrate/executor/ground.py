@@ -6,13 +6,16 @@ the lock can change it meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import reduce
 
 from icemigrate.changes.create_table import CreateTable
+from icemigrate.engine.publish import fold
 from icemigrate.engine.rebase import PLAN_AGAIN, facts, require_met, require_untouched
-from icemigrate.errors import ConflictError
+from icemigrate.errors import ConflictError, StalePlan
 from icemigrate.merge import merge
-from icemigrate.model.names import TableName
+from icemigrate.model.names import Path, TableName, format_path
+from icemigrate.model.schema import index
 from icemigrate.model.table import Table
 from icemigrate.plan import TablePlan
 
@@ -46,3 +49,36 @@ def changed_beside(
     if not is_changed:
         return ()
     return merge(before, now, before).open
+
+
+def require_planned_ids(plan: TablePlan, known: Mapping[TableName, Table | None], now: Table | None) -> None:
+    """Refuse a table on which new fields would get other ids than planned, where later steps name their ids.
+
+    :param known: the tables as the plan found them; ``now``, the table as it is.
+    :raises StalePlan: another client added fields to the table since the plan was made.
+    """
+    before = known.get(plan.name)
+    if not plan.finish or before is None or now is None or before.last_column_id == now.last_column_id:
+        return
+    added = new_fields(plan, before)
+    if added:
+        raise renumbered(plan, added)
+
+
+def new_fields(plan: TablePlan, before: Table) -> dict[Path, int]:
+    """The ids that the first steps of a plan give to new fields.
+
+    :param before: the table that the steps are carried out on.
+    """
+    after, known = reduce(lambda table, step: fold(step, table), plan.steps, before), index(before.schema)
+    return {path: f.id for path, f in after.schema.walk() if f.id not in known}
+
+
+def renumbered(plan: TablePlan, paths: Iterable[Path]) -> StalePlan:
+    """What is raised where new fields do not have the ids that the plan foresaw."""
+    names = ", ".join(f"`{format_path(path)}`" for path in paths)
+    return StalePlan(
+        f"another client added a column to `{plan.name}` meanwhile, so {names} did not get the field "
+        "id that the rest of the migration was planned for",
+        "run `icemigrate apply` again: it plans anew",
+    )

@@ -157,7 +157,7 @@ class _Run:
         version = Version.parse(migration.version)
         resumed = self._resumed(version)
         publisher = self._publisher(migration)
-        undo, metadata = intended(migration, self.engine, self.state, publisher.tags_at_once)
+        undo, metadata = intended(migration, self.engine, self.state, publisher.tags_at_once, self.known)
         intent = Intent(
             version=version,
             direction=migration.direction,

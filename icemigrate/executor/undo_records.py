@@ -10,6 +10,7 @@ from icemigrate.changes.widen_type import WidenType
 from icemigrate.data.base import Stage
 from icemigrate.engine.port import Engine
 from icemigrate.engine.publish import fold
+from icemigrate.executor.ground import require_planned_ids
 from icemigrate.executor.work import foreseen
 from icemigrate.frozen import replace
 from icemigrate.model.evidence import Publication
@@ -23,18 +24,25 @@ from icemigrate.planner import settle
 
 
 def intended(
-    migration: MigrationPlan, engine: Engine, state: State, tags_at_once: bool = False
+    migration: MigrationPlan,
+    engine: Engine,
+    state: State,
+    tags_at_once: bool = False,
+    known: Mapping[TableName, Table | None] | None = None,
 ) -> tuple[UndoRecord, dict[str, str]]:
     """The tables as they are now, and as the migration is foreseen to leave them.
 
     :param state: as declared before it.
     :param tags_at_once: whether the commit that alters a table also puts the migration's tag on it.
+    :param known: the tables as the plan found them.
+    :raises StalePlan: another client added fields to a table since the plan was made.
     :returns: the undo record; and where each table's metadata file is, by its name in the catalog.
     """
     tables, metadata = [], {}
     for plan in migration.tables:
         # Another table may have the name still, which an earlier plan of the migration takes from it.
         found = None if _is_made(plan) else engine.table(plan.name)
+        require_planned_ids(plan, known or {}, found)
         tables.append(_table(plan, found, state, tags_at_once))
         location = None if found is None else engine.metadata_location(plan.name)
         if location is not None:

@@ -11,10 +11,10 @@ from icemigrate.data.base import Stage
 from icemigrate.data.every_value import EveryValue
 from icemigrate.engine.port import Engine, Marker
 from icemigrate.engine.publish import Publisher, blank, fold
-from icemigrate.errors import EngineError, IcemigrateError, LockHeld, StalePlan
+from icemigrate.errors import EngineError, IcemigrateError, LockHeld
 from icemigrate.events import Event, TableVerified
 from icemigrate.executor.account import Account, dropping_text, making_text
-from icemigrate.executor.ground import changed_beside
+from icemigrate.executor.ground import changed_beside, new_fields, renumbered, require_planned_ids
 from icemigrate.executor.publishing import Publishing, Written, with_values
 from icemigrate.executor.rows import Rows
 from icemigrate.executor.verify import verify
@@ -223,6 +223,7 @@ class Work:
     def _prepared(self, plan: TablePlan) -> Written:
         """One table with what its rows need."""
         before = self._found(plan)
+        require_planned_ids(plan, self.known, before)
         expected = foreseen(plan, before)
         assert expected is not None, "rows are of a table that is there"
         self.begun.add(plan.declared)
@@ -243,17 +244,10 @@ class Work:
         committed = self.committed.get(plan.declared)
         if committed is None or before is None:
             return
-        planned = reduce(lambda table, step: fold(step, table), plan.steps, before).schema
-        known = index(before.schema)
-        new = ((path, f.id) for path, f in planned.walk() if f.id not in known)
+        new = new_fields(plan, before).items()
         moved = [path for path, i in new if (there := committed.find(path)) is not None and there.id != i]
         if moved:
-            names = ", ".join(f"`{format_path(path)}`" for path in moved)
-            raise StalePlan(
-                f"another client added a column to `{plan.name}` meanwhile, so {names} did not get the field "
-                "id that the rest of the migration was planned for",
-                "run `icemigrate apply` again: it plans anew",
-            )
+            raise renumbered(plan, moved)
 
     def _publish(self, written: Written) -> Table | None:
         """The rows of one table for all to see, and what is left; the table that came out of it."""

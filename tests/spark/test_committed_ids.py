@@ -13,8 +13,8 @@ from icemigrate.app.planning import plan
 from icemigrate.app.rolling_back import plan_rollback, rollback
 from icemigrate.app.world import opened
 from icemigrate.changes.drop_column import DropColumn
-from icemigrate.errors import EngineError, ExitCode
-from icemigrate.events import Event, StatementStarted, TablePublishing, TableVerified
+from icemigrate.errors import EngineError, ExitCode, StalePlan
+from icemigrate.events import Event, MigrationStarted, StatementStarted, TablePublishing, TableVerified
 from icemigrate.executor import Undone
 from icemigrate.history.journal import Held
 from icemigrate.model.names import TableName
@@ -151,6 +151,34 @@ def test_a_failure_after_the_commit_drops_our_columns_and_not_theirs(tagged: Sho
     assert list(ours) == ["id", "theirs", "venue", "legs"]
     tagged.rollback()
     assert tagged.columns() == {"id": 1, "theirs": 2}
+
+
+@pytest.mark.parametrize("is_begun", [False, True], ids=["before-the-intent", "behind-the-intent"])
+def test_a_column_that_another_client_adds_right_before_the_table_is_read_moves_no_step_to_another_field(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, is_begun: bool
+) -> None:
+    """The later steps of a `retype` name fields by the ids that the plan foresaw."""
+    shop.insert()
+    shop.file("0002_fill", FILL)
+    begin, done = Held.begin, list[None]()
+
+    def add(self: Held, *given: Any) -> Any:
+        began = begin(self, *given)
+        if not done:
+            done.append(shop.add("theirs"))
+        return began
+
+    listen: Callable[[Event], None] = lambda event: None  # noqa: E731
+    if is_begun:
+        monkeypatch.setattr(Held, "begin", add)
+    else:
+        listen = before_the_commit(MigrationStarted, lambda: shop.add("theirs"))
+    with pytest.raises((Undone, StalePlan), match="another client added a column"):
+        shop.apply(listen)
+    assert shop.columns() == {"id": 1, "theirs": 2}
+    shop.apply()
+    assert list(shop.columns()) == ["id", "theirs", "venue"]
+    assert shop.columns()["theirs"] == 2
 
 
 def test_a_run_that_dies_after_the_commit_is_undone_by_what_it_committed(
