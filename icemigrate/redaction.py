@@ -202,7 +202,7 @@ def _masked(text: str) -> str:
 
 
 def guard_logging() -> None:
-    """Mask what libraries log while logging is not configured: ``urllib3`` logs the address of each retry."""
+    """Mask what a library logs while logging is not configured: messages may quote addresses."""
     import logging
 
     class Masked(logging.Formatter):
