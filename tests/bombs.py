@@ -146,6 +146,10 @@ FIXED: Mapping[str, Callable[[], Files]] = {
     "nested types": lambda: _type("list<" * 50_000 + "long" + ">" * 50_000),
     "precision": lambda: _type(f"decimal({'9' * 800_000},1)"),
     "unknown columns": lambda: _second(f"drop_columns: [{','.join(f'd{n}' for n in range(40_000))}]", 5_000),
+    "partition fields": lambda: _second(
+        "partition_by: [" + ", ".join(f"'bucket({n}, c0)'" for n in range(1, 40_000)) + "]"
+    ),
+    "renames": lambda: _second(f"renames: {{{', '.join(f'c{n}: d{n}' for n in range(15_000))}}}", 15_000),
     "dots": lambda: _second(f"drop_columns: ['{'.'.join(['a'] * 200_000)}']"),
     "tables": lambda: {
         FIRST: "namespaces: [db]\ntables:\n"

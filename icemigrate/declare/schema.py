@@ -40,7 +40,9 @@ _CONSTRAINTS = frozenset(
             "minimum",
             "maximum",
             "minItems",
+            "maxItems",
             "minProperties",
+            "maxProperties",
             "required",
         ),
         *("properties", "additionalProperties", "propertyNames", "items", "anyOf", "oneOf", "$ref"),
@@ -72,6 +74,8 @@ class Rule:
     minimum: int | None = None
     maximum: int | None = None
     min_items: int = 0
+    max_items: int | None = None
+    max_properties: int | None = None
     min_properties: int = 0
     required: tuple[str, ...] = ()
     properties: dict[str, Rule] = field(default_factory=dict)
@@ -162,6 +166,8 @@ def _fill(rule: Rule, body: dict[str, Any], definitions: dict[str, Rule]) -> Non
     rule.minimum = body.get("minimum")
     rule.maximum = body.get("maximum")
     rule.min_items = body.get("minItems", 0)
+    rule.max_items = body.get("maxItems")
+    rule.max_properties = body.get("maxProperties")
     rule.min_properties = body.get("minProperties", 0)
     rule.required = tuple(body.get("required", ()))
     rule.properties = {key: _rule(value, definitions) for key, value in body.get("properties", {}).items()}

@@ -122,6 +122,8 @@ class _Check:
                 self._add("missing-key", f"`{needed}` is missing: {with_article(rule.title)} needs it", node)
         if len(node.entries) < rule.min_properties:
             self._nothing_said(node, rule, name)
+        if rule.max_properties is not None and len(node.entries) > rule.max_properties:
+            self._add("out-of-range", f"`{name}` takes at most {rule.max_properties} entries", node)
         if rule.one_of:
             self._one_of(node, rule, given)
 
@@ -139,6 +141,8 @@ class _Check:
                 self.node(item, items, name, True)
         if len(node.items) < rule.min_items:
             self._add("empty-value", f"`{name}` needs at least {rule.min_items} value", node)
+        if rule.max_items is not None and len(node.items) > rule.max_items:
+            self._add("out-of-range", f"`{name}` takes at most {rule.max_items} values", node)
 
     def _scalar(self, node: Scalar, rule: Rule, name: str, is_item: bool) -> None:
         value = node.value

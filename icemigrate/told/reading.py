@@ -59,7 +59,7 @@ READING: Mapping[str, str] = {
     "no-sql-found": "A pattern under `impact:` fits no file of SQL. See that it begins at the project "
     "file's folder.",
     "not-utf8": "A file is not UTF-8. Save it as UTF-8.",
-    "out-of-range": "A number is smaller or larger than it may be.",
+    "out-of-range": "A number is smaller or larger than it may be, or a list or map has too many entries.",
     "outside-repository": "A path leads out of the repository, as it is written or by a link, or into its "
     "folder `.git`, or a link leads to a hidden file. icemigrate neither reads nor writes there, since "
     "anyone who can send a change can send a link. The repository begins at the folder with `.git`; without "
