@@ -231,8 +231,10 @@ def test_nulls_of_wide_and_nested_tables_are_counted_in_one_pass_over_the_rows(s
     shop.sql(f"INSERT INTO @.wide VALUES ({nulls}, named_struct('a b', 1, 'l', NULL, 'm', NULL))")
     (told,) = shop.project.plan_rollback(spark=shop.spark).diagnostics
     named = [*(f"`{c}` (1 null)" for c in wide), *(f"{p} (1 null)" for p in ALL_IN_S)]
-    assert told.message == (
-        f"0003: {', '.join(named)} cannot be required again: "
+    # A message of more than 2,000 characters lacks its middle.
+    assert told.message.startswith(f"0003: {', '.join(named[:90])}, ")
+    assert told.message.endswith(
+        f", {', '.join(named[-20:])} cannot be required again: "
         "nulls were written since, and Spark would read them as 0"
     )
     shop.sql("DELETE FROM @.wide WHERE c0 IS NULL OR s IS NOT NULL AND s.`a b` IS NULL")

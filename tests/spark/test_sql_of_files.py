@@ -12,6 +12,7 @@ from icemigrate.cli import main
 from icemigrate.engine import trial
 from icemigrate.engine.trial import require_understood
 from icemigrate.errors import ExitCode
+from icemigrate.model.marks import is_own_branch
 from icemigrate.model.names import TableName
 from tests.spark.test_data_steps import Desk
 
@@ -200,7 +201,7 @@ def test_what_fails_on_some_row_is_told_where_it_stands_and_undone(
         assert told in error.lower() if told.islower() else error
         assert "every table is as it was before the migration" in error
         assert desk.rows("*") == rows
-        assert not any(name.endswith("-data") for name in desk.refs())
+        assert not any(is_own_branch(name) for name in desk.refs())
 
 
 VARIANTS = """
