@@ -216,6 +216,15 @@ def test_a_backfill_that_changed_nothing() -> None:
     assert judged(START, nothing, filled, migration=FILL, applied=("0002",)) == []
 
 
+def test_a_filled_value_that_was_rewritten_away_is_no_fault() -> None:
+    first = added(START, 4, OWN)
+    filled = next_to(first, rows={r: {**v, 4: f"filled-0002-{r}"} for r, v in first.rows.items()})
+    away = next_to(first, lacks=frozenset({(1, 4), (2, 4)}))
+    assert judged(START, first, filled, UNDONE, away, migration=FILL, applied=("0002",)) == []
+    there = next_to(first)
+    assert "never filled" in judged(START, first, filled, UNDONE, there, migration=FILL, applied=("0002",))[0]
+
+
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [

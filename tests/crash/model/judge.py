@@ -338,7 +338,8 @@ class TableJudge:
             for row in sorted(self.first_rows & set(rows)):
                 value = rows[row].get(number)
                 own = self.written.get((row, number))
-                if done and value not in self._filled(row, number):
+                away = value is None and not commit.was_written_with(row, number)
+                if done and value not in self._filled(row, number) and not away:
                     name = commit.fields[number].name
                     self._fault(commit, f"at rest, row {row}: {name} is {value!r} and was never filled")
                 if fills and not done and not expected.relaxed and value not in (own, None):

@@ -213,7 +213,7 @@ class _Run:
         said = end.out + end.err
         if "Traceback" in said or "bug in icemigrate" in said:
             self.fault(f"`{text}` ({', '.join(met)}) reports a bug:\n{said[-3000:]}")
-        elif end.code == _USAGE and "is not held" in said:
+        elif end.code == _USAGE and ("is not held" in said or "no migration of this version" in said):
             pass  # another client was faster
         elif end.code not in _CODES and not (killed and end.code in _KILLED):
             self.fault(f"`{text}` ({', '.join(met)}) ended with {end.code}:\n{said[-2000:]}")
