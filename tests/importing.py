@@ -6,6 +6,8 @@ from icemigrate.catalog.capabilities import MATRIX, is_set_by_machines
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.declare.author import dump
 from icemigrate.declare.author_catalog import Adoption, adoption, without_others
+from icemigrate.frozen import replace
+from icemigrate.model.makers import CREATED_BY_PROPERTY
 from icemigrate.model.sides import EMPTY_STATE
 from icemigrate.model.table import Table
 from icemigrate.plan import MigrationPlan
@@ -29,8 +31,10 @@ def imported(table: Table) -> Adoption:
 
 
 def planned(found: Adoption, table: Table) -> Judged:
-    """The entry as a file, planned against the table."""
-    return plan_text(dump([found.entry]), EMPTY_STATE, {table.name: table})
+    """The entry as a file, planned against the table, which no project owns."""
+    properties = {key: value for key, value in table.properties.items() if key != CREATED_BY_PROPERTY}
+    free = replace(table, owner=None, properties=properties)
+    return plan_text(dump([found.entry]), EMPTY_STATE, {table.name: free})
 
 
 def require_nothing_but_adoption(plan: MigrationPlan) -> None:

@@ -14,6 +14,7 @@ from icemigrate.declare.source import Source
 from icemigrate.declare.version import Version
 from icemigrate.diagnostics import Severity
 from icemigrate.frozen import replace
+from icemigrate.model.makers import owner_of
 from icemigrate.model.names import TableName, format_path
 from icemigrate.model.schema import Schema
 from icemigrate.model.sides import State, Wanted
@@ -181,10 +182,11 @@ def plan_text(
 
 
 def plan_value(wanted: Wanted, allow: Iterable[str], base: State, actual: Table) -> Judged:
-    """Plan what no file can say."""
+    """Plan what no file can say, as the project that owns the table."""
+    around = replace(AROUND, project=owner_of(actual) or AROUND.project)
     folded = Folded((wanted,), base.namespaces)
     pending = Pending("0002", "", "", tuple(Consent(kind) for kind in allow), lambda state: folded)
-    (plan,) = plan_migrations([pending], base, {actual.name: actual}, AROUND).migrations
+    (plan,) = plan_migrations([pending], base, {actual.name: actual}, around).migrations
     return Judged(frozenset(), plan, actual)
 
 

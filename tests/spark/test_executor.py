@@ -229,7 +229,7 @@ def test_the_history_is_a_table_that_anyone_can_query(lake: Lake) -> None:
         f"JOIN {lake.prefix}.history.history h USING (snapshot_id) ORDER BY h.made_current_at"
     )
     kinds = [kind for (kind,) in events if kind != "step"]
-    assert kinds == ["begun", "locked", "started", "applied", "started", "applied", "released"]
+    assert kinds == ["begun", "locked", "started", "applied", "started", "corrected", "applied", "released"]
 
 
 def test_a_migration_that_stops_halfway_goes_on_when_it_is_applied_again(lake: Lake) -> None:

@@ -23,7 +23,7 @@ from icemigrate.declare.author import document, dump, entry_between
 from icemigrate.engine.spark import SparkEngine
 from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
-from icemigrate.model.makers import CREATED_BY_PROPERTY
+from icemigrate.model.makers import CREATED_BY_PROPERTY, owner_of
 from icemigrate.model.marks import is_own
 from icemigrate.model.names import TableName
 from icemigrate.model.sides import EMPTY_STATE, State, Wanted
@@ -42,7 +42,16 @@ from tests.shared_cases import (
     real_schema_steps,
     settled,
 )
-from tests.shared_plans import CANNOT_BE_WRITTEN, REFUSED_BY, Judged, entry, outcome, plan_text, plan_value
+from tests.shared_plans import (
+    AROUND,
+    CANNOT_BE_WRITTEN,
+    REFUSED_BY,
+    Judged,
+    entry,
+    outcome,
+    plan_text,
+    plan_value,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +112,7 @@ class Walk:
             target = evolved(self.declared, case.raw["after"], case.renames, case.recreate)
             return plan_value(Wanted(table, target, table), allow, self.state, there)
         text = dump([{**entry(case), "name": str(table)}], description=case.title, allow=allow)
-        return plan_text(text, self.state, {table: there})
+        return plan_text(text, self.state, {table: there}, project=owner_of(there) or AROUND.project)
 
     def require_verdict(self, case: Case) -> None:
         """Hold what is planned against the verdict of the case; nothing is touched by it."""
