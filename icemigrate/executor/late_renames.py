@@ -24,6 +24,18 @@ from icemigrate.model.makers import made_by, maker_of, trash_name
 from icemigrate.model.names import TableName
 from icemigrate.model.table import Table
 from icemigrate.model.undo_record import TableUndo, UndoRecord
+from icemigrate.plan import Direction
+
+
+class Replaced(Frozen):
+    """A run during which the lock was lost.
+
+    :param undo: the tables on which it had begun, before and after the run.
+    :param direction: of the run; a rollback begins where the version is applied.
+    """
+
+    undo: UndoRecord
+    direction: Direction
 
 
 class Renamed(Frozen):
@@ -36,19 +48,19 @@ class Renamed(Frozen):
 @contextmanager
 def taking_back(
     engine: Engine, journal: Journal, action: str, by: Operator, on_event: Callable[[Event], None]
-) -> Iterator[list[UndoRecord]]:
+) -> Iterator[list[Replaced]]:
     """A block around the lock: where the lock is lost in it, late renames are taken back under the lock.
 
-    :yields: takes the undo record of a version during which the lock was lost, with the tables begun.
+    :yields: takes the runs during which the lock was lost.
     """
-    lost: list[UndoRecord] = []
+    lost: list[Replaced] = []
     try:
         yield lost
     except Interrupted:
         # The user has to see this failure; whatever comes of the renames is no other one.
         with suppress(IcemigrateError):
-            for undo in lost:
-                _take_back(engine, journal, action, by, undo, on_event)
+            for run in lost:
+                _take_back(engine, journal, action, by, run, on_event)
         raise
 
 
@@ -57,33 +69,34 @@ def _take_back(
     journal: Journal,
     action: str,
     by: Operator,
-    undo: UndoRecord,
+    run: Replaced,
     on_event: Callable[[Event], None],
 ) -> None:
     project = journal.writer.project
-    if not any(_misplaced(engine, journal.writer.read(), project, undo)):
+    if not any(_misplaced(engine, journal.writer.read(), project, run)):
         return  # the lock stays with those who need it
     with journal.held(action, by.user, by.host) as held, guarded(engine, held):
-        for one in _misplaced(engine, held.history(), project, undo):
+        for one in _misplaced(engine, held.history(), project, run):
             engine.rename(one.late, one.belongs)
             text = f"renamed back to `{one.belongs}`: the lock was lost before the rename"
-            on_event(Noted(undo.version, one.late, text))
+            on_event(Noted(run.undo.version, one.late, text))
 
 
-def _misplaced(engine: Engine, history: History, project: str, undo: UndoRecord) -> Iterator[Renamed]:
+def _misplaced(engine: Engine, history: History, project: str, run: Replaced) -> Iterator[Renamed]:
     """The tables of a version that are not where the history says.
 
     A version that is still interrupted has none: the run that continues it looks for its tables under both
     names.
     """
-    version = Version.parse(undo.version)
+    undo, version = run.undo, Version.parse(run.undo.version)
     if any(intent.version == version for intent in history.intents):
         return
     applied = history.of(version)
     is_applied = applied is not None and applied.standing == "applied"
+    is_done = is_applied == (run.direction is Direction.APPLY)
     for table in undo.tables:
         before, after = _names(table, project, undo.version)
-        belongs, late = (after, before) if is_applied else (before, after)
+        belongs, late = (after, before) if is_done else (before, after)
         if belongs == late or engine.table(belongs) is not None:
             continue
         found = engine.table(late)
@@ -92,7 +105,7 @@ def _misplaced(engine: Engine, history: History, project: str, undo: UndoRecord)
 
 
 def _names(undo: TableUndo, project: str, version: str) -> tuple[TableName, TableName]:
-    """The names of a table in the catalog while the version is not applied, and while it is."""
+    """The names of a table in the catalog before the run and after it."""
     if undo.actual_before is None:
         assert undo.actual_after is not None, "a table is there before a migration or after it"
         made = undo.actual_after.name

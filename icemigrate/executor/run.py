@@ -24,7 +24,7 @@ from icemigrate.events import Event, LockAwaited, LockTakenOver, MigrationRecord
 from icemigrate.executor.faults import Interrupted, Report
 from icemigrate.executor.fencing import guarded
 from icemigrate.executor.last_copies import dependence, free_tags, keep_tags, needed_tags
-from icemigrate.executor.late_renames import taking_back
+from icemigrate.executor.late_renames import Replaced, taking_back
 from icemigrate.executor.means import Operator, Ways, directly, operator
 from icemigrate.executor.recovery import Inverse, Recovery
 from icemigrate.executor.signals import Stop, heard
@@ -122,7 +122,7 @@ class _Run:
     :param state: as declared by what is applied so far, with the catalog's own ids.
     :param known: the tables as the plan, or the migration before, left them.
     :param renumbered: declared names of tables whose new fields got other ids than foreseen.
-    :param lost: takes the undo record of the version during which the lock was lost.
+    :param lost: takes the run during which the lock was lost.
     :param ended: versions that it has recorded.
     """
 
@@ -138,7 +138,7 @@ class _Run:
     state: State
     known: dict[TableName, Table | None]
     trace: Trace
-    lost: list[UndoRecord]
+    lost: list[Replaced]
     renumbered: set[TableName] = field(default_factory=set)
     ended: list[str] = field(default_factory=list)
 
@@ -209,7 +209,7 @@ class _Run:
             undo = work.undo or undo
             undo = replace(undo, tables=tuple(compress(undo.tables, begun)))
             if isinstance(cause, LockHeld):
-                self.lost.append(undo)
+                self.lost.append(Replaced(undo, migration.direction))
             raise recovery.recover(
                 replace(migration, tables=tuple(compress(migration.tables, begun))),
                 undo,
