@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SAME, FRESH = 50, 10
+# In CI the seeds are the same each time, as the examples of Hypothesis are.
+SAME, FRESH = (60, 0) if os.environ.get("CI") else (50, 10)
 
 
 def test_every_run_ends_as_the_model_says(tmp_path: Path) -> None:
