@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
 
-.PHONY: help setup java postgres demo test lint test-quick coverage soak random-runs bench docs clean
+.PHONY: help setup java postgres demo init-infra destroy-infra test lint test-quick coverage soak random-runs bench docs clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -20,6 +20,12 @@ postgres:
 
 demo: setup java ## The reference project on real Iceberg tables: applied, queried and taken back
 	@$(PYTHON) -m demo.demo
+
+init-infra: setup java postgres ## Postgres, S3 and a REST catalog on 127.0.0.1, with the migrations applied
+	@$(PYTHON) -m infra up
+
+destroy-infra: setup ## Stop the servers of init-infra and delete their data
+	@$(PYTHON) -m infra down
 
 test: lint java postgres ## Everything that a change must pass
 	@bash scripts/test.sh
@@ -46,8 +52,8 @@ bench: setup java ## The measurements in bench/, as ratios
 	@set -e; for program in bench/*.py; do echo "== $$program"; $(PYTHON) "$$program"; done
 
 docs: setup java ## The pages made from code, and what the commands on the others show
+	@$(PYTHON) -m tests.support.played_documents
 	@$(PYTHON) -m scripts.docs
-	@$(PYTHON) -m tests.documents
 
 clean: ## Take away all that was made
 	rm -rf .venv .demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -22,9 +22,10 @@ from pathlib import Path
 import pyspark
 
 from icemigrate import Project
-from icemigrate.changes.base import Sql
-from icemigrate.engine import jars, java
-from icemigrate.engine.settings import sqlite_catalog_conf
+from icemigrate.changes.change import SqlStatement
+from icemigrate.spark import find_java
+from icemigrate.spark.jars import locate_jars
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.versions import spark_release
 
 _OURS, _THEIRS = "ours", "theirs"
@@ -85,7 +86,7 @@ class Bench:
             s.text.replace(f".{_OURS}.", f".{_THEIRS}.")
             for step in steps
             for s in step.statements
-            if isinstance(s, Sql)
+            if isinstance(s, SqlStatement)
         ]
         return self.ours(), script(self._folder, statements)
 
@@ -133,16 +134,14 @@ def script(folder: Path, statements: Sequence[str]) -> float:
 
 
 def _session_conf(catalog: dict[str, str]) -> dict[str, str]:
-    located = jars.locate(required=jars.needed(spark_release(pyspark.__version__), catalog))
+    located = locate_jars(SparkSettings("local", catalog), spark_release(pyspark.__version__))
     prefix = "spark.sql.catalog.local"
     conf = {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         prefix: "org.apache.iceberg.spark.SparkCatalog",
         **{f"{prefix}.{key}": value for key, value in catalog.items()},
     }
-    if located.files:
-        return conf | {"spark.jars": ",".join(map(str, located.files))}
-    return conf | {"spark.jars.packages": ",".join(located.packages)}
+    return conf | {"spark.jars": ",".join(map(str, located.files))}
 
 
 def timed(command: Sequence[str], folder: Path, text: str = "") -> float:
@@ -150,7 +149,7 @@ def timed(command: Sequence[str], folder: Path, text: str = "") -> float:
 
     :param text: what it reads from its standard input.
     """
-    home = java.find(spark_release(pyspark.__version__).java).home
+    home = find_java.find_java(spark_release(pyspark.__version__).java).home
     before = time.perf_counter()
     done = subprocess.run(
         command,

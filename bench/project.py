@@ -11,15 +11,15 @@ from pathlib import Path
 
 from bench import lake
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.declare.author import document, dump
-from icemigrate.declare.files import load_migrations
+from icemigrate.files.migration_folder import load_migrations
+from icemigrate.files.write.migration_entries import creation_entry, format_migration_file
 from icemigrate.frozen import replace
-from icemigrate.history.head import summary
-from icemigrate.history.properties import Applied, History, encode
-from icemigrate.history.record import SCHEMA
-from icemigrate.model.json_form import schema_to_json
-from icemigrate.model.sides import State
-from icemigrate.model.table import Table
+from icemigrate.history.head_snapshot import head_summary
+from icemigrate.history.history_properties import AppliedVersion, History, encode_history
+from icemigrate.history.history_record import SCHEMA
+from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.schema_json import schema_to_json
+from icemigrate.iceberg.table import Table
 
 PROJECT = "bench"
 _PER_FILE = 50
@@ -70,7 +70,7 @@ def _declared(table: Table) -> Table:
 
 def _write_files(folder: Path, tables: Sequence[Table]) -> Iterator[int]:
     for number, at in enumerate(range(0, len(tables), _PER_FILE), start=1):
-        text = dump([document(table) for table in tables[at : at + _PER_FILE]])
+        text = format_migration_file([creation_entry(table) for table in tables[at : at + _PER_FILE]])
         (folder / f"{number:04}_tables.yaml").write_text(text, encoding="utf-8")
         yield number
 
@@ -80,8 +80,8 @@ def _write_history(folder: Path, database: Path, tables: Sequence[Table]) -> Non
     now = datetime(2026, 1, 1, tzinfo=timezone.utc)
     history = History(
         PROJECT,
-        tuple(Applied(f.version, f.checksum, "", now, fingerprint=f.fingerprint) for f in files),
-        State({table.name: table for table in tables}, frozenset({(lake.NAMESPACE,)})),
+        tuple(AppliedVersion(f.version, f.checksum, "", now, fingerprint=f.fingerprint) for f in files),
+        DeclaredState({table.name: table for table in tables}, frozenset({(lake.NAMESPACE,)})),
     )
     location = (folder / "warehouse" / "icemigrate" / "history").as_uri()
     metadata = lake.table_metadata(10_000_000, location, 1, 1) | {
@@ -90,9 +90,9 @@ def _write_history(folder: Path, database: Path, tables: Sequence[Table]) -> Non
         "partition-specs": [{"spec-id": 0, "fields": []}],
         "sort-orders": [{"order-id": 0, "fields": []}],
         "default-sort-order-id": 0,
-        "properties": encode(history),
+        "properties": encode_history(history),
     }
-    metadata["snapshots"][0]["summary"] |= summary("applied", None)
+    metadata["snapshots"][0]["summary"] |= head_summary("applied", None)
     file = folder / "history.gz.metadata.json"
     file.write_bytes(gzip.compress(json.dumps(metadata).encode(), mtime=0))
     row = (lake.CATALOG_NAME, "icemigrate", "history", file.as_uri(), None, "TABLE")

@@ -38,7 +38,36 @@ def _add_or_rename(number: int) -> str:
 
 
 def _set_property(number: int) -> str:
-    return f"    properties: {{custom.p{number}: x}}\n"
+    # A table has at most 1,000 properties.
+    return f"    properties: {{custom.p{number % 1000}: x{number}}}\n"
+
+
+def _set_tag(number: int) -> str:
+    return f"    tags: {{t{number % 1000}: {{retention: {{max_age: {number}d}}}}}}\n"
+
+
+def _set_retention(number: int) -> str:
+    return f"    retention: {{snapshots: {{max_age: {number}d}}}}\n"
+
+
+def _partition(number: int) -> str:
+    return f"    partition_by: ['bucket({number}, first0)']\n"
+
+
+def _sort(number: int) -> str:
+    return f"    sort_by: ['bucket({number}, first0)']\n"
+
+
+def _add_first(number: int) -> str:
+    return f"    columns:\n      - {{name: c{number}, type: string, first: true}}\n"
+
+
+def _add_to_struct(number: int) -> str:
+    return f"    columns:\n      - {{name: s, type: 'struct<a{number}: int>'}}\n"
+
+
+def _create_table(number: int) -> str:
+    return f"    description: step {number}\n  - name: db.u{number}\n    columns: [{{name: a, type: long}}]\n"
 
 
 KINDS: dict[str, Callable[[int], str]] = {
@@ -47,6 +76,13 @@ KINDS: dict[str, Callable[[int], str]] = {
     "add_or_drop": _add_or_drop,
     "add_or_rename": _add_or_rename,
     "set_property": _set_property,
+    "set_tag": _set_tag,
+    "set_retention": _set_retention,
+    "partition": _partition,
+    "sort": _sort,
+    "add_first": _add_first,
+    "add_to_struct": _add_to_struct,
+    "create_table": _create_table,
 }
 """What a migration of this number does to the table."""
 

@@ -77,8 +77,8 @@ def load_trades(day: datetime, count: int) -> None:
 @cache
 def _session(folder: Path) -> SparkSession:
     """A session of the Spark that the first command has left running, on the catalog of a project."""
-    from icemigrate.app.opening import open_project
-    from icemigrate.app.spark import open_engine
+    from icemigrate.commands.project_files import open_project
+    from icemigrate.execution.spark_start import open_engine
     from icemigrate.project import choose_environment
 
     return open_engine(choose_environment(open_project(folder), None, {}), None).session

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from icemigrate.api import Project
+    from icemigrate.planning.undo import UndoOptions
 
-__all__ = ["Project", "__version__"]
+__all__ = ["Project", "UndoOptions", "__version__"]
 __version__: str
 
 
@@ -17,6 +18,10 @@ def __getattr__(name: str) -> Any:
         from icemigrate.api import Project
 
         return Project
+    if name == "Options":
+        from icemigrate.planning.undo import UndoOptions
+
+        return UndoOptions
     if name == "__version__":
         from icemigrate.versions import ICEMIGRATE
 

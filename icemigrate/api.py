@@ -17,16 +17,16 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icemigrate.app.opening import open_project
-from icemigrate.drift.results import AcceptResult, DriftResult, ReconcileResult
+from icemigrate.commands.project_files import open_project
 from icemigrate.events import Event
-from icemigrate.model.imported import ImportResult
-from icemigrate.model.upkeep import MaintainResult
-from icemigrate.plan import Plan
-from icemigrate.results import (
+from icemigrate.planning.plan import Plan
+from icemigrate.planning.undo import DEFAULT_UNDO_OPTIONS, UndoOptions
+from icemigrate.results.command_results import (
     ApplyResult,
     CheckResult,
     DoctorResult,
+    ImportResult,
+    MaintainResult,
     PlanResult,
     RebaseResult,
     RepairResult,
@@ -34,18 +34,20 @@ from icemigrate.results import (
     RollbackResult,
     SquashResult,
 )
-from icemigrate.status_results import HistoryResult, Status
-from icemigrate.undo import PLAIN, Options
+from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
+from icemigrate.results.reset_results import ResetResult
+from icemigrate.results.status_results import HistoryResult, Status
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 class Project:
-    """A project.  Every method raises faults of :mod:`icemigrate.errors`, mistakes in files as ``Mistakes``.
+    """A project.  Every method raises the errors of :mod:`icemigrate.errors`; errors in files raise
+    ``Mistakes``.
 
-    :param path: the project file, or the folder that it is or could be in; without it the working directory.
-    :param environment: without it the project's default.
+    :param path: the project file, or a folder of the project; by default the working directory.
+    :param environment: by default the project's default environment.
     """
 
     def __init__(self, path: str | PathLike[str] | None = None, environment: str | None = None) -> None:
@@ -64,7 +66,7 @@ class Project:
 
         :raises EngineError: Java or Spark failed.
         """
-        from icemigrate.app.spark import open_engine
+        from icemigrate.execution.spark_start import open_engine
         from icemigrate.project import choose_environment
 
         return open_engine(
@@ -74,11 +76,11 @@ class Project:
     def check(self, git_base: str | None = None, *, fix: bool = False) -> CheckResult:
         """Check every file and every step between versions, without a catalog.
 
-        :param git_base: a branch or commit; only what is new or changed since is told.
-        :param fix: write the lock file as the files are now.
+        :param git_base: a branch or commit; only findings that are new since it are reported.
+        :param fix: write the lock file for the current files.
         """
-        from icemigrate.app.checking import check
-        from icemigrate.app.git_base import GitBase
+        from icemigrate.commands.check import check
+        from icemigrate.commands.comparison_base import GitBase
 
         base = None if git_base is None else GitBase(git_base, git_base)
         return check(self._project, base, fix=fix)
@@ -87,17 +89,17 @@ class Project:
         self,
         to: str | None = None,
         overwrite: Iterable[str] = (),
-        redo: str | None = None,
+        redo: str | Sequence[str] | None = None,
         baseline: bool = False,
     ) -> PlanResult:
         """Plan the pending migrations against the catalog; starts no JVM.
 
         :param to: the last version to plan.
-        :param overwrite: facts (``table:subject``) that are set whatever the catalog has now.
-        :param redo: plan this version alone, which was rolled back.
-        :param baseline: plan to record them as done already, without touching a table.
+        :param overwrite: facts (``table:subject``) that are set whatever their current value is.
+        :param redo: plan only these versions, which were rolled back: ``10``, ``10..12``, ``all``.
+        :param baseline: plan to record them as applied without changing a table.
         """
-        from icemigrate.app.planning import plan
+        from icemigrate.commands.plan import plan
 
         return plan(
             self._project, self._environment, to=to, overwrite=overwrite, redo=redo, baseline=baseline
@@ -109,13 +111,13 @@ class Project:
         spark: SparkSession | None = None,
         on_event: Callable[[Event], None] = lambda event: None,
     ) -> ApplyResult:
-        """Carry out a plan, or all that is pending; asks nobody.
+        """Run a plan, or all pending migrations, without asking for approval.
 
-        :param plan: exactly this one, or none; without it a plan is made.
+        :param plan: exactly this one; without it a plan is made.
         :param spark: a running session with Iceberg's SQL extensions; without it one is started.
-        :param on_event: told of every step.
+        :param on_event: called with every event.
         """
-        from icemigrate.app.applying import apply, require_ready
+        from icemigrate.commands.apply import apply, require_ready
 
         result = self.plan() if plan is None else plan
         if isinstance(result, PlanResult):
@@ -127,14 +129,15 @@ class Project:
         self,
         to: str | None = None,
         only: str | None = None,
-        options: Options = PLAIN,
+        options: UndoOptions = DEFAULT_UNDO_OPTIONS,
         spark: SparkSession | None = None,
     ) -> PlanResult:
-        """Plan taking migrations back: the last one, all after ``to``, or ``only`` one.
+        """Plan undoing migrations: the last one, all after ``to``, or ``only`` one.
 
-        :param spark: a running session; Spark is started only where files have to be asked.
+        :param options: the command's options, such as ``icemigrate.Options(partial=True)``.
+        :param spark: a running session; Spark is started only where files must be read.
         """
-        from icemigrate.app.rolling_back import plan_rollback
+        from icemigrate.commands.rollback import plan_rollback
 
         return plan_rollback(self._project, self._environment, to=to, only=only, options=options, spark=spark)
 
@@ -142,15 +145,15 @@ class Project:
         self,
         to: str | None = None,
         only: str | None = None,
-        options: Options = PLAIN,
+        options: UndoOptions = DEFAULT_UNDO_OPTIONS,
         spark: SparkSession | None = None,
         on_event: Callable[[Event], None] = lambda event: None,
     ) -> RollbackResult:
-        """Take migrations back; asks nobody.
+        """Roll back migrations, without asking for approval.
 
-        :param options: what to do about what cannot be undone, and about newer rows.
+        :param options: as in :meth:`plan_rollback`.
         """
-        from icemigrate.app.rolling_back import require_undoable, rollback
+        from icemigrate.commands.rollback import require_undoable, rollback
 
         result = self.plan_rollback(to, only, options, spark)
         require_undoable(result)
@@ -158,7 +161,7 @@ class Project:
 
     def revert(self, version: str) -> RevertResult:
         """Write the next migration file, one that undoes ``version``."""
-        from icemigrate.app.reverting import revert
+        from icemigrate.commands.revert import revert
 
         return revert(self._project, version)
 
@@ -169,13 +172,14 @@ class Project:
         description: str | None = None,
         dry_run: bool = False,
     ) -> ImportResult:
-        """Write the next migration file, one that takes in tables which exist already.
+        """Write the next migration file, which adopts existing tables.
 
-        :param names: tables and namespaces; without any, all of the catalog that nobody declared.
-        :param exclude: tables and namespaces to leave out.
-        :param dry_run: write no file; :attr:`~icemigrate.model.imported.ImportResult.content` has its text.
+        :param names: tables and namespaces; without any, all undeclared tables of the catalog.
+        :param exclude: tables and namespaces to skip.
+        :param dry_run: write no file; :attr:`~icemigrate.results.command_results.ImportResult.content` has
+            its text.
         """
-        from icemigrate.app.importing import import_tables
+        from icemigrate.commands.import_tables import import_tables
 
         return import_tables(
             self._project,
@@ -187,42 +191,44 @@ class Project:
         )
 
     def drift(self, *tables: str) -> DriftResult:
-        """What others did to the tables since they were recorded.
+        """Other clients' changes of the tables since they were recorded.
 
         :param tables: declared names; without any, all tables.
         """
-        from icemigrate.app.drifting import drift
+        from icemigrate.commands.drift import drift
 
         return drift(self._project, self._environment, tables)
 
     def accept_drift(self, *tables: str) -> AcceptResult:
-        """Write the migration that declares what others did.
+        """Write the migration that declares other clients' changes.
 
         :param tables: declared names; without any, all tables.
         """
-        from icemigrate.app.accepting import accept_drift
+        from icemigrate.commands.drift_accept import accept_drift
 
         return accept_drift(self._project, self._environment, tables)
 
     def plan_reconcile(
         self, *tables: str, allow: Iterable[str] = (), spark: SparkSession | None = None
     ) -> PlanResult:
-        """The plan that leads tables back to what is recorded.
+        """Plan changing tables back to their recorded state.
 
         :param tables: declared names; without any, all tables.
         :param allow: consents, as in a file: ``destructive market_data.trades.release``.
-        :param spark: a running session; without it one is started where files have to be asked.
+        :param spark: a running session; without it one is started where files must be read.
         """
-        from icemigrate.app.reconciling import asked, plan_reconcile
+        from icemigrate.commands.reconcile import plan_reconcile, reconcile_request
 
-        return plan_reconcile(self._project, self._environment, asked(tables, allow), spark=spark)
+        return plan_reconcile(self._project, self._environment, reconcile_request(tables, allow), spark=spark)
 
     def reconcile(
         self, *tables: str, allow: Iterable[str] = (), spark: SparkSession | None = None
     ) -> ReconcileResult:
-        """Lead tables back to what is recorded; asks nobody.  As :meth:`plan_reconcile`."""
-        from icemigrate.app.reconciling import reconcile
-        from icemigrate.app.rolling_back import require_undoable
+        """Change tables back to their recorded state, without asking for approval. As
+        :meth:`plan_reconcile`.
+        """
+        from icemigrate.commands.reconcile import reconcile
+        from icemigrate.commands.rollback import require_undoable
 
         result = self.plan_reconcile(*tables, allow=allow, spark=spark)
         require_undoable(result)
@@ -234,69 +240,78 @@ class Project:
         dry_run: bool = False,
         spark: SparkSession | None = None,
     ) -> MaintainResult:
-        """Carry out retention; asks nobody.
+        """Apply retention, without asking for approval.
 
         :param parts: ``trash``, ``snapshots``, ``rows``, ``orphans``; without any, all but the last.
-        :param dry_run: only look.
+        :param dry_run: only plan it.
         :param spark: a running session; without it one is started where it is needed.
         """
-        from icemigrate.app.maintaining import RETENTION, maintain, plan_maintenance
+        from icemigrate.commands.maintain import RETENTION_PARTS, maintain, plan_maintenance
 
-        chosen = parts or RETENTION
+        chosen = parts or RETENTION_PARTS
         plan = plan_maintenance(self._project, self._environment, parts=chosen, spark=spark)
         return plan.result if dry_run else maintain(self._project, plan, spark=spark)
 
+    def reset(self, spark: SparkSession | None = None) -> ResetResult:
+        """Move all tables of a disposable environment to the trash, and empty its history, without asking.
+
+        :param spark: a running session; without it one is started.
+        """
+        from icemigrate.commands.reset import plan_reset, reset
+
+        return reset(self._project, plan_reset(self._project, self._environment), spark=spark)
+
     def repair(self, spark: SparkSession | None = None) -> RepairResult:
-        """Let applied files that were edited count as what was applied, where they declare the same.
+        """Accept edited files of applied migrations that still declare the same.
 
         :param spark: a running session; without it one is started where there is something to record.
         """
-        from icemigrate.app.repairing import repair
+        from icemigrate.commands.repair import repair
 
         return repair(self._project, self._environment, spark=spark)
 
     def rebase(self, *migrations: str) -> RebaseResult:
-        """Give files that came late the next numbers.
+        """Give files that are out of order the next numbers.
 
         :param migrations: versions or files; without any, those that `plan` refuses.
         """
-        from icemigrate.app.rebasing import rebase
+        from icemigrate.commands.rebase import rebase
 
         return rebase(self._project, migrations, self._environment)
 
     def squash(self, through: str) -> SquashResult:
         """Write one file for all files up to a version, and remove these."""
-        from icemigrate.app.squashing import squash
+        from icemigrate.commands.squash import squash
 
         return squash(self._project, through)
 
     def status(self) -> Status:
-        """Where each migration and each table stands."""
-        from icemigrate.app.reporting import status
+        """The state of each migration and each table."""
+        from icemigrate.commands.status import status
 
         return status(self._project, self._environment)
 
     def history(self) -> HistoryResult:
-        """Who applied what, when, and how long it took."""
-        from icemigrate.app.reporting import history
+        """The events with their users, times and durations."""
+        from icemigrate.commands.status import history
 
         return history(self._project, self._environment)
 
     def doctor(self, spark: bool = False) -> DoctorResult:
-        """Say what works here: Java, Spark, jars, catalog, storage, rights; writes nothing.
+        """Test the setup: Java, Spark, jars, catalog, storage, permissions; writes nothing.
 
-        :param spark: start Spark too, and let it read the catalog.
+        :param spark: whether to start Spark too, and let it read the catalog.
         """
-        from icemigrate.app.doctor import doctor
+        from icemigrate.commands.doctor import doctor
 
         return doctor(self._project, self._environment, spark=spark)
 
     def show(self, table: str | None = None, at: str | None = None) -> str:
-        """The declared tables as YAML that is itself a valid declaration.
+        """The declared tables as YAML that is a valid declaration.
 
-        :param table: this one alone.
+        :param table: only this one.
         :param at: as declared after this version.
         """
-        from icemigrate.app.showing import show
+        from icemigrate.commands.show import show
 
         return show(self._project, table, at)

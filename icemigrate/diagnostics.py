@@ -1,14 +1,16 @@
-"""Mistakes of the user as values: what, where, and what to do about it.
+"""Problems of a user's files as values: position, message, and hint.
 
-All mistakes of all files are collected and shown at once, so nothing here is raised.
+All diagnostics of all files are collected and shown together, so nothing here is raised.
 """
 
 from __future__ import annotations
 
 import difflib
+import heapq
 import re
 from collections.abc import Collection, Iterable
 from enum import Enum
+from itertools import pairwise
 
 from msgspec.structs import force_setattr
 
@@ -17,19 +19,19 @@ from icemigrate.frozen import Frozen
 _PART = r"[^\s`.]+"
 _QUOTED = r"`(?:[^`]|``)+`"
 _TWICE = re.compile(rf"`((?:{_PART}\.)*{_QUOTED}(?:\.(?:{_PART}|{_QUOTED}))*)`(?!`)")
-"""Backticks around a dotted name of which a part stands in backticks already."""
+"""Backticks around a dotted name of which a part is in backticks already."""
 _ONE_WITH_A_DOT = re.compile(r"`(?:[^`]|``)*\.(?:[^`]|``)*`\Z")
 
 
 def once_quoted(text: str, beside: str = "") -> str:
-    """A message whose names stand in backticks once.
+    """A message whose names have one pair of backticks.
 
-    Messages put names in backticks, and a name that is no plain word brings its own: then those around it go.
-    One name with a dot in it keeps both where the path that is written alike is spoken of too, for it has to
-    be told from that.  All this is done here and not where each message is written, for one place cannot
-    forget it.
+    Messages put names in backticks, and a name that is not a plain word brings its own: then the outer ones
+    are removed.  A single name with a dot keeps both if the text also contains the path that is written
+    alike, because the two must differ.  This is done here and not where each message is written, so that no
+    message forgets it.
 
-    :param beside: what is told together with it, a hint's message.
+    :param beside: text that is shown together with it, such as a hint.
     """
 
     def once(found: re.Match[str]) -> str:
@@ -43,10 +45,10 @@ def once_quoted(text: str, beside: str = "") -> str:
 
 
 LONGEST_TEXT = 2_000
-"""A message or a hint may quote what a file says, which may be a megabyte; in characters."""
+"""The maximum length of a message or a hint, which may quote a megabyte of a file; in characters."""
 
 
-def shortened(text: str) -> str:
+def shorten_message(text: str) -> str:
     """The text, without its middle where it is longer than :data:`LONGEST_TEXT`."""
     if len(text) <= LONGEST_TEXT:
         return text
@@ -55,14 +57,14 @@ def shortened(text: str) -> str:
 
 
 class Severity(str, Enum):
-    """How much a diagnostic weighs: an error stops the command, the others do not."""
+    """The severity of a diagnostic: an error stops the command, the others do not."""
 
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
 
 
-class Place(Frozen, order=True):
+class FilePosition(Frozen, order=True):
     """A position in a file.
 
     :param file: path as the user would type it, relative to the working directory where possible.
@@ -79,24 +81,24 @@ class Place(Frozen, order=True):
 
 
 class Diagnostic(Frozen):
-    """One mistake.
+    """One diagnostic.
 
     :param code: permanent kebab-case identifier, e.g. ``unknown-key``; tests and ignores rely on it.
-    :param message: one sentence, naming the offending word.
+    :param message: one sentence that names the offending word.
     :param hint: what to write or do instead.
     """
 
     code: str
     message: str
-    place: Place | None = None
+    place: FilePosition | None = None
     hint: str | None = None
     severity: Severity = Severity.ERROR
 
     def __post_init__(self) -> None:
-        message = shortened(self.message)
+        message = shorten_message(self.message)
         force_setattr(self, "message", once_quoted(message))
         if self.hint is not None:
-            force_setattr(self, "hint", once_quoted(shortened(self.hint), message))
+            force_setattr(self, "hint", once_quoted(shorten_message(self.hint), message))
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
@@ -106,7 +108,7 @@ class Diagnostic(Frozen):
 
 def sort_key(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
     """Order of showing: by file, then position, then code."""
-    place = diagnostic.place or Place("")
+    place = diagnostic.place or FilePosition("")
     return (place.file, place.line, place.column, diagnostic.code)
 
 
@@ -117,44 +119,71 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 _LONGEST_GUESS = 200
 _COMPARISONS = 200_000
-_left = [_COMPARISONS]
+"""Of names, for the hints of one file."""
+_GUESSES = 500_000
+"""Of names, in all calls of :func:`did_you_mean` for the files of a command."""
+_CLOSEST = 20
+"""Only so many names, which share the most pairs of letters, are compared by :mod:`difflib`: it is slow."""
+_remaining_comparisons = [_COMPARISONS]
+_remaining_guesses = [_GUESSES]
 
 
-def renew_hints() -> None:
-    """Let the next file or migration be given hints again, however many the one before needed."""
-    _left[0] = _COMPARISONS
+def renew_hints(*, for_all_files: bool = False) -> None:
+    """Reset the limit of hints for the next file or migration.
+
+    :param for_all_files: also the limit for all files together.
+    """
+    _remaining_comparisons[0] = _COMPARISONS
+    if for_all_files:
+        _remaining_guesses[0] = _GUESSES
 
 
 def can_hint(comparisons: int) -> bool:
-    """Whether a hint that takes so many comparisons may still be looked for; they are counted."""
-    _left[0] -= comparisons
-    return _left[0] > 0
+    """Whether the limit of comparisons allows another hint; counts them."""
+    _remaining_comparisons[0] -= comparisons
+    return _remaining_comparisons[0] > 0
 
 
 def did_you_mean(word: str, known: Iterable[str], careful: Collection[str] = ()) -> str | None:
-    """A hint that names the nearest known word, or ``None`` where none is near.
+    """A hint with the most similar known word, or ``None`` where none is similar.
 
-    Case and ``-``/``_`` are ignored while comparing, since those are the usual slips.
+    Case and ``-``/``_`` are ignored in comparisons, because those are the usual typing errors.
 
-    Comparing takes long, so that one file is given only so many hints (:func:`renew_hints`).
+    Comparisons take long, so one file and all files get only a limited number of hints
+    (:func:`renew_hints`).
 
-    :param careful: known words that are guessed from one slip alone, for they destroy something.
+    :param careful: known words that are suggested for a single typing error only, because they destroy
+        something.
     """
     if len(word) > _LONGEST_GUESS or not can_hint(0):
         return None
     known = list(known)
-    if not can_hint(len(known)):
+    if not can_hint(len(known)) or _remaining_guesses[0] <= 0:
         return None
+    _remaining_guesses[0] -= len(known)
     plain = word.lower().replace("-", "_")
-    folded = {k.lower().replace("-", "_"): k for k in known}
-    for one in [one for one, name in folded.items() if name in careful]:
-        if plain != one and not one_slip(plain, one):
-            del folded[one]
-    near = difflib.get_close_matches(plain, folded, n=1, cutoff=0.6)
-    return f"did you mean `{folded[near[0]]}`?" if near else None
+    replayed = {k.lower().replace("-", "_"): k for k in known}
+    for one in [one for one, name in replayed.items() if name in careful]:
+        if plain != one and not has_edit_distance_one(plain, one):
+            del replayed[one]
+    closest: Iterable[str] = replayed
+    if len(replayed) > _CLOSEST:
+        pairs = _letter_pairs(plain)
+        closest = heapq.nlargest(_CLOSEST, replayed, key=lambda name: _overlap(pairs, _letter_pairs(name)))
+    near = difflib.get_close_matches(plain, closest, n=1, cutoff=0.6)
+    return f"did you mean `{replayed[near[0]]}`?" if near else None
 
 
-def one_slip(a: str, b: str) -> bool:
+def _letter_pairs(word: str) -> frozenset[tuple[str, str]]:
+    return frozenset(pairwise(f" {word} "))
+
+
+def _overlap(one: frozenset[tuple[str, str]], other: frozenset[tuple[str, str]]) -> float:
+    """Dice's coefficient: from 0 to 1 for the same pairs."""
+    return 2 * len(one & other) / (len(one) + len(other))
+
+
+def has_edit_distance_one(a: str, b: str) -> bool:
     """Whether a word is the other with a character more, less or changed, or two neighbours changed over."""
     if len(a) > len(b):
         a, b = b, a
@@ -167,3 +196,8 @@ def one_slip(a: str, b: str) -> bool:
         return a[at:] == b[at + 1 :]
     changed_over = b[at + 1 : at + 2] + b[at : at + 1]
     return a[at + 1 :] == b[at + 1 :] or a[at:] == changed_over + b[at + 2 :]
+
+
+def format_count(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 table``, ``2 tables``."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -1,63 +1,63 @@
-"""Faults of the world as one exception tree, and the one table of exit codes.
+"""The exceptions of icemigrate, and its exit codes.
 
-A *fault* is something icemigrate met and cannot go on from: a catalog that does not answer, a
-lock that someone holds, a table that is not what the plan was made for.  A *mistake* in a file
-is not a fault but a value (see :mod:`icemigrate.diagnostics`); :class:`Mistakes` carries such
-values across a call boundary.  Everything else that is raised is a bug.
+An error in a file is a value (:mod:`icemigrate.diagnostics`); :class:`Mistakes` carries such values across a
+call boundary.  Any exception that is not an :class:`IcemigrateError` is a bug.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from enum import IntEnum
 
 from icemigrate.diagnostics import Diagnostic, once_quoted
 from icemigrate.frozen import Frozen
-from icemigrate.redaction import redact
+from icemigrate.redaction import redact_secrets
 
 
 class ExitCode(IntEnum):
-    """What a process of ``icemigrate`` ends with; the number is the value, the name the meaning."""
+    """Exit codes of the command line."""
 
     OK = 0
-    """Everything asked for was done, or there was nothing to do."""
+    """The command did everything, or there was nothing to do."""
     ERROR = 1
-    """A fault: nothing more was done after it."""
+    """An error: the command stopped there; or some tables could not be read, and all others were."""
     CHANGES = 2
-    """There is something to do (only with ``--detailed-exitcode``)."""
+    """There is something to apply or to roll back (only with ``--detailed-exitcode``)."""
     FINDINGS = 3
-    """Mistakes in the files, findings of a check, or a missing ``allow``."""
+    """The files have errors, a consent (``allow``) is missing, or an action was refused as unsafe."""
     CONFLICT = 4
-    """A conflict between base, wanted and actual; drift; a stale plan; or an unfinished run."""
+    """A conflict between recorded, declared and current state; drift; a stale plan; an unfinished run."""
     LOCKED = 5
-    """Somebody else holds the project's lock."""
+    """Another process holds the project's lock."""
     USAGE = 64
-    """The command was called wrongly (``EX_USAGE`` of sysexits.h)."""
+    """Wrong command-line arguments (``EX_USAGE`` of sysexits.h)."""
     INTERRUPTED = 130
-    """Stopped by Ctrl-C (128 and the number of ``SIGINT``, as shells have it)."""
+    """Stopped by Ctrl-C (128 plus the number of ``SIGINT``)."""
     TERMINATED = 143
-    """Stopped by ``SIGTERM`` (128 and its number)."""
+    """Stopped by ``SIGTERM`` (128 plus its number)."""
 
 
 class IcemigrateError(Exception):
-    """Root of all faults.
+    """Base class of all errors.
 
-    :param message: what happened, in one sentence that names the thing it happened to.
-    :param hint: what to do about it, in one sentence; shown below the message.
+    :param message: what is wrong, and where, in one sentence.
+    :param hint: what to do, in one sentence; shown below the message.
     """
 
     exit_code: ExitCode = ExitCode.ERROR
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        message = redact(message)
+        message = redact_secrets(message)
         super().__init__(once_quoted(message))
         self.message = once_quoted(message)
-        self.hint = None if hint is None else redact(once_quoted(hint, message))
+        self.hint = None if hint is None else redact_secrets(once_quoted(hint, message))
 
 
-def why(error: OSError) -> str:
-    """What the system says of a file, a folder or a program, to stand within a sentence."""
-    said = error.strerror or type(error).__name__
-    return said[:1].lower() + said[1:]
+def os_error_reason(error: OSError) -> str:
+    """The operating system's reason, in lower case, for use within a sentence."""
+    reason = error.strerror or type(error).__name__
+    return reason[:1].lower() + reason[1:]
 
 
 class UsageError(IcemigrateError):
@@ -67,9 +67,9 @@ class UsageError(IcemigrateError):
 
 
 class Mistakes(IcemigrateError):
-    """The user's files hold mistakes; all of them are in :attr:`diagnostics`.
+    """The user's files have errors; all of them are in :attr:`diagnostics`.
 
-    :param summary: said of all of them; how many there are where left out.
+    :param summary: one line; by default the number of errors.
     """
 
     exit_code = ExitCode.FINDINGS
@@ -80,7 +80,7 @@ class Mistakes(IcemigrateError):
 
 
 def _tally(diagnostics: tuple[Diagnostic, ...]) -> str:
-    """How many there are of what: a variable that is not set is no mistake of a file; warnings are none."""
+    """The numbers of errors and of unset variables."""
     errors = [d.code for d in diagnostics if d.severity.value == "error"]
     unset = errors.count("missing-variable")
     wrong = len(errors) - unset
@@ -93,7 +93,7 @@ def _tally(diagnostics: tuple[Diagnostic, ...]) -> str:
 
 
 def extra_hint(extra: str) -> str:
-    """How an optional dependency is installed; icemigrate is on no package index, which a line could name."""
+    """The command that installs an optional dependency; icemigrate is on no package index."""
     return f"in a clone of icemigrate: pip install '.[{extra}]'"
 
 
@@ -102,7 +102,7 @@ class MissingExtra(IcemigrateError):
 
 
 class CatalogError(IcemigrateError):
-    """The catalog could not be reached, read, or does not do what was asked of it."""
+    """The catalog cannot be reached or read, or refuses a request."""
 
 
 class MetadataError(CatalogError):
@@ -110,13 +110,13 @@ class MetadataError(CatalogError):
 
 
 class GitError(IcemigrateError):
-    """Git cannot say what was asked: there is none, no repository, no such commit, or too little history."""
+    """Git, the repository or the commit is missing, or the clone is too shallow."""
 
 
 class CodeHostError(IcemigrateError):
-    """The code host could not be asked, or refused.
+    """The code host cannot be reached, or refused a request.
 
-    :param status: of its answer in HTTP; ``None`` where there was none.
+    :param status: the HTTP status; ``None`` where there was no answer.
     """
 
     def __init__(self, message: str, hint: str | None = None, status: int | None = None) -> None:
@@ -125,24 +125,43 @@ class CodeHostError(IcemigrateError):
 
 
 class HistoryError(IcemigrateError):
-    """The project's history cannot be read, or is not this project's."""
+    """The history cannot be read, or belongs to another project."""
 
 
 class EngineError(IcemigrateError):
-    """Java, Spark or a statement that Spark was given failed."""
+    """Java, Spark or a statement failed."""
+
+
+def spark_condition(message: str) -> str | None:
+    """The error condition that begins a message of Spark, such as ``DIVIDE_BY_ZERO``; ``None`` without one.
+
+    Spark writes it in brackets (https://spark.apache.org/docs/latest/sql-error-conditions.html).
+    """
+    found = _CONDITION.match(message)
+    return None if found is None else found[1]
+
+
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]*)\]")
 
 
 class CheckFailed(EngineError):
-    """A check of a migration does not hold; readers have seen nothing of its rows."""
+    """A check of a migration failed; its rows were not published.
+
+    :param rows: the result of its query.
+    """
+
+    def __init__(self, message: str, hint: str | None = None, rows: Sequence[Sequence[object]] = ()) -> None:
+        super().__init__(message, hint)
+        self.rows = rows
 
 
-class Misunderstood(Frozen):
-    """What Spark would not run of what a migration does to rows.
+class RefusedDataStep(Frozen):
+    """A data step that Spark refuses.
 
     :param table: its declared name.
-    :param subject: path of keys as they stand in the table's entry.
+    :param subject: the path of keys in the table's entry.
     :param what: the data step in words.
-    :param why: Spark's own.
+    :param why: Spark's message.
     """
 
     table: str
@@ -155,51 +174,54 @@ class Misunderstood(Frozen):
 
 
 class NotUnderstood(EngineError):
-    """Spark would not run what a migration does to rows, as it said before anything was done.
+    """Spark refuses data steps of a migration; nothing was changed.
 
-    :param version: of the migration.
-    :param found: all that it would not run, at least one.
+    :param refused_steps: at least one.
     """
 
-    hint = "mend the expression in the migration file"
+    hint = "fix the expression in the migration file"
 
-    def __init__(self, version: str, found: tuple[Misunderstood, ...]) -> None:
-        super().__init__("\n".join(map(str, found)), f"{type(self).hint}; no table was touched")
+    def __init__(self, version: str, found: tuple[RefusedDataStep, ...]) -> None:
+        super().__init__("\n".join(map(str, found)), f"{type(self).hint}; no table was changed")
         self.version = version
-        self.found = found
+        self.refused_steps = found
 
 
 class HeadMoved(EngineError):
-    """Somebody else wrote to a table whose head was asserted; nothing was written."""
+    """Another client wrote to a table whose head was asserted; nothing was written."""
 
 
 class ConflictError(IcemigrateError):
-    """Base, wanted and actual differ in a way that icemigrate does not resolve by itself."""
+    """Recorded, declared and current state conflict.
+
+    :ivar redo_first: rolled-back versions that the hint suggests to redo first.
+    """
 
     exit_code = ExitCode.CONFLICT
+    redo_first: tuple[str, ...] = ()
 
 
 class StalePlan(ConflictError):
-    """The world is no longer what the saved plan was made for."""
+    """Files, history or tables changed after the plan was made."""
 
 
 class LockHeld(IcemigrateError):
-    """Somebody else is applying or rolling back."""
+    """Another process holds the lock."""
 
     exit_code = ExitCode.LOCKED
 
 
 class LockLost(LockHeld):
-    """The lock was ours and is not any more: somebody took it away, or its lease ran out."""
+    """This process lost the lock: another took it over, or its lease ran out."""
 
 
 class Stopped(IcemigrateError):
-    """The user asked to stop, by Ctrl-C."""
+    """Stopped by Ctrl-C."""
 
     exit_code = ExitCode.INTERRUPTED
 
 
 class Terminated(Stopped):
-    """Whoever runs this process asked it to end, by ``SIGTERM``."""
+    """Stopped by ``SIGTERM``."""
 
     exit_code = ExitCode.TERMINATED

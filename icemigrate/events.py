@@ -1,18 +1,18 @@
-"""What happens while a plan runs, as values; who wants to show progress or keep a log listens to them."""
+"""Events of a running plan, for progress displays and logs."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
 from icemigrate.frozen import Frozen
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
 
 
 class MigrationStarted(Frozen):
     """A migration begins.
 
-    :param number: which one of this run, from 1.
-    :param of: how many there are in this run.
+    :param number: from 1, within this run.
+    :param of: the number of migrations of this run.
     """
 
     version: str
@@ -24,11 +24,11 @@ class MigrationStarted(Frozen):
 class StatementStarted(Frozen):
     """A statement, or a metadata commit, begins.
 
-    :param table: the table's name in the catalog; ``None`` for a namespace.
+    :param table: its name in the catalog; ``None`` for a namespace.
     :param text: the statement, or the metadata commit in words.
-    :param number: which one of the migration, from 1.
-    :param of: how many the migration has.
-    :param on_copy: it runs on a structural copy, so that the table itself is not touched by it.
+    :param number: from 1, within the migration.
+    :param of: the number of statements of the migration.
+    :param on_copy: it runs on a structural copy, and the table itself does not change.
     """
 
     version: str
@@ -40,7 +40,7 @@ class StatementStarted(Frozen):
 
 
 class StatementFinished(Frozen):
-    """It has ended well; ``elapsed`` in seconds."""
+    """A statement succeeded; ``elapsed`` in seconds."""
 
     version: str
     table: TableName | None
@@ -50,9 +50,9 @@ class StatementFinished(Frozen):
 
 
 class TablePublishing(Frozen):
-    """The one commit of a table is about to be tried; whoever must not commit any more stops here.
+    """The commit of a table is about to be tried; a listener that raises prevents it.
 
-    :param number: which try it is, from 1.
+    :param number: of the attempt, from 1.
     """
 
     version: str
@@ -61,9 +61,9 @@ class TablePublishing(Frozen):
 
 
 class TablePublished(Frozen):
-    """All that was done on a table's copy is on the table, in one commit; ``elapsed`` in seconds.
+    """The changes of a table's copy are on the table, in one commit; ``elapsed`` in seconds.
 
-    :param tries: how many commits it took; every one but the last met another writer's.
+    :param tries: the number of attempts; all but the last conflicted with another writer.
     """
 
     version: str
@@ -73,20 +73,20 @@ class TablePublished(Frozen):
 
 
 class FilesRewritten(Frozen):
-    """Files of a table lie the new way, and are committed; told before the first of them too.
+    """Files of a table were rewritten under the new partition spec; also sent before the first one.
 
-    :param left: how many lie the old way still.
-    :param of: how many files the table had when it began.
+    :param remaining: files that still have an old spec.
+    :param of: files of the table at the start.
     """
 
     version: str
     table: TableName
-    left: int
+    remaining: int
     of: int
 
 
 class TableVerified(Frozen):
-    """The table was read back and is as the plan said."""
+    """The table was read back, and it is as planned."""
 
     version: str
     table: TableName
@@ -107,48 +107,48 @@ class MigrationRecorded(Frozen):
     elapsed: float
 
 
-class Noted(Frozen):
-    """Something worth saying that is no failure, such as a change that somebody else made meanwhile."""
+class NoteAdded(Frozen):
+    """A note for the user, such as another client's change."""
 
     version: str
     table: TableName | None
     text: str
 
 
-class ValuesBroughtBack(Frozen):
-    """All rows of a table that lacked a value which an earlier version keeps have it again.
+class ValuesRestored(Frozen):
+    """Retained values are back in all rows of a table that lacked them.
 
-    :param kept_in: that version: a tag, or the id of a snapshot.
-    :param fields: ids of the columns.
+    :param source_version: the tag, or the id of the snapshot, that has the values.
+    :param fields: field ids of the columns.
     """
 
     version: str
     table: TableName
-    kept_in: str
+    source_version: str
     fields: tuple[int, ...]
 
 
 class LockAwaited(Frozen):
-    """Somebody else holds the project's lock; ``holder`` in words: who, where, since when, at which step."""
+    """Another process holds the lock; ``holder`` says who, where, since when, and at which step."""
 
     holder: str
 
 
 class LockTakenOver(Frozen):
-    """The lock was taken over from somebody who was not heard of for longer than his lease."""
+    """The lock was taken over, because its holder ended or did not renew it for a lease."""
 
     holder: str
 
 
 class UndoStarted(Frozen):
-    """A migration failed, and what was done of it is undone; ``reason`` is why it failed."""
+    """A migration failed, and its undo begins; ``reason`` is the cause of the failure."""
 
     version: str
     reason: str
 
 
 class UndoFinished(Frozen):
-    """All tables of the migration are as they were before it."""
+    """A failed migration was undone."""
 
     version: str
 
@@ -167,6 +167,6 @@ Event: TypeAlias = (
     | TableVerified
     | TableMarked
     | MigrationRecorded
-    | Noted
-    | ValuesBroughtBack
+    | NoteAdded
+    | ValuesRestored
 )

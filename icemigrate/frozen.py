@@ -1,4 +1,4 @@
-"""What every value of icemigrate is made of: a class with fields that nobody changes.
+"""The base of all value classes: immutable structs.
 
 These are ``msgspec``'s structs, since a command reads some 230 such classes before it does anything, and
 then makes values by the ten thousand: a class is made in a fortieth, a value in a sixth and a changed copy
@@ -32,7 +32,7 @@ class Frozen(Struct, frozen=True):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class PartlyCompared(Frozen):
-    """A value with fields that are no part of what it is, such as the place where it was written."""
+    """A value with fields that are not compared, such as its position in a file."""
 
     uncompared: ClassVar[frozenset[str]]
     """Names of the fields that comparisons pass over."""
@@ -51,27 +51,27 @@ class PartlyCompared(Frozen):
 
 
 class _AbstractMeta(StructMeta, ABCMeta):
-    """Of classes that nobody makes a value of while a method is missing."""
+    """The metaclass of classes that cannot be created while a method is missing."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class AbstractFrozen(Frozen, metaclass=_AbstractMeta):
-    """A value whose class leaves methods to those that inherit from it."""
+    """A value whose class leaves methods to its subclasses."""
 
 
 NO_DEFAULT = NODEFAULT
-"""Stands for the default of a field that has none."""
+"""The default of a field that has none."""
 
 
 @cache
 def compared_fields(kind: type[Frozen]) -> Mapping[str, Any]:
-    """The names of the fields that comparisons look at, each with its default or :data:`NO_DEFAULT`."""
+    """The names of the compared fields, each with its default or :data:`NO_DEFAULT`."""
     passed_over = kind.uncompared if issubclass(kind, PartlyCompared) else ()
-    return {name: default for name, default in fields(kind).items() if name not in passed_over}
+    return {name: default for name, default in frozen_fields(kind).items() if name not in passed_over}
 
 
 @cache
-def fields(kind: type[Frozen]) -> Mapping[str, Any]:
+def frozen_fields(kind: type[Frozen]) -> Mapping[str, Any]:
     """The names of the fields, in order, each with its default or :data:`NO_DEFAULT`."""
     names, given = kind.__struct_fields__, kind.__struct_defaults__
     defaults = [NO_DEFAULT] * (len(names) - len(given)) + [_made(default) for default in given]
@@ -91,6 +91,6 @@ __all__ = [
     "PartlyCompared",
     "compared_fields",
     "field",
-    "fields",
+    "frozen_fields",
     "replace",
 ]

@@ -30,7 +30,7 @@ _LINES = re.compile(rf"(?![\n\t])(?:{_HIDDEN})")
 _PAINTED = re.compile(rf"\x1b\[[0-9]{{1,2}}m|(?![\n\t])(?:{_HIDDEN})")
 
 
-def escaped(text: str) -> str:
+def escape_hidden_characters(text: str) -> str:
     r"""The text on one line, every hidden character as ``\u202e`` or ``\U000e0041``."""
     return text if text.isascii() and text.isprintable() else HIDDEN.sub(_escape, text)
 
@@ -38,7 +38,7 @@ def escaped(text: str) -> str:
 def escaped_lines(text: str, *, painted: bool = False) -> str:
     """The same with line breaks and tabs as they are.
 
-    :param painted: also leaves the codes of :class:`~icemigrate.render.style.Style` alone.
+    :param painted: also leaves the codes of :class:`~icemigrate.render.terminal_style.TerminalStyle` alone.
     """
     if _is_plain(text):
         return text

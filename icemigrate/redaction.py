@@ -1,10 +1,10 @@
 """Secrets, masked in every text that leaves the process.
 
 Two things are masked.  *Values* that are known to be secret: each
-:class:`~icemigrate.project.values.Secret`, and what variables of the environment give (:func:`hide`).
-*Places* that hold credentials by their form: the password in ``user:password@host``, parameters such as
-``sig=`` and ``X-Amz-Signature=``, ``;SharedAccessKey=``, members of JSON such as ``"client_secret": "…"``,
-bearer tokens.
+:class:`~icemigrate.project.project_values.Secret`, and what variables of the environment give
+(:func:`register_secret`). *Places* that hold credentials by their form: the password in
+``user:password@host``, parameters such as ``sig=`` and ``X-Amz-Signature=``, ``;SharedAccessKey=``, members
+of JSON such as ``"client_secret": "…"``, bearer tokens.
 
 Values are remembered for the whole process: an exception of a driver, of PyIceberg or of Java quotes them.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
-SHORTEST = 4
+MIN_SECRET_LENGTH = 4
 """Characters of the shortest value that is masked by itself: a shorter one is part of every text."""
 _LONG = 8
 """From this length on a value is masked within words too."""
@@ -90,7 +90,7 @@ def holds_secret(name: str, value: str) -> bool:
 
 def is_secret_property(name: str, value: str) -> bool:
     """Whether a property holds a credential, by its name or by its value's form; no file may say it."""
-    return holds_secret(name, value) or redact(value) != value
+    return holds_secret(name, value) or redact_secrets(value) != value
 
 
 def is_secret_setting(name: str) -> bool:
@@ -98,11 +98,11 @@ def is_secret_setting(name: str) -> bool:
     return bool(_WORD.search(name) or _SHORT_WORD.search(name) or _SETTING.search(name))
 
 
-def hide(value: str) -> None:
+def register_secret(value: str) -> None:
     """Mask a value from now on, also as URLs and JSON write it."""
     found = {value, quote(value, safe=""), quote(value), quote_plus(value), unquote(value)}
     found |= {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
-    new = {one for one in found if len(one.strip()) >= SHORTEST} - _values
+    new = {one for one in found if len(one.strip()) >= MIN_SECRET_LENGTH} - _values
     if new:
         _values.update(new)
         _clear()
@@ -126,7 +126,7 @@ def hide_credentials(address: str) -> None:
 def hide_part_of_address(secret: str) -> None:
     """Mask a credential from now on, and its parts, which errors quote where a stray ``/`` ends the host."""
     for part in (secret, unquote(secret), *re.split(r"[/?#@:&]", secret)):
-        hide(part)
+        register_secret(part)
 
 
 def hide_environment(environ: Iterable[tuple[str, str]]) -> None:
@@ -137,10 +137,10 @@ def hide_environment(environ: Iterable[tuple[str, str]]) -> None:
     for name, value in environ:
         is_path = value.startswith("/") and (_NAME_OF_FILE.search(name) is not None or os.path.lexists(value))
         if len(value) >= _LONG and not is_path and _WORD.search(name):
-            hide(value)
+            register_secret(value)
 
 
-def forget() -> None:
+def forget_secrets() -> None:
     """Forget every value: for tests, each of which is a process of its own."""
     _values.clear()
     _clear()
@@ -160,7 +160,7 @@ def _known() -> re.Pattern[str] | None:
     return re.compile("|".join(parts)) if parts else None
 
 
-def redact(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """The text with every secret masked."""
     return _redact_short(text) if len(text) <= _SHORT else _redact(text)
 
@@ -207,7 +207,7 @@ def guard_logging() -> None:
 
     class Masked(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return redact(super().format(record))
+            return redact_secrets(super().format(record))
 
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(Masked())
@@ -219,13 +219,13 @@ def redact_document(value: Any, name: str = "") -> Any:
     :param name: the key that the value belongs to.
     """
     if isinstance(value, str):
-        return MASK if name and holds_secret(name, value) else redact(value)
+        return MASK if name and holds_secret(name, value) else redact_secrets(value)
     if isinstance(value, dict):
         # A saved change of a property: `{"kind": "set_property", "key": "x.token", "value": "…"}`.
         key = value.get("key") if str(value.get("kind")).endswith("set_property") else None
         if isinstance(key, str) and is_secret_name(key):
             value = {**value, **{k: MASK for k in ("value", "before") if isinstance(value.get(k), str)}}
-        return {redact(key): redact_document(item, key) for key, item in value.items()}
+        return {redact_secrets(key): redact_document(item, key) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [redact_document(item) for item in value]
     return value

@@ -1,6 +1,6 @@
 """Which versions work together: the one table, tried on real tables before a line is added to it.
 
-Python packages are pinned in ``setup.cfg``; here stands what Spark needs beside them.
+Python packages are pinned in ``setup.cfg``; this module has what Spark needs beside them.
 """
 
 from __future__ import annotations

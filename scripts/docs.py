@@ -1,4 +1,4 @@
-"""The pages of docs/ that are made from code; ``python -m scripts.docs`` writes them, a test compares."""
+"""The generated pages and picture of docs/; ``python -m scripts.docs`` writes them, a test compares."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from icemigrate.cli.group import COMMANDS, command_of
 from icemigrate.cli.options import global_options
 from icemigrate.cli.outputs import OutputType
 from icemigrate.errors import ExitCode
-from icemigrate.told import PARTS
+from icemigrate.explanations import EXPLANATION_GROUPS
 from scripts.docs_kinds import kinds_page
+from scripts.docs_reference import reference_page
 from scripts.docs_rules import rule_pages, rules_page
 from scripts.docs_traps import traps_page
+from scripts.plan_picture import plan_picture
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from the code by `make docs`; change the code. -->\n\n"
@@ -35,13 +37,15 @@ def generated() -> dict[Path, str]:
         **{docs / "rules" / name: NOTE + text for name, text in rule_pages().items()},
         docs / "kinds-of-change.md": NOTE + kinds_page(),
         docs / "traps.md": NOTE + traps_page(),
+        docs / "reference.md": NOTE + reference_page(),
         docs / "identifiers.md": NOTE + identifiers_page(),
+        docs / "plan.svg": plan_picture(readme.read_text(encoding="utf-8")),
         readme: with_parts(readme.read_text(encoding="utf-8"), {"commands": command_table()}),
     }
 
 
 def with_parts(text: str, parts: dict[str, str]) -> str:
-    """A page with what stands between ``<!-- name -->`` and ``<!-- /name -->`` made anew."""
+    """A page with new text between ``<!-- name -->`` and ``<!-- /name -->``."""
     for name, part in parts.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         assert text.count(begin) == text.count(end) == 1, f"the page has no part `{name}`, or several"
@@ -52,7 +56,7 @@ def with_parts(text: str, parts: dict[str, str]) -> str:
 def command_table() -> str:
     """Commands and what they do."""
     rows = (f"| [`{name}`](docs/commands.md#{name}) | {what} |" for name, what in COMMANDS.items())
-    return "\n".join(["| command | does |", "| --- | --- |", *rows]) + "\n"
+    return "\n".join(["| command | what it does |", "| --- | --- |", *rows]) + "\n"
 
 
 def exit_code_table() -> str:
@@ -83,14 +87,13 @@ def exit_codes_page() -> str:
     """The page of exit codes."""
     return (
         "# Exit codes\n\n"
-        "Every command ends with one of these codes, and with no other. A program can rely on them.\n\n"
+        "Every command exits with one of these codes.\n\n"
         f"{exit_code_table()}\n"
-        "Where several would fit, the one that must be mended first wins: `plan` ends with "
-        f"{ExitCode.FINDINGS.value} when a file has to be changed, and with {ExitCode.CONFLICT.value} when "
-        "the files are in order and the catalog is not.\n\n"
-        "With `--format json` a fault is also written to standard output, in the form of "
-        "[`schemas/error.schema.json`](../schemas/error.schema.json); its `exit_code` is the code of the "
-        "process.\n"
+        "If several codes apply, the problem that you must fix first decides: `plan` exits with "
+        f"{ExitCode.FINDINGS.value} if a file must be changed, and with {ExitCode.CONFLICT.value} if only "
+        "the catalog has a problem.\n\n"
+        "With `--format json` an error is also written to standard output, in the form of "
+        "[`schemas/error.schema.json`](../schemas/error.schema.json). Its `exit_code` is the exit code.\n"
     )
 
 
@@ -98,11 +101,11 @@ def identifiers_page() -> str:
     """The page of identifiers that are no rules of their own."""
     parts = [
         "# Identifiers\n\n"
-        "What stands in square brackets behind a message never changes its meaning, so a program can rely on "
-        "it. `icemigrate explain` tells the same in the terminal, of the [rules](rules.md) too, and of the "
-        "kinds of errors that JSON names.\n"
+        "The identifier in square brackets at the end of a message never changes its meaning, so programs "
+        "can use it. `icemigrate explain` shows the same text in the terminal, also for "
+        "[rules](rules.md) and for the kinds of errors in JSON.\n"
     ]
-    for title, texts in PARTS.items():
+    for title, texts in EXPLANATION_GROUPS.items():
         rows = (f"- `{word}`: {text}\n" for word, text in sorted(texts.items()))
         parts.append(f"\n## {title}\n\n{''.join(rows)}")
     return "".join(parts)
@@ -113,11 +116,12 @@ def commands_page() -> str:
     shared = _options(global_options(click.Command("shared")))
     parts = [
         "# Commands\n\n"
-        "All commands start in a moment and need no Java, but those that start Spark: `apply`, `rollback`, "
-        "`maintain`, `repair`, `unlock`, `plan --rehearse` and `plan --reconcile`. "
-        "`check` and `show` read files alone; `plan`, `status` and `history` read the catalog "
-        "and change nothing.\n\n"
-        "Every command has these options, which may stand before or behind its name:\n\n"
+        "| commands | read | need Java |\n| --- | --- | --- |\n"
+        "| `check`, `show`, `rules`, `new`, `init`, `revert`, `rebase`, `squash` | only files | no |\n"
+        "| `plan`, `status`, `history`, `drift`, `import` | files and the catalog | no |\n"
+        "| `apply`, `rollback`, `maintain`, `repair`, `unlock`, `plan --rehearse`, `plan --reconcile` "
+        "| files and the catalog | yes, they start Spark |\n\n"
+        "Every command has these options, before or after its name:\n\n"
         f"{_option_table(shared)}"
     ]
     names = {option.name for option in shared}
@@ -158,7 +162,7 @@ def _options(command: click.Command) -> list[click.Option]:
 
 def _option_table(options: list[click.Option]) -> str:
     rows = [f"| {_names(option)} | {_help(option)} |" for option in options]
-    return "\n".join(["| option | |", "| --- | --- |", *rows]) + "\n"
+    return "\n".join(["| option | meaning |", "| --- | --- |", *rows]) + "\n"
 
 
 def _names(option: click.Option) -> str:
@@ -168,15 +172,16 @@ def _names(option: click.Option) -> str:
         value = " " + "\\|".join(option.type.names) + "[=FILE]"
     else:
         value = "" if option.is_flag else f" {option.metavar}"
-    return f"`{', '.join(option.opts)}{value}`"
+    names = ", ".join(option.opts)
+    return f"`{' / '.join([names, *option.secondary_opts])}{value}`"
 
 
 def _help(option: click.Option) -> str:
     text = markdown(option.help or "")
-    if isinstance(option.type, click.Choice) and option.default is not None:
-        text += f" Without it `{option.default}`."
+    if isinstance(option.type, click.Choice) and isinstance(option.default, str):
+        text += f" Default: `{option.default}`."
     elif isinstance(option.type, OutputType):
-        text += f" Without it `{option.type.names[0]}`."
+        text += f" Default: `{option.type.names[0]}`."
     return text
 
 

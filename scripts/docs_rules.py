@@ -11,27 +11,30 @@ from itertools import chain
 from pathlib import Path
 from types import FunctionType
 
-from icemigrate import changes, plan_case, plan_mention, plan_table
-from icemigrate.app.explaining import page
-from icemigrate.checks import RULES
-from icemigrate.checks.base import Rule
-from icemigrate.model import legality
+from icemigrate import changes
+from icemigrate.commands.explain import rule_page
+from icemigrate.iceberg import validation
+from icemigrate.planning import create_or_adopt, table_input, table_plan
+from icemigrate.rules import RULES
+from icemigrate.rules.rule import Rule
 
 _ADVICE = """# Rules
 
-`check` names what it finds in square brackets. What has an id such as `IM104` is advice of a rule, each of
-which has a page: why, bad, good, what to do instead. `icemigrate rules` lists them as a project has them,
-and `icemigrate explain IM104` shows a page. What every other word in brackets means is on the page of
-[identifiers](identifiers.md); `icemigrate explain` knows them too.
+Each finding of `check` ends with its code in square brackets.
 
-| rule | | by itself | finds |
+- A code such as `IM104` is a rule with a level that you can change. Each rule has a page with the reason, a
+  bad and a good example, and what to do. `icemigrate explain IM104` shows the page, and `icemigrate rules`
+  lists the rules with the levels of a project.
+- All other codes are on the page of [identifiers](identifiers.md). `icemigrate explain` shows them too.
+
+| rule | name | default level | finds |
 | --- | --- | --- | --- |
 """
 _LEVELS = """
 ## Levels
 
-The project file says for each rule, by its id or its name, how much its findings weigh: `off`, `note`,
-`warning` or `error`. An error makes `check` fail; the others are told. Some rules go by more than a level:
+Set the level of a rule in the project file, by id or name: `off`, `note`, `warning` or `error`. Only errors
+make `check` fail. Some rules also have an option:
 
 ```yaml
 rules:
@@ -41,13 +44,13 @@ rules:
   naming: {level: warning, pattern: "[a-z][a-z0-9_]*"}
 ```
 
-| rule | goes by | |
+| rule | option | meaning |
 | --- | --- | --- |
 """
 _IGNORES = """
-## Ignores
+## Ignore a finding
 
-What is meant all the same is said where it stands, with the reason, behind the line or on the one above it:
+Write a comment with a reason, at the end of the line or on the line above it:
 
 ```yaml
 tables:
@@ -57,25 +60,22 @@ tables:
     renames: {volume: quantity}  # icemigrate: ignore rename because the reports change today
 ```
 
-Several rules stand with commas between them. A comment without a reason ignores nothing, and one that is
-about nothing is told too. Comments are no part of a migration's checksum, so an applied file may get one.
+Separate several rules with commas. A comment without a reason ignores nothing. A comment that matches no
+finding is reported. Comments are not part of the checksum, so you can add one to an applied file.
 """
 _INTRO = """
-## What is refused
+## Requirements for tables
 
-What a migration may not lead to, with or without consent. `check` and `plan` refuse it and name the rule in
-square brackets. An identifier never changes its meaning.
-
-A rule looks at the table that a migration leads to. What was wrong with a table before the migration is not
-held against it.
+`check` and `plan` refuse a migration whose resulting table breaks one of these requirements. No consent
+allows it. The code of a requirement never changes its meaning. A violation that the table had before the
+migration is not reported.
 """
 _OTHERS = """
 ## Changes that are refused
 
-These are about the step itself, not about the table it leads to. Messages stand as in the source; `…` is what
-is put in.
+These codes are about a change itself, not about the resulting table. `…` in a message is a value.
 
-| rule | says |
+| code | message |
 | --- | --- |
 """
 
@@ -95,7 +95,7 @@ class _Found:
 def rules_page() -> str:
     """The page."""
     parts = [_ADVICE, *map(_row, RULES), _LEVELS, *_option_rows(), _IGNORES, _INTRO]
-    for rule in legality.RULES:
+    for rule in validation.VALIDATION_RULES:
         assert isinstance(rule, FunctionType)
         breaches = list(_of_rule(rule))
         assert breaches, f"{rule.__name__} has no identifier"
@@ -114,7 +114,7 @@ def rules_page() -> str:
 
 def rule_pages() -> dict[str, str]:
     """A page for each rule of ``check``, by the name of its file."""
-    return {f"{rule.id}.md": _linked(page(rule)) for rule in RULES}
+    return {f"{rule.id}.md": _linked(rule_page(rule)) for rule in RULES}
 
 
 def _row(rule: Rule) -> str:
@@ -124,14 +124,14 @@ def _row(rule: Rule) -> str:
 def _option_rows() -> Iterator[str]:
     for rule in RULES:
         for option in rule.options:
-            yield f"| [{rule.id}](rules/{rule.id}.md) | `{option.key}` | {option.says} |\n"
+            yield f"| [{rule.id}](rules/{rule.id}.md) | `{option.key}` | {option.help_text} |\n"
 
 
 def _of_changes() -> Iterator[_Found]:
     for path in sorted(Path(changes.__path__[0]).glob("*.py")):
-        yield from _calls(ast.parse(path.read_text(encoding="utf-8")), "Problem")
-    for module in (plan_mention, plan_table, plan_case):
-        yield from _calls(ast.parse(inspect.getsource(module)), "Problem")
+        yield from _calls(ast.parse(path.read_text(encoding="utf-8")), "PlanProblem")
+    for module in (create_or_adopt, table_plan, table_input):
+        yield from _calls(ast.parse(inspect.getsource(module)), "PlanProblem")
 
 
 def _promotions() -> Iterator[_Found]:
@@ -143,7 +143,7 @@ def _promotions() -> Iterator[_Found]:
 
 def _of_rule(rule: FunctionType) -> Iterator[_Found]:
     """The breaches that a rule reports, those of the helpers that it calls included."""
-    tree = ast.parse(inspect.getsource(inspect.getmodule(rule) or legality))
+    tree = ast.parse(inspect.getsource(inspect.getmodule(rule) or validation))
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     seen, todo = set[str](), [rule.__name__]
     found: dict[str, _Found] = {}
@@ -152,7 +152,7 @@ def _of_rule(rule: FunctionType) -> Iterator[_Found]:
         if name in seen or name not in functions:
             continue
         seen.add(name)
-        for one in _calls(functions[name], "Breach"):
+        for one in _calls(functions[name], "Violation"):
             found.setdefault(one.rule, one)
         todo += [
             called for n in ast.walk(functions[name]) if isinstance(n, ast.Call) and (called := _called(n))

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import sys
 
-from icemigrate.engine import java
 from icemigrate.errors import EngineError
+from icemigrate.spark.find_java import find_java
 from icemigrate.versions import CURRENT
 
 try:
-    java.find(CURRENT.java)
+    find_java(CURRENT.java)
 except EngineError as error:
     sys.exit(f"{error.message}\n  {error.hint}")
 PYTHON

@@ -6,23 +6,32 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from icemigrate import redaction
-from icemigrate.engine import archive
-from icemigrate.engine.jars import JARS_VARIABLE
-from tests.one_spark import end_jvm, start_jvm
+from icemigrate.spark import class_archive
+from icemigrate.spark.jars import CACHE_VARIABLE, JARS_VARIABLE
+from tests.support.spark_settings import end_jvm, start_jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Half a minute of work in the background is no test's business, except where the archive itself is tested.
-os.environ[archive.VARIABLE] = "off"
+os.environ[class_archive.VARIABLE] = "off"
 
+TESTS = Path(__file__).parent
 _SLOW = ("spark", "servers", "crash")
+
+
+def _cost(path: Path) -> int:
+    """How dear the tests of a file are: 0 without a JVM, else by the folder below ``tests/``."""
+    folder = path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else ""
+    return _SLOW.index(folder) + 1 if folder in _SLOW else 0
+
 
 # Nothing is judged by time, and a failure that CI saw can be seen again.
 settings.register_profile("house", deadline=None, print_blob=True)
@@ -32,7 +41,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "house")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The quick tests first: a mistake there should not wait for Spark's start."""
-    items.sort(key=lambda item: max((_SLOW.index(p) + 1 for p in item.path.parts if p in _SLOW), default=0))
+    items.sort(key=lambda item: _cost(item.path))
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +49,7 @@ def _no_spark(request: pytest.FixtureRequest) -> Iterator[None]:
     """A JVM that a quick test started would serve all others, with its own class path and heap."""
     yield
     context = sys.modules.get("pyspark.core.context")
-    is_quick = not any(part in _SLOW for part in request.path.parts)
+    is_quick = _cost(request.path) == 0
     if is_quick and context is not None and context.SparkContext._active_spark_context is not None:
         end_jvm()
         pytest.fail("it starts Spark, and so belongs into tests/spark")
@@ -49,16 +58,20 @@ def _no_spark(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _no_secrets() -> Iterator[None]:
     """A process forgets no secret, and a test is as good as a process."""
-    redaction.forget()
+    redaction.forget_secrets()
     yield
-    redaction.forget()
+    redaction.forget_secrets()
 
 
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A developer's own settings do not decide what a test sees, except for where the jars are."""
     for name in list(os.environ):
-        own = name.startswith("ICEMIGRATE_") and name not in (JARS_VARIABLE, archive.VARIABLE)
+        own = name.startswith("ICEMIGRATE_") and name not in (
+            JARS_VARIABLE,
+            CACHE_VARIABLE,
+            class_archive.VARIABLE,
+        )
         if own or name in ("NO_COLOR", "FORCE_COLOR"):
             monkeypatch.delenv(name)
 
@@ -67,7 +80,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def _let_go(request: pytest.FixtureRequest) -> Iterator[None]:
     """What Python has not collected yet, the JVM must keep: a module's sessions end with it."""
     yield
-    if any(part in _SLOW for part in request.path.parts):
+    if _cost(request.path):
         gc.collect()
 
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from icemigrate.changes import KINDS
-from icemigrate.changes.base import Change, Reversible
+from icemigrate.changes import CHANGE_KINDS
+from icemigrate.changes.change import Change, Reversibility
 from icemigrate.diagnostics import has_errors
 from icemigrate.frozen import replace
-from icemigrate.model.marks import tag_name
-from icemigrate.model.names import TableName
-from icemigrate.model.table import Ref, Table
-from icemigrate.plan import MigrationPlan, Plan
-from icemigrate.plan_file import dumps, loads
-from tests import case_documents as documents
-from tests import case_texts as texts
-from tests.case_documents import (
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.ref_names import tag_name
+from icemigrate.iceberg.table import Ref, Table
+from icemigrate.planning.plan import MigrationPlan, Plan
+from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
+from tests.support import case_documents as documents
+from tests.support import case_texts as texts
+from tests.support.case_documents import (
     CATALOG,
     Case,
     Planned,
@@ -29,7 +29,7 @@ from tests.case_documents import (
 
 VERSION = "0100"
 CASES = documents.all_cases()
-BY_KIND = {kind.kind: kind for kind in KINDS}
+BY_KIND = {kind.kind: kind for kind in CHANGE_KINDS}
 every = pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
 positive = pytest.mark.parametrize("case", [c for c in CASES if c.is_positive], ids=lambda c: c.id)
 
@@ -130,7 +130,7 @@ def test_undoing_leads_back(case: Case) -> None:
     done = documents.after(world, found)
     for table in plan.tables:
         answers = [c.reversal.answer for c in table.changes()]
-        lossy = Reversible.NO in answers or not answers
+        lossy = Reversibility.NO in answers or not answers
         if lossy or table.formerly is None or table.wanted is None:
             continue
         there, before = done.actual[documents.HERE.physical(table.declared)], world.actual[table.name]
@@ -163,7 +163,7 @@ def test_a_plan_goes_through_a_file_unchanged(case: Case) -> None:
     plan = Plan(
         "market", "local", "here", CATALOG, (found.plan,), based_on=dict(world.actual), base=world.base
     )
-    assert loads(dumps(plan), "plan.json") == plan
+    assert parse_plan_file(plan_file_text(plan), "plan.json") == plan
 
 
 @every
@@ -176,7 +176,7 @@ def test_a_case_stands_where_it_belongs(case: Case) -> None:
     assert case.folder in kinds or case.says.get("plan") is None or found.plan.tables[0].notes
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.kind)
+@pytest.mark.parametrize("kind", CHANGE_KINDS, ids=lambda k: k.kind)
 def test_every_kind_has_its_documents(kind: type[Change]) -> None:
     own = [c for c in CASES if c.folder == kind.kind]
     assert len(own) >= 4

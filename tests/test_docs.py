@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
+import re
+from collections.abc import Iterator
 from inspect import isfunction
 from pathlib import Path
 
@@ -11,8 +14,19 @@ import pytest
 from icemigrate import Project
 from icemigrate.frozen import replace
 from scripts.docs import generated
+from scripts.docs_reference import VARIABLES, schema_keys
 from scripts.docs_traps import TRAPS, untrue
-from tests.documents import PAGES, PLAYED, ROOT, SETTINGS, anchors, blocks, links, needs_spark, play
+from tests.support.played_documents import (
+    PAGES,
+    PLAYED,
+    ROOT,
+    SETTINGS,
+    anchors,
+    blocks,
+    links,
+    needs_spark,
+    play,
+)
 
 QUICK = [page for page in PLAYED if not needs_spark(page)]
 
@@ -24,8 +38,8 @@ def test_blocks_without_spark(page: Path, tmp_path: Path, monkeypatch: pytest.Mo
 
 def play_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Play a page; its project must be sound at the end, where it makes one."""
-    from icemigrate.app.checking import check
-    from icemigrate.app.opening import open_project
+    from icemigrate.commands.check import check
+    from icemigrate.commands.project_files import open_project
 
     folder = tmp_path / "market"
     folder.mkdir()
@@ -63,6 +77,31 @@ def test_what_is_made_from_code_is_fresh(path: Path, text: str) -> None:
     assert path.read_text(encoding="utf-8") == text, "run `make docs`"
 
 
+def _variables_of_the_code() -> Iterator[str]:
+    """Names of variables in the code: words that begin with ICEMIGRATE_, and keys of an environment."""
+    for path in (ROOT / "icemigrate").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and re.fullmatch(r"ICEMIGRATE_[A-Z_]*[A-Z]", str(node.value)):
+                yield node.value
+            elif isinstance(node, ast.Call) and re.search(r"environ(ment)?\.get$", ast.unparse(node.func)):
+                yield from (one.value for one in node.args[:1] if isinstance(one, ast.Constant))
+
+
+def test_every_environment_variable_is_documented() -> None:
+    found = set(_variables_of_the_code())
+    assert {"ICEMIGRATE_CACHE", "JAVA_HOME", "GITLAB_TOKEN"} <= found
+    of_hosts = {name for name in found if name.startswith(("GITHUB_", "GITLAB_", "CI_"))}
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert [name for name in found - of_hosts if f"| `{name}` |" not in page] == []
+    assert {name for name in VARIABLES if name.startswith("ICEMIGRATE_")} - found == {"ICEMIGRATE_SOURCE"}
+
+
+@pytest.mark.parametrize("name", ["migration", "project"])
+def test_every_key_has_a_meaning(name: str) -> None:
+    assert [path for path, text in schema_keys(name).items() if not text] == []
+    assert {"migration": "replaces.digest", "project": "environments.*.spark.jars"}[name] in schema_keys(name)
+
+
 def test_the_python_api_is_on_its_page_whole() -> None:
     page = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
     methods = [name for name, value in vars(Project).items() if isfunction(value) and name[0] != "_"]
@@ -77,6 +116,6 @@ def test_pages_have_blocks() -> None:
 def test_traps_are_as_their_cases_show_them() -> None:
     assert untrue() == []
     (trap, *_) = TRAPS
-    assert untrue([replace(trap, rule="empty-struct")]) == [f"`{trap.case}` does not tell empty-struct"]
+    assert untrue([replace(trap, rule="empty-struct")]) == [f"`{trap.case}` does not report empty-struct"]
     assert untrue([replace(trap, case="nowhere")]) == [f"{trap.file} has no case `nowhere`"]
-    assert untrue([replace(trap, rule=None)]) == [f"`{trap.case}` tells something"]
+    assert untrue([replace(trap, rule=None)]) == [f"`{trap.case}` reports a problem"]

@@ -13,26 +13,30 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "icemigrate"
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 
-STARTS = frozenset({"git.py", "engine/java.py", "engine/gateway.py", "engine/archive.py", "engine/ended.py"})
+STARTS = frozenset(
+    {"vcs/git.py", "spark/find_java.py", "spark/gateway.py", "spark/class_archive.py", "spark/java_errors.py"}
+)
 """Modules that start a process, or wait for one."""
 IMPORTS = frozenset({"cli/group.py"})
 """Modules that import by name."""
 OPENS = {
-    "files/reading.py": "files of a repository",
-    "files/writing.py": "files of a repository",
-    "files/boundary.py": "folders of a repository",
-    "files/patterns.py": "folders of a repository",
-    "declare/schema.py": "the schemas of this package",
-    "engine/archive.py": "the user's cache",
-    "engine/archive_maker.py": "the user's cache, a temporary folder",
-    "engine/gateway.py": "a temporary file",
-    "engine/settings.py": "a temporary folder",
-    "engine/jars.py": "the folder of jars, and Ivy's cache",
-    "engine/java.py": "folders in which Java is installed",
-    "app/spark.py": "the folder of the SQLite catalog, which the environment names",
-    "cli/outcome.py": "the null device",
+    "system/file_reads.py": "files of a repository",
+    "system/file_writes.py": "files of a repository",
+    "system/repository_boundary.py": "folders of a repository",
+    "system/process_identity.py": "what Linux shows of processes",
+    "system/path_patterns.py": "folders of a repository",
+    "files/parse/json_schemas.py": "the schemas of this package",
+    "spark/class_archive.py": "the user's cache",
+    "spark/class_archive_creator.py": "the user's cache, a temporary folder",
+    "spark/gateway.py": "a temporary file",
+    "spark/session_settings.py": "a temporary folder",
+    "spark/jars.py": "the folders of jars",
+    "spark/jar_download.py": "the cache of jars",
+    "spark/find_java.py": "folders in which Java is installed",
+    "execution/spark_start.py": "the folder of the SQLite catalog, which the environment names",
+    "cli/exit.py": "the null device",
     "cli/streams.py": "the null device",
-    "app/saving.py": "the standard outputs",
+    "commands/user_files.py": "the standard outputs",
 }
 """Modules that open, list or change files, and what."""
 
@@ -74,10 +78,10 @@ _FILE_METHODS = frozenset(
 )
 _NO_FILES = {
     # PyIceberg's own, of a location that the catalog names; and what pip noted beside this package.
-    ("catalog/file_io.py", "open"),
-    ("app/starting.py", "read_text"),
+    ("catalog/pyiceberg_files.py", "open"),
+    ("commands/init.py", "read_text"),
     # A method of its own.
-    ("engine/partition_values.py", "open"),
+    ("spark/partition_values.py", "open"),
 }
 
 

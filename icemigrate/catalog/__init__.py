@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from icemigrate.catalog.port import Catalog, CatalogSettings
+from icemigrate.catalog.catalog_port import Catalog, CatalogSettings
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import CatalogError
 
-__all__ = ["KINDS", "Catalog", "CatalogSettings", "open_catalog"]
+__all__ = ["CATALOG_READERS", "Catalog", "CatalogSettings", "open_catalog"]
 
 
 def _sqlite(settings: CatalogSettings) -> Catalog:
-    from icemigrate.catalog.sqlite import SqliteCatalog
+    from icemigrate.catalog.sqlite_reader import SqliteCatalog
 
     return SqliteCatalog(settings)
 
 
 def _pyiceberg(settings: CatalogSettings) -> Catalog:
-    from icemigrate.catalog.pyiceberg import PyIcebergCatalog
     from icemigrate.catalog.pyiceberg_config import ignore_working_directory
+    from icemigrate.catalog.pyiceberg_reader import PyIcebergCatalog
 
     ignore_working_directory()
     return PyIcebergCatalog(settings)
 
 
-KINDS: dict[str, Callable[[CatalogSettings], Catalog]] = {
+CATALOG_READERS: dict[str, Callable[[CatalogSettings], Catalog]] = {
     "sqlite": _sqlite,
     "sql": _pyiceberg,
     "rest": _pyiceberg,
     "glue": _pyiceberg,
     "hive": _pyiceberg,
 }
-"""Kinds of catalogs and who reads them; imported only when one is opened, since PyIceberg takes seconds."""
+"""Kinds of catalogs and their readers; imported on opening, because PyIceberg takes seconds to import."""
 
 
 def open_catalog(settings: CatalogSettings) -> Catalog:
-    """The reader of a catalog; nothing is read yet, and nothing is ever created.
+    """The reader of a catalog; it reads nothing yet, and never creates anything.
 
-    :raises CatalogError: there is no such kind.
-    :raises MissingExtra: what reads this kind is not installed.
+    :raises CatalogError: the kind is unknown.
+    :raises MissingExtra: the package that reads this kind is not installed.
     """
-    if settings.type not in KINDS:
+    if settings.type not in CATALOG_READERS:
         raise CatalogError(
             f"there is no kind of catalog named `{settings.type}`",
-            did_you_mean(settings.type, KINDS) or f"known are {', '.join(KINDS)}",
+            did_you_mean(settings.type, CATALOG_READERS) or f"known are {', '.join(CATALOG_READERS)}",
         )
-    return KINDS[settings.type](settings)
+    return CATALOG_READERS[settings.type](settings)

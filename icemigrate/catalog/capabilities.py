@@ -1,4 +1,4 @@
-"""What each kind of catalog can do: the one matrix, tried or taken from the vendor's own documentation."""
+"""The capabilities of each kind of catalog, tested here or documented by the vendor."""
 
 from __future__ import annotations
 
@@ -7,39 +7,44 @@ from collections.abc import Callable, Iterable
 from icemigrate.frozen import Frozen, replace
 
 SPARK_ADDS = frozenset({"owner", "write.parquet.compression-codec"})
-"""Properties that Spark and Iceberg's Java library put on every table they create, whatever the catalog."""
+"""Properties that Spark and Iceberg's Java library set on every table that they create, in any catalog."""
 
 NAME_MAPPING = "schema.name-mapping.default"
-"""A column's names.  Where a table has it, Iceberg's Java library (``SchemaUpdate``) writes it anew
-whenever a column comes or changes its name; some servers put it on every table."""
+"""The name mapping of columns.
+
+If a table has it, Iceberg's Java library (``SchemaUpdate``) rewrites it whenever a column is added or
+renamed; some servers set it on every table.
+"""
 _LIBRARY_CODEC = ("write.parquet.compression-codec", "zstd")
-"""What Iceberg's Java library puts on every new table; any other value was somebody's wish."""
-_BY_MACHINES = frozenset({"owner", NAME_MAPPING, "nessie.commit.id"})
-"""Who made a table, its columns' names, which commit of Nessie's it is read from: kept by machines."""
+"""The value that Iceberg's Java library sets on every new table; a user set any other value."""
+_SERVER_MANAGED = frozenset({"owner", NAME_MAPPING, "nessie.commit.id"})
+"""The table's creator, its name mapping, and Nessie's commit of it: servers and clients set these."""
 _MULTI_TABLE_COMMIT = "/transactions/commit"
+_VIEWS = "/namespaces/{namespace}/views"
 
 
 class Capabilities(Frozen):
-    """What a kind of catalog can do.
+    """The capabilities of a kind of catalog.
 
     :param renames_across_namespaces: a table may be renamed into another namespace and back.
-    :param atomic_rename: a rename is one step, so that no commit made meanwhile is lost.
-    :param tags: a tag with retention harms nothing.
-    :param branches: a branch beside main harms nothing while rows are written on it.
-    :param registers: a metadata file can be made a table again.
-    :param registering_keeps_uuid: it is the same table then, and so the one that the history knows.
+    :param atomic_rename: a rename is one step, so that no concurrent commit is lost.
+    :param tags: a tag with retention causes no problem.
+    :param branches: a branch beside main causes no problem while rows are written to it.
+    :param registers: a metadata file can be registered as a table.
+    :param registering_keeps_uuid: a registered table keeps its uuid, which the history has.
     :param drop_keeps_files: a dropped table's metadata files stay, so that it can be registered again.
-    :param namespace_drop_keeps_files: a namespace can be dropped whose folder holds files of tables that were
-        renamed out of it, as into the trash, and these files stay.
+    :param namespace_drop_keeps_files: a namespace can be dropped whose folder contains files of tables that
+        were renamed out of it, as into the trash, and these files stay.
     :param compare_and_swap: a commit that asserts its base fails when another came first.
     :param multi_table_commit: several tables can be committed at once, or not at all.
-    :param format_versions: format versions that it takes.
-    :param nested_namespaces: a namespace may stand in another one.
-    :param lowercases_names: names of tables and namespaces lose their case.
-    :param adds_properties: properties that the *server* sets by itself; see also :data:`SPARK_ADDS`.
+    :param views: the catalog has Iceberg's views, and its reader lists them.
+    :param format_versions: supported format versions.
+    :param nested_namespaces: a namespace may be inside another one.
+    :param lowercases_names: names of tables and namespaces become lower case.
+    :param adds_properties: properties that the *server* sets; see also :data:`SPARK_ADDS`.
     :param partitions_by_first_column: ``CREATE TABLE … PARTITIONED BY`` may name the table's first column.
-        Spark numbers the columns of a new table from 0, and servers written in languages where an absent
-        number is 0 then miss the partition's source.
+        Spark numbers the columns of a new table from 0, and servers in languages where an absent number is 0
+        then do not find the partition's source.
     """
 
     renames_across_namespaces: bool = True
@@ -52,6 +57,7 @@ class Capabilities(Frozen):
     namespace_drop_keeps_files: bool = True
     compare_and_swap: bool = True
     multi_table_commit: bool = False
+    views: bool = False
     format_versions: tuple[int, ...] = (1, 2, 3)
     nested_namespaces: bool = True
     lowercases_names: bool = False
@@ -59,9 +65,9 @@ class Capabilities(Frozen):
     partitions_by_first_column: bool = True
 
 
-_SQL = Capabilities()
+_SQL = Capabilities(views=True)
 
-MATRIX: dict[str, Capabilities] = {
+CAPABILITY_MATRIX: dict[str, Capabilities] = {
     "sqlite": _SQL,
     "sql": _SQL,
     # What a server does beyond the protocol differs: assume the careful answer.  SeaweedFS deletes the
@@ -95,20 +101,22 @@ MATRIX: dict[str, Capabilities] = {
 
 
 def kind_of(type_: str, uri: str | None) -> str:
-    """The row of :data:`MATRIX` for a catalog's type and address."""
+    """The row of :data:`CAPABILITY_MATRIX` for a catalog's type and address."""
     return "s3tables" if type_ == "rest" and "://s3tables." in (uri or "") else type_
 
 
 def with_endpoints(capabilities: Capabilities, endpoints: Iterable[str]) -> Capabilities:
     """A REST catalog's row, made exact by the endpoints that its server lists in ``/v1/config``."""
-    multi = any(endpoint.rstrip("/").endswith(_MULTI_TABLE_COMMIT) for endpoint in endpoints)
-    return replace(capabilities, multi_table_commit=multi)
+    listed = [endpoint.rstrip("/") for endpoint in endpoints]
+    multi = any(endpoint.endswith(_MULTI_TABLE_COMMIT) for endpoint in listed)
+    views = any(endpoint.endswith(_VIEWS) for endpoint in listed)
+    return replace(capabilities, multi_table_commit=multi, views=views)
 
 
-def is_set_by_machines(capabilities: Capabilities) -> Callable[[str, str], bool]:
-    """A function from a property's key and value to whether a client or the server set it by itself.
+def server_managed_predicate(capabilities: Capabilities) -> Callable[[str, str], bool]:
+    """A function from a property's key and value to whether a client or the server set it automatically.
 
-    What nobody asked for is no part of how a table shall be.
+    Such properties are not part of a table's declaration.
     """
-    keys = _BY_MACHINES | capabilities.adds_properties
+    keys = _SERVER_MANAGED | capabilities.adds_properties
     return lambda key, value: key in keys or (key, value) == _LIBRARY_CODEC

@@ -1,4 +1,4 @@
-"""PyIceberg's own settings, without the file that a repository may hold."""
+"""Keeps PyIceberg from reading a configuration file of the repository."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import os
 def ignore_working_directory() -> None:
     """Keep PyIceberg from reading ``.pyiceberg.yaml`` in the working directory.
 
-    It reads the first one of ``PYICEBERG_HOME``, the home folder and the working directory when it is
-    imported (``pyiceberg.utils.config``).  A repository may hold one, which names catalogs and addresses.
-    Call this before anything else of PyIceberg is imported; where it is not installed, nothing is done.
+    On import (``pyiceberg.utils.config``) it reads the first one of ``PYICEBERG_HOME``, the home folder and
+    the working directory.  A repository may contain one with catalogs and addresses.  Call this before any
+    import of PyIceberg; without PyIceberg it does nothing.
     """
     try:
         from pyiceberg.utils import config
@@ -26,5 +26,5 @@ class _WithoutWorkingDirectory:
         return getattr(os, name)
 
     def getcwd(self) -> str:
-        """No folder, so that nothing is looked for in it."""
+        """An empty path, so that no file is found in it."""
         return ""

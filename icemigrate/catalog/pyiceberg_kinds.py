@@ -1,6 +1,6 @@
-"""The kinds of catalogs that PyIceberg reaches, and the table of all kinds.
+"""The kinds of catalogs that PyIceberg reaches.
 
-What is used of PyIceberg's insides, which it never promised, stands in this file alone.
+Only this file uses parts of PyIceberg that are not its public API.
 """
 
 from __future__ import annotations
@@ -11,15 +11,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from icemigrate.catalog.capabilities import MATRIX, Capabilities, kind_of, with_endpoints
-from icemigrate.catalog.file_io import file_io
-from icemigrate.catalog.kind import THREADS, Document, Find, Kind, Namespace, found_at
-from icemigrate.catalog.port import CatalogSettings
-from icemigrate.catalog.reading import joined_location
+from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, Capabilities, kind_of, with_endpoints
+from icemigrate.catalog.catalog_kind import (
+    THREADS,
+    CatalogKind,
+    Find,
+    MetadataDocument,
+    Namespace,
+    find_by_location,
+)
+from icemigrate.catalog.catalog_port import CatalogSettings
+from icemigrate.catalog.pyiceberg_files import file_io
+from icemigrate.catalog.reader_parts import joined_location
 from icemigrate.catalog.sql_kind import SqlKind
-from icemigrate.deadline import within
 from icemigrate.errors import CatalogError
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema_json import BadMetadata
+from icemigrate.iceberg.views import View, view_from_json
+from icemigrate.system.deadline import call_with_deadline
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as TheirCatalog
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class _ByPyIceberg:
-    """What REST, Glue and Hive share: names come from PyIceberg's public methods."""
+    """The common part of REST, Glue and Hive: names come from PyIceberg's public methods."""
 
     _catalog: TheirCatalog
     _settings: CatalogSettings
@@ -38,11 +47,11 @@ class _ByPyIceberg:
 
     @property
     def capabilities(self) -> Capabilities:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
-        return MATRIX[kind_of(self._settings.type, self._settings.uri)]
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
+        return CAPABILITY_MATRIX[kind_of(self._settings.type, self._settings.uri)]
 
     def tables(self, namespace: Namespace) -> list[TableName]:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         try:
@@ -51,13 +60,23 @@ class _ByPyIceberg:
             return []
         return [TableName(tuple(identifier[:-1]), identifier[-1]) for identifier in found]
 
+    def views(self, namespace: Namespace) -> list[TableName]:
+        """None: PyIceberg lists views of REST catalogs only."""
+        return []
+
+    def view(self, name: TableName) -> View | None:
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
+        return None
+
     def namespaces(self) -> set[Namespace]:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         found: set[Namespace] = set()
         below: list[Namespace] = [()]
         while below:
             parent = below.pop()
-            listed = within(self._settings.timeout_s, partial(self._catalog.list_namespaces, parent))
+            listed = call_with_deadline(
+                self._settings.timeout_s, partial(self._catalog.list_namespaces, parent)
+            )
             children = {tuple(n) for n in listed}
             # Some servers ignore the parent and list the top again.
             new = {n for n in children if n[: len(parent)] == parent and len(n) > len(parent)} - found
@@ -66,7 +85,9 @@ class _ByPyIceberg:
         return found
 
     def default_location(self, name: TableName) -> str | None:
-        """A namespace's own ``location`` goes first; a REST server's ``warehouse`` need not be a place."""
+        """A namespace's own ``location`` comes first; a REST server's ``warehouse`` need not
+        be a location.
+        """
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         with suppress(NoSuchNamespaceError):
@@ -81,7 +102,7 @@ class _ByPyIceberg:
         return joined_location(warehouse, name)
 
     def close(self) -> None:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         self._catalog.close()
 
 
@@ -91,7 +112,7 @@ def _properties(settings: CatalogSettings) -> dict[str, str]:
 
 
 class RestKind(_ByPyIceberg):
-    """A REST catalog: its answer to "load this table" holds the metadata, so no file is read."""
+    """A REST catalog: its answer to "load this table" contains the metadata, so no file is read."""
 
     _catalog: RestCatalog
 
@@ -101,11 +122,11 @@ class RestKind(_ByPyIceberg):
         self._settings = settings
 
         class InTime(RestCatalog):
-            """One whose connections wait for an answer no longer than the catalog's timeout."""
+            """A session whose connections wait no longer than the catalog's timeout."""
 
             def _create_session(self) -> Session:
                 session = super()._create_session()
-                # The deadline of the whole call ends first; this lets go of the socket and its thread.
+                # The deadline of the whole call ends first; this frees the socket and its thread.
                 patient = partial(session.request, timeout=settings.timeout_s + 1)
                 session.request = patient  # type: ignore[method-assign]
                 return session
@@ -117,32 +138,56 @@ class RestKind(_ByPyIceberg):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the server lists in its configuration counts."""
+        """The capabilities that the server lists in its configuration."""
         return with_endpoints(super().capabilities, map(str, self._catalog._supported_endpoints))
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
 
-        def find(name: TableName) -> Document | None:
+        def find(name: TableName) -> MetadataDocument | None:
             answer = self._load(name, whole)
-            return None if answer is None else Document(answer["metadata"], answer.get("metadata-location"))
+            return (
+                None
+                if answer is None
+                else MetadataDocument(answer["metadata"], answer.get("metadata-location"))
+            )
 
         return find
 
     def location(self, name: TableName) -> str | None:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         answer = self._load(name, whole=False)
         return None if answer is None else answer.get("metadata-location")
 
+    def views(self, namespace: Namespace) -> list[TableName]:
+        """The server lists them only where its configuration names the endpoint, as in Iceberg's library."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        with suppress(NoSuchNamespaceError):
+            listed = self._catalog.list_views(namespace)
+            return [TableName(tuple(identifier[:-1]), identifier[-1]) for identifier in listed]
+        return []
+
+    def view(self, name: TableName) -> View | None:
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
+        answer = self._answer(name, "views", {})
+        try:
+            return None if answer is None else view_from_json(answer.get("metadata"), name)
+        except BadMetadata as error:
+            return View(name, problem=str(error))
+
     def _load(self, name: TableName, whole: bool) -> dict[str, Any] | None:
+        return self._answer(name, "tables", {"snapshots": "all" if whole else "refs"})
+
+    def _answer(self, name: TableName, kind: str, params: dict[str, str]) -> dict[str, Any] | None:
         from pyiceberg.catalog.rest.response import _handle_non_200_response
         from requests import HTTPError
 
-        response = self._get(name, "all" if whole else "refs")
+        response = self._get(name, kind, params)
         if response.status_code in (401, 419):
-            # A token that ran out is renewed once, as PyIceberg does in its own calls.
+            # An expired token is renewed once, as in PyIceberg's own calls.
             self._catalog._refresh_token()
-            response = self._get(name, "all" if whole else "refs")
+            response = self._get(name, kind, params)
         if response.status_code == 404 and _is_error_of_a_catalog(response):
             return None
         try:
@@ -152,12 +197,12 @@ class RestKind(_ByPyIceberg):
         answer: dict[str, Any] = response.json()
         return answer
 
-    def _get(self, name: TableName, snapshots: str) -> Response:
+    def _get(self, name: TableName, kind: str, params: dict[str, str]) -> Response:
         namespace = self._catalog._encode_namespace_path(name.namespace)
-        path = f"namespaces/{namespace}/tables/{quote(name.name, safe='')}"
-        # Braces of a name must not be taken for the places that `url` fills in.
+        path = f"namespaces/{namespace}/{kind}/{quote(name.name, safe='')}"
+        # Braces in a name must not be read as placeholders of `url`.
         url = self._catalog.url("{path}", path=path)
-        return self._catalog._session.get(url, params={"snapshots": snapshots})
+        return self._catalog._session.get(url, params=params)
 
 
 def _is_error_of_a_catalog(response: Response) -> bool:
@@ -169,7 +214,7 @@ def _is_error_of_a_catalog(response: Response) -> bool:
 
 
 class GlueKind(_ByPyIceberg):
-    """AWS Glue: a table's parameters hold the metadata's location."""
+    """AWS Glue: a table's parameters contain the metadata's location."""
 
     _catalog: GlueCatalog
 
@@ -181,12 +226,14 @@ class GlueKind(_ByPyIceberg):
         self._catalog = GlueCatalog(settings.name, **_properties(settings))
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         seconds = self._settings.timeout_s
-        return found_at(lambda name: within(seconds, lambda: self.location(name)), self._read)
+        return find_by_location(
+            lambda name: call_with_deadline(seconds, lambda: self.location(name)), self._read
+        )
 
     def location(self, name: TableName) -> str | None:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         from pyiceberg.exceptions import NoSuchTableError
 
         if len(name.namespace) != 1:
@@ -211,13 +258,13 @@ class HiveKind(_ByPyIceberg):
         self._catalog = HiveCatalog(settings.name, **_properties(settings))
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         seconds = self._settings.timeout_s
-        locations = {name: within(seconds, partial(self.location, name)) for name in names}
-        return found_at(locations.get, self._read)
+        locations = {name: call_with_deadline(seconds, partial(self.location, name)) for name in names}
+        return find_by_location(locations.get, self._read)
 
     def location(self, name: TableName) -> str | None:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         from pyiceberg.exceptions import NoSuchTableError
 
         if len(name.namespace) != 1:
@@ -243,10 +290,10 @@ def _location_parameter(name: TableName, parameters: dict[str, str]) -> str:
     return location
 
 
-KINDS: dict[str, Callable[[CatalogSettings], Kind]] = {
+PYICEBERG_KINDS: dict[str, Callable[[CatalogSettings], CatalogKind]] = {
     "sql": SqlKind,
     "rest": RestKind,
     "glue": GlueKind,
     "hive": HiveKind,
 }
-"""Opening one may go over the network."""
+"""Opening one may use the network."""

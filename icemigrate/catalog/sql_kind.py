@@ -7,24 +7,25 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from icemigrate.catalog.capabilities import MATRIX, Capabilities
-from icemigrate.catalog.file_io import file_io
-from icemigrate.catalog.files import local_path
-from icemigrate.catalog.kind import Find, Namespace, found_at
-from icemigrate.catalog.port import CatalogSettings
-from icemigrate.catalog.reading import joined_location
-from icemigrate.catalog.sql_rows import NO_ROWS, Rows, read_rows
-from icemigrate.catalog.sqlite import database_path
-from icemigrate.deadline import within
+from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, Capabilities
+from icemigrate.catalog.catalog_kind import Find, Namespace, find_by_location
+from icemigrate.catalog.catalog_port import CatalogSettings
+from icemigrate.catalog.metadata_files import local_path, read_view
+from icemigrate.catalog.pyiceberg_files import file_io
+from icemigrate.catalog.reader_parts import joined_location
+from icemigrate.catalog.sql_rows import NO_ROWS, CatalogRows, read_rows
+from icemigrate.catalog.sqlite_reader import database_path
 from icemigrate.errors import CatalogError
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.views import View
+from icemigrate.system.deadline import call_with_deadline
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL, Connection
 
 
 class SqlKind:
-    """A database that SQLAlchemy knows: two queries tell where every table's metadata lies."""
+    """A database that SQLAlchemy supports: two queries return the locations of every table's metadata."""
 
     def __init__(self, settings: CatalogSettings) -> None:
         from sqlalchemy import create_engine
@@ -39,58 +40,67 @@ class SqlKind:
         arguments = _timeouts(url.drivername, math.ceil(settings.timeout_s) + 1)
         given = {key: value for key, value in arguments.items() if key not in url.query}
         self._engine = create_engine(url, connect_args=given)
-        # Opening a SQLite file that is not there makes one, and reading must not make anything.
+        # Opening a missing SQLite file creates it, and reading must not create anything.
         self._file = database_path(settings) if self._engine.dialect.name == "sqlite" else None
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
-        return found_at(self._rows().tables.get, self._read)
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
+        return find_by_location(self._rows().tables.get, self._read)
 
     def location(self, name: TableName) -> str | None:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         return self._rows().tables.get(name)
 
     def tables(self, namespace: Namespace) -> list[TableName]:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         return [table for table in self._rows().tables if table.namespace == namespace]
 
+    def views(self, namespace: Namespace) -> list[TableName]:
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
+        return [view for view in self._rows().views if view.namespace == namespace]
+
+    def view(self, name: TableName) -> View | None:
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
+        location = self._rows().views.get(name)
+        return None if location is None else read_view(name, location, self._read)
+
     def namespaces(self) -> set[Namespace]:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         return set(self._rows().namespaces)
 
     def default_location(self, name: TableName) -> str | None:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         return joined_location(self._settings.warehouse, name)
 
     @property
     def capabilities(self) -> Capabilities:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
-        return MATRIX["sql"]
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
+        return CAPABILITY_MATRIX["sql"]
 
     @property
     def is_remote(self) -> bool:
-        """Whether metadata files lie elsewhere; the database is asked only twice."""
+        """Whether metadata files are on other machines; the database itself takes only two queries."""
         return local_path(self._settings.warehouse or "") is None
 
     def close(self) -> None:
-        """See :class:`~icemigrate.catalog.kind.Kind`."""
+        """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         self._engine.dispose()
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> CatalogRows:
         if self._file is not None and not self._file.exists():
             return NO_ROWS
 
-        def read() -> Rows:
+        def read() -> CatalogRows:
             with self._engine.connect() as connection:
                 return _sql_rows(connection, self._settings)
 
-        return within(self._settings.timeout_s, read)
+        return call_with_deadline(self._settings.timeout_s, read)
 
 
 def _timeouts(driver: str, seconds: int) -> dict[str, int]:
-    """How a driver is asked to give up by itself, a little later than the deadline of the whole call.
+    """Timeout settings of a driver, a little longer than the deadline of the whole call.
 
-    :param driver: as SQLAlchemy names it with its database: ``postgresql+psycopg2``.
+    :param driver: SQLAlchemy's name of the database with its driver: ``postgresql+psycopg2``.
     """
     if driver.startswith("postgresql"):
         # No `statement_timeout`: PgBouncer refuses a connection that sets it.
@@ -101,9 +111,9 @@ def _timeouts(driver: str, seconds: int) -> dict[str, int]:
 
 
 def _with_driver(uri: str) -> URL:
-    """The database's URL with the driver that the extra ``postgres`` installs, where it names none itself.
+    """The database's URL with the driver of the extra ``postgres``, where it names none.
 
-    SQLAlchemy's own choice is another one from version 2.1 on.
+    From version 2.1 on, SQLAlchemy's own default is another driver.
     """
     from sqlalchemy import make_url
 
@@ -111,7 +121,7 @@ def _with_driver(uri: str) -> URL:
     return url.set(drivername="postgresql+psycopg2") if url.drivername == "postgresql" else url
 
 
-def _sql_rows(connection: Connection, settings: CatalogSettings) -> Rows:
+def _sql_rows(connection: Connection, settings: CatalogSettings) -> CatalogRows:
     from sqlalchemy import inspect, text
     from sqlalchemy.exc import NoSuchTableError
 

@@ -1,7 +1,7 @@
-"""The two tables of a SQL catalog, as Java's ``JdbcCatalog`` and PyIceberg's ``SqlCatalog`` both keep them.
+"""The two tables of a SQL catalog, in the form of Java's ``JdbcCatalog`` and PyIceberg's ``SqlCatalog``.
 
-Rows are keyed by the catalog's name.  In Java's schema ``V1`` a column ``iceberg_type`` tells tables from
-views; in its first schema there is none.  A namespace stands in one column, its levels joined by dots.
+Rows are keyed by the catalog's name.  In Java's schema ``V1`` a column ``iceberg_type`` distinguishes tables
+from views; its first schema does not have it.  A namespace is one column, its levels joined by dots.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from icemigrate.catalog.port import CatalogSettings
+from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.errors import CatalogError
-from icemigrate.frozen import Frozen
-from icemigrate.model.names import TableName
+from icemigrate.frozen import Frozen, field
+from icemigrate.iceberg.names import TableName
 
-Query = Callable[[str], Iterable[Sequence[Any]]]
-"""Runs one SELECT; every statement below is plain SQL without parameters."""
+RunSelect = Callable[[str], Iterable[Sequence[Any]]]
+"""Runs one SELECT; every statement in this module is plain SQL without parameters."""
 
 TABLES, NAMESPACES = "iceberg_tables", "iceberg_namespace_properties"
 
@@ -26,24 +26,28 @@ _SELECT_TYPED = (
 _SELECT_NAMESPACES = f"SELECT catalog_name, namespace FROM {NAMESPACES} GROUP BY catalog_name, namespace"
 
 
-class Rows(Frozen):
-    """What a SQL catalog says, read at once: two short queries, however many tables are asked for.
+class CatalogRows(Frozen):
+    """The rows of a SQL catalog, read by two short queries for any number of tables.
 
-    :param tables: metadata location by table; views left out.
+    :param tables: metadata location by table, without views.
+    :param views: metadata location by view.
     """
 
     tables: dict[TableName, str]
     namespaces: tuple[tuple[str, ...], ...]
+    views: dict[TableName, str] = field(default_factory=dict)
 
 
-NO_ROWS = Rows({}, ())
+NO_ROWS = CatalogRows({}, ())
 
 
-def read_rows(query: Query, columns: Callable[[str], frozenset[str]], settings: CatalogSettings) -> Rows:
+def read_rows(
+    query: RunSelect, columns: Callable[[str], frozenset[str]], settings: CatalogSettings
+) -> CatalogRows:
     """Read both tables.
 
     :param columns: the columns of a table of the database, empty where there is no such table.
-    :raises CatalogError: there are rows, and all of them belong to catalogs of other names.
+    :raises CatalogError: all rows belong to catalogs of other names.
     """
     of_tables = columns(TABLES)
     if not of_tables:
@@ -55,19 +59,22 @@ def read_rows(query: Query, columns: Callable[[str], frozenset[str]], settings: 
     if names and settings.name not in names:
         raise CatalogError(
             f"there is no catalog named `{settings.name}` in this database; "
-            f"it holds {', '.join(f'`{name}`' for name in sorted(names))}",
-            "give the environment's catalog that `name`: tables of a SQL catalog are found by it",
+            f"it contains {', '.join(f'`{name}`' for name in sorted(names))}",
+            "set `name` of the environment's catalog to it: a SQL catalog finds its tables by that name",
         )
-    tables = {
-        TableName(levels(namespace), name): location
-        for catalog, namespace, name, location, kind in rows
-        if catalog == settings.name and kind in (None, "TABLE") and location
-    }
-    found = {levels(namespace) for catalog, namespace in spaces if catalog == settings.name}
-    # A namespace that nobody created may hold tables all the same.
-    return Rows(tables, tuple(sorted(found | {table.namespace for table in tables})))
+    tables, views = (
+        {
+            TableName(namespace_levels(namespace), name): location
+            for catalog, namespace, name, location, kind in rows
+            if catalog == settings.name and (kind or "TABLE") == wanted and location
+        }
+        for wanted in ("TABLE", "VIEW")
+    )
+    found = {namespace_levels(namespace) for catalog, namespace in spaces if catalog == settings.name}
+    # A namespace without a row of its own may contain tables.
+    return CatalogRows(tables, tuple(sorted(found | {table.namespace for table in tables})), views)
 
 
-def levels(namespace: str) -> tuple[str, ...]:
-    """The levels of a namespace as the database keeps it."""
+def namespace_levels(namespace: str) -> tuple[str, ...]:
+    """The levels of a namespace in its stored form."""
     return tuple(namespace.split("."))

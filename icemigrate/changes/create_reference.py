@@ -1,51 +1,57 @@
-"""A branch or a tag is made."""
+"""Creation of a branch or a tag."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Problem, Reversal, Reversible, Statement
+from icemigrate.changes.change import Change, PlanProblem, Reversal, Reversibility, Statement, TablePair
 from icemigrate.changes.reference_sql import (
     MAIN,
     ReferenceChange,
-    create_sql,
+    create_reference_sql,
     limits_text,
-    unsayable_problem,
+    reference_sql_problems,
+    snapshot_text,
 )
-from icemigrate.changes.statements import reversible
+from icemigrate.changes.statement_shapes import always_reversible
 from icemigrate.frozen import replace
-from icemigrate.model.table import CURRENT_SNAPSHOT, Head, Ref, Snapshot, Table
+from icemigrate.iceberg.table import CURRENT_SNAPSHOT, BranchHead, Ref, Snapshot, Table, differing_keys
 
 
 class CreateReference(ReferenceChange):
-    """A branch or a tag is made, on the snapshot that it names or on the current one.
+    """Create a branch or a tag on the snapshot that it names or on the current one.
 
-    The main branch of a table without rows too, where it has limits of its own.
+    This includes the main branch of a table without rows, if its entry has limits.
+
+    :param time: the time of the snapshot that it names, as text after its id.
     """
 
     kind: ClassVar[str] = "create_reference"
     symbol: ClassVar[str] = "+"
 
     ref: Ref
+    time: str = ""
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
         """The references that are new, in alphabetical order."""
         if pair.both is None:
             return
         before, after = pair.both
-        for name in sorted(after.refs.keys() - before.refs.keys()):
+        for name in sorted(differing_keys(before.refs, after.refs)):
+            if name in before.refs:
+                continue
             if name != MAIN or after.refs[name].is_limited:
-                yield cls(before.name, name, after.refs[name])
+                ref, log = after.refs[name], before.snapshot_log
+                yield cls(before.name, name, ref, "" if log is None else log.time_text(ref.snapshot_id))
 
     @property
     def ref_kind(self) -> str:
-        """As it is declared."""
         return self.ref.kind
 
     def apply(self, table: Table) -> Table:
-        """The table with the reference; a branch of a table without snapshots starts with one of its own."""
+        """The table with the reference; a branch of a table without snapshots gets a snapshot of its own."""
         ref, heads = self.ref, dict(table.heads)
         if ref.snapshot_id == CURRENT_SNAPSHOT and table.snapshot is not None:
             ref = replace(ref, snapshot_id=table.snapshot.id)
@@ -55,28 +61,28 @@ class CreateReference(ReferenceChange):
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``CREATE BRANCH`` or ``CREATE TAG``."""
-        return (create_sql(catalog, self.table, self.name, self.ref),)
+        return (create_reference_sql(catalog, self.table, self.name, self.ref),)
 
-    def problems(self, before: Table) -> Iterator[Problem]:
-        """What cannot be made."""
-        return unsayable_problem(self.table, self.name, self.ref, before.snapshot is not None)
+    def problems(self, before: Table) -> Iterator[PlanProblem]:
+        """References that cannot be created."""
+        return reference_sql_problems(self.table, self.name, self.ref, before.snapshot is not None)
 
     def reversal(self, before: Table) -> Reversal:
-        """It is dropped, unless that would take rows away."""
+        """Undoing drops it, unless rows would be lost."""
         if self.name == MAIN:
-            return reversible("undoing takes its limits away again")
+            return always_reversible("undoing removes its limits")
         if self.ref.kind == "branch":
-            return Reversal(Reversible.WHILE, "nobody has written to the branch since")
-        return reversible("undoing drops the tag again")
+            return Reversal(Reversibility.WHILE, "no rows are written to the branch")
+        return always_reversible("undoing drops the tag")
 
     def describe(self) -> str:
-        """What is made."""
-        return f"create {self.ref.kind} {self.name}{limits_text(self.ref)}"
+        where = "" if self.ref.snapshot_id == CURRENT_SNAPSHOT else snapshot_text(self.ref.snapshot_id)
+        at = f" at {where}{self.time}" if where else ""
+        return f"create {self.ref.kind} {self.name}{at}{limits_text(self.ref)}"
 
 
-def _head(snapshot_id: int, table: Table) -> Head:
-    """What is known of a branch that is made on a snapshot: as long as nobody writes to it, no field of later
-    is in its files."""
+def _head(snapshot_id: int, table: Table) -> BranchHead:
+    """The head of a new branch on a snapshot: until it is written to, its files have no later fields."""
     if table.snapshot is not None and table.snapshot.id == snapshot_id:
-        return Head(table.snapshot, table.schema, is_behind=True)
-    return Head(Snapshot(snapshot_id, 0))
+        return BranchHead(table.snapshot, table.schema, is_behind=True)
+    return BranchHead(Snapshot(snapshot_id, 0))

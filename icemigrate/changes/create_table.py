@@ -1,4 +1,4 @@
-"""A table is made."""
+"""Creation of a table."""
 
 from __future__ import annotations
 
@@ -7,53 +7,59 @@ from functools import reduce
 from itertools import count
 from typing import ClassVar
 
-from icemigrate.changes.base import (
+from icemigrate.changes.change import (
     Change,
+    ChangePhase,
     MetadataCommit,
-    Pair,
-    Phase,
-    Problem,
+    PlanProblem,
     Reversal,
-    Sql,
+    SqlStatement,
     Statement,
     Subject,
+    TablePair,
 )
-from icemigrate.changes.reference_sql import create_sql, unsayable_problem
-from icemigrate.changes.sort_terms import order_sql, terms_of
-from icemigrate.changes.statements import alter_table, reversible
+from icemigrate.changes.reference_sql import create_reference_sql, reference_sql_problems
+from icemigrate.changes.sort_order import order_sql, terms_of
+from icemigrate.changes.statement_shapes import alter_table, always_reversible
 from icemigrate.frozen import replace
-from icemigrate.model.names import Path
-from icemigrate.model.partitioning import FIRST_FIELD_ID, PartitionField, PartitionSpec, default_create_name
-from icemigrate.model.schema import Schema
-from icemigrate.model.sorting import UNSORTED, SortOrder
-from icemigrate.model.spec_update import add_partition_field
-from icemigrate.model.table import DESCRIPTION_PROPERTY, Table
-from icemigrate.model.types import Field, Struct, renumber
-from icemigrate.sql.literals import properties_sql, string_sql
-from icemigrate.sql.names import path_sql, quote, table_sql
-from icemigrate.sql.terms import transform_sql
-from icemigrate.sql.types import comment_sql, spark_type
+from icemigrate.iceberg.names import FieldPath
+from icemigrate.iceberg.partition_evolution import add_partition_field
+from icemigrate.iceberg.partitioning import (
+    FIRST_FIELD_ID,
+    UNSORTED,
+    PartitionField,
+    PartitionSpec,
+    SortOrder,
+    default_create_name,
+)
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table import DESCRIPTION_PROPERTY, Table
+from icemigrate.iceberg.types import Field, Struct, renumber_fields
+from icemigrate.spark_sql.expressions import transform_sql
+from icemigrate.spark_sql.identifiers import path_sql, quote, table_sql
+from icemigrate.spark_sql.literals import properties_sql, string_sql
+from icemigrate.spark_sql.type_sql import comment_sql, spark_type
 
 
 class CreateTable(Change):
-    """A table is made, with everything that is declared of it.
+    """Create a table as declared.
 
-    Found by the planner, not by :meth:`detect`: whether a table is new is a question about the catalog.
+    The planner creates it, not :meth:`detect`: only the catalog knows whether a table is new.
 
-    :param made: the table as declared; field ids may be anything that is unique.
+    :param made: the table as declared, with any unique field ids.
     :param partition_afterwards: never use ``PARTITIONED BY``, for a catalog that refuses some of it:
         SeaweedFS's refuses a table partitioned by its first column.
     """
 
     kind: ClassVar[str] = "create_table"
-    phase: ClassVar[Phase] = Phase.TABLE
+    phase: ClassVar[ChangePhase] = ChangePhase.TABLE
     symbol: ClassVar[str] = "+"
 
     made: Table
     partition_afterwards: bool = False
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
         """Nothing, see the class."""
         return iter(())
 
@@ -63,21 +69,21 @@ class CreateTable(Change):
         return ("name",)
 
     @property
-    def by_commit(self) -> bool:
-        """Whether Spark SQL has no words for it, so that Iceberg's Java API makes it in one commit."""
+    def is_metadata_commit(self) -> bool:
+        """Whether Spark SQL cannot express the table, so that one metadata commit creates it."""
         return any(_column_sql(f) is None for f in self.made.schema.fields)
 
     def apply(self, table: Table) -> Table:
-        """The table that comes out, ids as Iceberg gives them (``TableMetadata.newTableMetadata``).
+        """The created table, with ids as Iceberg assigns them (``TableMetadata.newTableMetadata``).
 
-        What the catalog adds by itself is not in it: the properties ``owner`` and
-        ``write.parquet.compression-codec``, a uuid, and the location where none is declared.
+        It does not contain what the catalog adds: the properties ``owner`` and
+        ``write.parquet.compression-codec``, a uuid, and the location if none is declared.
 
-        :param table: a blank one; nothing of it is kept.
+        :param table: a blank one, which is ignored.
         """
         schema, ids = _fresh_schema(self.made.schema)
         order = _fresh_order(self.made.sort_order, ids)
-        by_commit = self.by_commit
+        by_commit = self.is_metadata_commit
         made = replace(
             self.made,
             name=self.table,
@@ -87,7 +93,7 @@ class CreateTable(Change):
             last_column_id=len(ids),
             last_partition_id=FIRST_FIELD_ID - 1,
             older_specs=(),
-            # The order of the creation is unsorted; only one commit can give another one at once.
+            # `CREATE TABLE` makes an unsorted table; only a metadata commit can create it with a sort order.
             older_orders=() if by_commit or order == UNSORTED else (UNSORTED,),
             snapshot=None,
             dropped=(),
@@ -99,22 +105,25 @@ class CreateTable(Change):
 
     @property
     def _partitioned_at_once(self) -> bool:
-        """Whether ``PARTITIONED BY`` can say it: it gives the names itself."""
+        """Whether ``PARTITIONED BY`` can express the spec: it chooses the names of fields itself."""
         if self.partition_afterwards:
             return not self.made.spec.live
         return all(f.name == default_create_name(self._path(f), f.transform) for f in self.made.spec.live)
 
-    def _path(self, field: PartitionField) -> Path:
+    def _path(self, field: PartitionField) -> FieldPath:
         path = self.made.schema.path_of(field.source_ids[0])
         assert path is not None, f"partition field {field.name} has no source"
         return path
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """``CREATE TABLE`` and what it cannot say; or one commit for everything."""
-        refs = [create_sql(catalog, self.table, name, ref) for name, ref in sorted(self.made.refs.items())]
-        if self.by_commit:
+        """``CREATE TABLE`` and statements for what it cannot express; or one metadata commit."""
+        refs = [
+            create_reference_sql(catalog, self.table, name, ref)
+            for name, ref in sorted(self.made.refs.items())
+        ]
+        if self.is_metadata_commit:
             columns = [quote(f.name) for f in self.made.schema.fields if _column_sql(f) is None]
-            summary = f"create the table; Spark SQL has no words for {', '.join(columns)}"
+            summary = f"create the table; Spark SQL cannot express {', '.join(columns)}"
             return (MetadataCommit(summary), *refs)
         return (
             self._create(catalog),
@@ -124,7 +133,7 @@ class CreateTable(Change):
             *refs,
         )
 
-    def _create(self, catalog: str) -> Sql:
+    def _create(self, catalog: str) -> SqlStatement:
         columns = ",\n  ".join(c for f in self.made.schema.fields if (c := _column_sql(f)) is not None)
         clauses = [f"CREATE TABLE {table_sql(catalog, self.table)} (\n  {columns}\n)", "USING iceberg"]
         if self._partitioned_at_once and self.made.spec.live:
@@ -135,46 +144,46 @@ class CreateTable(Change):
         if DESCRIPTION_PROPERTY in self.made.properties:
             clauses.append(f"COMMENT {string_sql(self.made.properties[DESCRIPTION_PROPERTY])}")
         clauses.append(f"TBLPROPERTIES {properties_sql(self._properties())}")
-        return Sql("\n".join(clauses))
+        return SqlStatement("\n".join(clauses))
 
     def _properties(self) -> Mapping[str, str]:
         declared = {k: v for k, v in self.made.properties.items() if k != DESCRIPTION_PROPERTY}
         return {"format-version": str(self.made.format_version), **declared}
 
-    def _partitions(self, catalog: str) -> Iterator[Sql]:
+    def _partitions(self, catalog: str) -> Iterator[SqlStatement]:
         for field in self.made.spec.live:
             term = transform_sql(field.transform, self._path(field))
             yield alter_table(catalog, self.table, f"ADD PARTITION FIELD {term} AS {quote(field.name)}")
 
-    def _order(self, catalog: str) -> Iterator[Sql]:
+    def _order(self, catalog: str) -> Iterator[SqlStatement]:
         if self.made.sort_order.fields:
-            # LOCALLY leaves the write distribution alone, which stands among the properties already.
+            # LOCALLY does not change the write distribution, which is one of the properties.
             terms = order_sql(terms_of(self.made.sort_order, self.made.schema))
             yield alter_table(catalog, self.table, f"WRITE LOCALLY ORDERED BY {terms}")
 
-    def _identifier(self, catalog: str) -> Iterator[Sql]:
+    def _identifier(self, catalog: str) -> Iterator[SqlStatement]:
         ids = self.made.schema.identifier_ids
         if ids:
             fields = ", ".join(path_sql(path) for path, f in self.made.schema.walk() if f.id in ids)
             yield alter_table(catalog, self.table, f"SET IDENTIFIER FIELDS {fields}")
 
-    def problems(self, before: Table) -> Iterator[Problem]:
+    def problems(self, before: Table) -> Iterator[PlanProblem]:
         """A tag needs a snapshot, and a new table has none."""
         for name, ref in self.made.refs.items():
-            yield from unsayable_problem(self.table, name, ref, has_snapshot=False)
+            yield from reference_sql_problems(self.table, name, ref, has_snapshot=False)
 
     def reversal(self, before: Table) -> Reversal:
-        """It is renamed into the trash."""
-        return reversible("undoing puts it into the trash, with its rows")
+        """Undoing renames it into the trash."""
+        return always_reversible("undoing moves it to the trash, with its rows")
 
     def describe(self) -> str:
-        """The table, by what it holds."""
+        """The number of its columns."""
         count_ = len(self.made.schema.fields)
         return f"create table with {count_} column{'' if count_ == 1 else 's'}"
 
 
 def _column_sql(field: Field) -> str | None:
-    """A column's definition, or ``None`` where Spark SQL cannot say it (a default among others)."""
+    """A column's definition; ``None`` if Spark SQL cannot express it, such as a default."""
     type_ = spark_type(field.type)
     if type_ is None or field.initial_default is not None or field.write_default is not None:
         return None
@@ -183,9 +192,9 @@ def _column_sql(field: Field) -> str | None:
 
 
 def _fresh_schema(schema: Schema) -> tuple[Schema, Mapping[int, int]]:
-    """The schema with the ids that a creation gives, and those ids by the old ones."""
+    """The schema with the ids of a new table, and these ids by the old ones."""
     numbers = count(1)
-    root = renumber(schema.root, lambda: next(numbers))
+    root = renumber_fields(schema.root, lambda: next(numbers))
     assert isinstance(root, Struct)
     fresh = Schema(root.fields)
     ids = {old.id: new.id for (_, old), (_, new) in zip(schema.walk(), fresh.walk(), strict=True)}

@@ -1,52 +1,52 @@
-"""A column, or a field of a struct, that is no longer wanted."""
+"""Removal of a column or of a field of a struct."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from icemigrate.changes.base import (
+from icemigrate.changes.change import (
     Change,
-    Harm,
+    ChangePhase,
     Hazard,
     HazardKind,
-    Pair,
-    Phase,
-    Problem,
+    PlanProblem,
     Reversal,
-    Reversible,
-    Sql,
+    Reversibility,
+    SqlStatement,
     Statement,
     Subject,
+    TablePair,
+    WriterImpact,
 )
-from icemigrate.changes.fields import FieldChange, is_reshaped_field
-from icemigrate.changes.statements import of_one_kind
+from icemigrate.changes.field_changes import FieldChange, is_reshaped_field
+from icemigrate.changes.statement_shapes import leading_of_kind
 from icemigrate.frozen import replace
-from icemigrate.model.column_properties import after_drop
-from icemigrate.model.names import format_path
-from icemigrate.model.schema_edits import remove_by_id
-from icemigrate.model.table import Table
-from icemigrate.model.type_text import format_type
-from icemigrate.model.types import Struct, Type
-from icemigrate.model.writers import Whom
-from icemigrate.sql.names import path_sql, table_sql
+from icemigrate.iceberg.names import format_path
+from icemigrate.iceberg.schema_edits import remove_by_id
+from icemigrate.iceberg.snapshot_writers import WriterKind
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.table_properties import column_properties_after_drop
+from icemigrate.iceberg.type_text import format_type
+from icemigrate.iceberg.types import Struct, Type
+from icemigrate.spark_sql.identifiers import path_sql, table_sql
 
 
 class DropColumn(FieldChange):
-    """Drop a field, with all that is below it.
+    """Drop a field with its nested fields.
 
-    :param type: the field's type, for the reader.
+    :param type: the field's type, for the description.
     """
 
     kind: ClassVar[str] = "drop_column"
-    phase: ClassVar[Phase] = Phase.DROP
+    phase: ClassVar[ChangePhase] = ChangePhase.DROP
     symbol: ClassVar[str] = "-"
 
     type: Type
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[DropColumn]:
-        """The top-most fields of structs that are gone: what was below one goes with it."""
+    def detect(cls, pair: TablePair) -> Iterator[DropColumn]:
+        """The outermost fields that are gone, with their nested fields."""
         if pair.both is None:
             return
         for field_id, entry in pair.old_apart.items():
@@ -63,35 +63,37 @@ class DropColumn(FieldChange):
         return ("drop_columns", format_path(self.path))
 
     def apply(self, table: Table) -> Table:
-        properties = after_drop(table.properties, [self.path])
+        properties = column_properties_after_drop(table.properties, [self.path])
         return replace(table, schema=remove_by_id(table.schema, self.field_id), properties=properties)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        return (Sql(self.alter(catalog, "DROP COLUMN")),)
+        return (SqlStatement(self.alter(catalog, "DROP COLUMN")),)
 
     @classmethod
-    def alike(cls, changes: Iterator[Change]) -> Iterator[Change]:
-        """All neighbours of the kind."""
-        return of_one_kind(cls, changes)
+    def combinable(cls, changes: Iterator[Change]) -> Iterator[Change]:
+        """All leading changes of the kind."""
+        return leading_of_kind(cls, changes)
 
     @classmethod
     def combine(cls, changes: Sequence[Change], before: Table, catalog: str) -> tuple[Statement, ...]:
         paths = ", ".join(path_sql(c.path) for c in changes if isinstance(c, DropColumn))
-        return (Sql(f"ALTER TABLE {table_sql(catalog, changes[0].table)} DROP COLUMNS ({paths})"),)
+        return (SqlStatement(f"ALTER TABLE {table_sql(catalog, changes[0].table)} DROP COLUMNS ({paths})"),)
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
         reason = f"the values of `{format_path(self.path)}` can no longer be read"
         return (Hazard(HazardKind.DESTRUCTIVE, reason, self.scope()),)
 
-    def problems(self, before: Table) -> Iterator[Problem]:
+    def problems(self, before: Table) -> Iterator[PlanProblem]:
         return self.map_key_problem(before)
 
-    def harms(self) -> tuple[Harm, ...]:
-        return (Harm(Whom.ALL, f"gives `{format_path(self.path)}`, which is gone then"),)
+    def writer_impacts(self) -> tuple[WriterImpact, ...]:
+        return (
+            WriterImpact(WriterKind.ALL, f"writes `{format_path(self.path)}`, which this migration drops"),
+        )
 
     def reversal(self, before: Table) -> Reversal:
-        reason = "the data files that hold it are neither rewritten nor expired"
-        return Reversal(Reversible.WHILE, reason)
+        reason = "the data files that contain it are neither rewritten nor expired"
+        return Reversal(Reversibility.WHILE, reason)
 
     def describe(self) -> str:
         return f"{format_path(self.path)} {format_type(self.type)}"

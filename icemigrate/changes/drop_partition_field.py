@@ -1,43 +1,48 @@
-"""The table is no longer partitioned by a field."""
+"""Removal of a partition field."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import (
-    OTHER_PARTITIONING,
+from icemigrate.changes.change import (
+    STALE_PARTITIONING_IMPACT,
     Change,
-    Harm,
-    Pair,
-    Phase,
+    ChangePhase,
     Reversal,
     Statement,
     Subject,
+    TablePair,
+    WriterImpact,
 )
-from icemigrate.changes.partition_terms import existing_field_sql, named, spec_difference
-from icemigrate.changes.statements import alter_table, reversible
-from icemigrate.model.spec_update import drop_partition_field
-from icemigrate.model.table import Table
+from icemigrate.changes.partition_terms import (
+    existing_field_sql,
+    lacking_fields,
+    partition_field_named,
+    spec_difference,
+)
+from icemigrate.changes.statement_shapes import alter_table, always_reversible
+from icemigrate.iceberg.partition_evolution import drop_partition_field
+from icemigrate.iceberg.table import Table
 
 
 class DropPartitionField(Change):
-    """A partition field goes; files written under it stay as they are.
+    """Drop a partition field; existing files keep their partitioning.
 
-    It goes before any column does: a column that the current spec uses cannot be dropped.
+    It runs before columns are dropped: a column that the current spec uses cannot be dropped.
 
     :param name: the partition field's name.
     """
 
     kind: ClassVar[str] = "drop_partition_field"
-    phase: ClassVar[Phase] = Phase.FREE_PARTITIONS
+    phase: ClassVar[ChangePhase] = ChangePhase.FREE_PARTITIONS
     symbol: ClassVar[str] = "-"
 
     name: str
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
-        """The fields that nothing replaces."""
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
+        """The dropped fields that no other field replaces."""
         for field in spec_difference(pair).dropped:
             assert pair.before is not None
             yield cls(pair.before.name, field.name)
@@ -47,24 +52,25 @@ class DropPartitionField(Change):
         """The key of a table entry."""
         return ("partition_by",)
 
+    def lacks(self, table: Table) -> Iterator[str]:
+        return lacking_fields(table, (self.name,))
+
     def apply(self, table: Table) -> Table:
-        """The table under the spec without it."""
+        """The table without the field in its spec."""
         return drop_partition_field(table, self.name)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``DROP PARTITION FIELD``."""
-        field = existing_field_sql(before, named(before, self.name))
+        field = existing_field_sql(before, partition_field_named(before, self.name))
         return (alter_table(catalog, self.table, f"DROP PARTITION FIELD {field}"),)
 
-    def harms(self) -> tuple[Harm, ...]:
-        return (OTHER_PARTITIONING,)
+    def writer_impacts(self) -> tuple[WriterImpact, ...]:
+        return (STALE_PARTITIONING_IMPACT,)
 
     def reversal(self, before: Table) -> Reversal:
-        """The earlier spec is set again."""
-        return reversible(
-            "undoing sets the earlier partitioning again; files written meanwhile stay as they are"
+        return always_reversible(
+            "undoing restores the earlier partitioning; files written until then are not changed"
         )
 
     def describe(self) -> str:
-        """Which one."""
         return f"stop partitioning by {self.name}"

@@ -1,29 +1,29 @@
-"""A branch or a tag is dropped."""
+"""Removal of a branch or a tag."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import (
+from icemigrate.changes.change import (
     Change,
     Hazard,
     HazardKind,
-    Pair,
-    Problem,
+    PlanProblem,
     Reversal,
-    Reversible,
+    Reversibility,
     Statement,
+    TablePair,
 )
-from icemigrate.changes.reference_sql import MAIN, ReferenceChange, drop_sql
+from icemigrate.changes.reference_sql import MAIN, ReferenceChange, drop_reference_sql
 from icemigrate.frozen import replace
-from icemigrate.model.table import CURRENT_SNAPSHOT, Ref, Table
+from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table, differing_keys
 
 
 class DropReference(ReferenceChange):
-    """A branch or a tag is dropped; its snapshots lose what kept them.
+    """Drop a branch or a tag, which no longer retains its snapshots then.
 
-    :param ref: as it is.
+    :param ref: the reference before.
     """
 
     kind: ClassVar[str] = "drop_reference"
@@ -32,17 +32,17 @@ class DropReference(ReferenceChange):
     ref: Ref
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
         """The references that are gone, in alphabetical order."""
         if pair.both is None:
             return
         before, after = pair.both
-        for name in sorted(before.refs.keys() - after.refs.keys()):
-            yield cls(before.name, name, before.refs[name])
+        for name in sorted(differing_keys(before.refs, after.refs)):
+            if name not in after.refs:
+                yield cls(before.name, name, before.refs[name])
 
     @property
     def ref_kind(self) -> str:
-        """As it is declared."""
         return self.ref.kind
 
     def apply(self, table: Table) -> Table:
@@ -55,31 +55,30 @@ class DropReference(ReferenceChange):
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``DROP BRANCH`` or ``DROP TAG``."""
-        return (drop_sql(catalog, self.table, self.name, self.ref.kind),)
+        return (drop_reference_sql(catalog, self.table, self.name, self.ref.kind),)
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
-        """Its snapshots may go with the next expiry."""
-        reason = f"the {self.ref.kind}'s snapshots are no longer kept, and go with the next expiry"
+        """Its snapshots may expire."""
+        reason = f"the {self.ref.kind} no longer retains its snapshots, and the next expiry removes them"
         return (Hazard(HazardKind.DESTRUCTIVE, reason, self.scope()),)
 
-    def problems(self, before: Table) -> Iterator[Problem]:
-        """The main branch stays."""
+    def problems(self, before: Table) -> Iterator[PlanProblem]:
+        """The main branch cannot be dropped."""
         if self.name == MAIN:
-            yield Problem(
+            yield PlanProblem(
                 "main-branch",
                 self.table,
                 self.subject,
-                "`main` is the table itself, and cannot be dropped",
-                "drop the table, or leave the branch out",
+                "`main` is the table itself and cannot be dropped",
+                "drop the table, or remove the branch from the list",
             )
 
     def reversal(self, before: Table) -> Reversal:
-        """It is made again, as long as the snapshot is there."""
-        # Without a catalog nobody knows which snapshot it is.
+        """Undoing creates it again while the snapshot exists."""
+        # Without a catalog the snapshot is not known.
         known = self.ref.snapshot_id != CURRENT_SNAPSHOT
         which = f"snapshot {self.ref.snapshot_id}" if known else f"the {self.ref.kind}'s snapshot"
-        return Reversal(Reversible.WHILE, f"{which} has not expired")
+        return Reversal(Reversibility.WHILE, f"{which} has not expired")
 
     def describe(self) -> str:
-        """What goes."""
         return f"drop {self.ref.kind} {self.name}"

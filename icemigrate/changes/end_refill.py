@@ -1,57 +1,64 @@
-"""The end of a refill: the table's own settings again, and what was used on the way is gone."""
+"""The end of a refill: the table's original settings, without the refill's branch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, MetadataCommit, Pair, Phase, Reversal, Statement
-from icemigrate.changes.statements import reversible
+from icemigrate.changes.change import Change, ChangePhase, MetadataCommit, Reversal, Statement, TablePair
+from icemigrate.changes.statement_shapes import always_reversible
 from icemigrate.frozen import replace
-from icemigrate.model.marks import is_refill_branch
-from icemigrate.model.row_modes import MERGE_MODE, MERGE_ON_READ
-from icemigrate.model.table import Table
+from icemigrate.iceberg.ref_names import is_refill_branch
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.table_properties import MERGE_MODE, MERGE_ON_READ
 
-REFILLING = "icemigrate.refilling"
-"""On a table while values are brought back to it: the version that is undone.  A run that died meanwhile is
-known by it, and gone on with."""
-OWN_MERGE_MODE = f"{REFILLING}.{MERGE_MODE}"
-"""Beside :data:`REFILLING` where rows are asked for their lineage: the table's own :data:`MERGE_MODE`, empty
-where it has none.  Spark finds that in a ``MERGE`` only where it writes by merge-on-read."""
-
-
-def is_refilling(table: Table) -> bool:
-    """Whether a refill of the table was begun and has not ended."""
-    return REFILLING in table.properties
+REFILL_PROPERTY = "icemigrate.refilling"
+"""Property of a table during a refill: the version that is undone.  With it, the next run finds an
+interrupted refill and continues it."""
+ORIGINAL_MERGE_MODE_PROPERTY = f"{REFILL_PROPERTY}.{MERGE_MODE}"
+"""Property beside :data:`REFILL_PROPERTY` if the refill reads row lineage: the table's original
+:data:`MERGE_MODE`, empty if it has none.  Spark has row lineage in a ``MERGE`` only with merge-on-read."""
 
 
-def begun(table: Table, version: str, merges_on_read: bool) -> dict[str, str]:
-    """The properties that a table bears while it is refilled, which differ from those that it has.
+def has_open_refill(table: Table) -> bool:
+    """Whether a refill of the table has started and not ended."""
+    return REFILL_PROPERTY in table.properties
 
-    :param merges_on_read: whether rows are asked for their lineage.
+
+def refill_properties(table: Table, version: str, merges_on_read: bool) -> dict[str, str]:
+    """The properties to set on a table before it is refilled.
+
+    :param merges_on_read: whether the refill reads row lineage.
     """
-    wanted = {REFILLING: version}
+    wanted = {REFILL_PROPERTY: version}
     if merges_on_read and table.properties.get(MERGE_MODE) != MERGE_ON_READ:
-        wanted |= {MERGE_MODE: MERGE_ON_READ, OWN_MERGE_MODE: table.properties.get(MERGE_MODE, "")}
+        wanted |= {
+            MERGE_MODE: MERGE_ON_READ,
+            ORIGINAL_MERGE_MODE_PROPERTY: table.properties.get(MERGE_MODE, ""),
+        }
     return {key: value for key, value in wanted.items() if table.properties.get(key) != value}
 
 
 class EndRefill(Change):
-    """Take back what a refill has set on the table, see :func:`begun`."""
+    """Remove what a refill has set on the table, see :func:`refill_properties`."""
 
     kind: ClassVar[str] = "end_refill"
-    phase: ClassVar[Phase] = Phase.ROWS
+    phase: ClassVar[ChangePhase] = ChangePhase.ROWS
     symbol: ClassVar[str] = "·"
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
-        """Nothing, as for the refill."""
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
+        """Nothing; the undo plans it."""
         return iter(())
 
     def apply(self, table: Table) -> Table:
         """The table without the refill's properties and branch."""
-        properties = {k: v for k, v in table.properties.items() if k not in (REFILLING, OWN_MERGE_MODE)}
-        own = table.properties.get(OWN_MERGE_MODE)
+        properties = {
+            k: v
+            for k, v in table.properties.items()
+            if k not in (REFILL_PROPERTY, ORIGINAL_MERGE_MODE_PROPERTY)
+        }
+        own = table.properties.get(ORIGINAL_MERGE_MODE_PROPERTY)
         if own:
             properties[MERGE_MODE] = own
         elif own is not None:
@@ -60,13 +67,10 @@ class EndRefill(Change):
         return replace(table, properties=properties, refs=refs)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """One commit."""
         return (MetadataCommit(self.describe()),)
 
     def reversal(self, before: Table) -> Reversal:
-        """It leaves nothing behind."""
-        return reversible("it leaves nothing behind")
+        return always_reversible("it only removes what the refill added")
 
     def describe(self) -> str:
-        """What goes."""
-        return "take the refill's branch and settings off the table"
+        return "remove the refill's branch and settings from the table"

@@ -1,55 +1,53 @@
-"""What an undo relies on: that no rows are written between the look at the files and the commit."""
+"""The precondition of an undo that no rows are written between its planning and its commit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, MetadataCommit, Pair, Phase, Reversal, Statement
-from icemigrate.changes.statements import reversible
+from icemigrate.changes.change import Change, ChangePhase, MetadataCommit, Reversal, Statement, TablePair
+from icemigrate.changes.statement_shapes import always_reversible
 from icemigrate.errors import StalePlan
-from icemigrate.model.table import Table
+from icemigrate.iceberg.table import Table
 
 
 class ExpectSnapshot(Change):
-    """The commit is made only where the table's current snapshot is the one that was looked at.
+    """Fail the commit unless the table's current snapshot is the one that the undo was planned with.
 
-    Found when a type is narrowed again or a field is required again, not by :meth:`detect`.
+    An undo that narrows a type or makes a field required plans it, not :meth:`detect`.
 
-    :param snapshot_id: ``None`` where the table had no snapshot.
+    :param snapshot_id: ``None`` if the table had no snapshot.
     """
 
     kind: ClassVar[str] = "expect_snapshot"
-    phase: ClassVar[Phase] = Phase.UPGRADE
+    phase: ClassVar[ChangePhase] = ChangePhase.UPGRADE
     symbol: ClassVar[str] = "·"
 
     snapshot_id: int | None
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
         """Nothing, see the class."""
         return iter(())
 
     def apply(self, table: Table) -> Table:
-        """The table as it is.
+        """The same table.
 
-        :raises StalePlan: its current snapshot is another one.
+        :raises StalePlan: its current snapshot is a different one.
         """
         if table.snapshot_id != self.snapshot_id:
             raise StalePlan(
-                f"rows were written to `{table.name}` since its files were looked at; it was not undone",
-                "run `icemigrate rollback` again: it looks at the new files too",
+                f"rows were written to `{table.name}` after its files were checked, so it was not changed",
+                "run `icemigrate rollback` again to check the new files too",
             )
         return table
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """Part of the commit that relies on it."""
+        """Part of the commit that needs the precondition."""
         return (MetadataCommit(self.describe()),)
 
     def reversal(self, before: Table) -> Reversal:
-        """It changes nothing."""
-        return reversible("it changes nothing")
+        return always_reversible("it changes nothing")
 
     def describe(self) -> str:
-        """The condition."""
         return "only if no rows are written meanwhile"

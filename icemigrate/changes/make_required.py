@@ -1,69 +1,73 @@
-"""An optional field that may no longer be null."""
+"""Change of an optional field to a required one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import (
-    Harm,
+from icemigrate.changes.change import (
+    ChangePhase,
     Hazard,
     HazardKind,
     MetadataCommit,
-    Pair,
-    Phase,
-    Problem,
+    PlanProblem,
     Reversal,
-    Reversible,
+    Reversibility,
     Statement,
     Subject,
+    TablePair,
+    WriterImpact,
 )
-from icemigrate.changes.fields import FieldChange, altered_alike
+from icemigrate.changes.field_changes import FieldChange, altered_alike
 from icemigrate.frozen import replace
-from icemigrate.model.names import format_path
-from icemigrate.model.table import Table
-from icemigrate.model.writers import Whom
+from icemigrate.iceberg.names import format_path
+from icemigrate.iceberg.snapshot_writers import WriterKind
+from icemigrate.iceberg.table import Table
 
 
 class MakeRequired(FieldChange):
-    """Let a field be null no more; nothing checks the rows that are there."""
+    """Forbid nulls in a field, without a check of existing rows."""
 
     kind: ClassVar[str] = "make_required"
-    phase: ClassVar[Phase] = Phase.ALTER
+    phase: ClassVar[ChangePhase] = ChangePhase.ALTER
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[MakeRequired]:
+    def detect(cls, pair: TablePair) -> Iterator[MakeRequired]:
         for old, new in altered_alike(pair):
             if pair.before is not None and new.field.required and not old.field.required:
                 yield cls(pair.before.name, new.field.id, new.path)
 
     @property
     def subject(self) -> Subject:
-        return self.of_column("required")
+        return self.column_subject("required")
 
     def apply(self, table: Table) -> Table:
         return self.edit(table, lambda f: replace(f, required=True))
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """``SET NOT NULL`` is refused by Spark, whatever the rows hold."""
+        """A metadata commit, because Spark always refuses ``SET NOT NULL``."""
         return (MetadataCommit(f"make {format_path(self.path)} required"),)
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
         path = format_path(self.path)
         reason = (
-            f"a table with files that lack `{path}` can be read by nobody, and rows whose `{path}` is null "
-            "are read wrongly: Spark takes the null for 0"
+            f"a table with files without `{path}` cannot be read, and Spark reads a null in `{path}` as 0"
         )
         return (Hazard(HazardKind.INCOMPATIBLE, reason, self.scope()),)
 
-    def problems(self, before: Table) -> Iterator[Problem]:
+    def problems(self, before: Table) -> Iterator[PlanProblem]:
         return self.map_key_problem(before)
 
-    def harms(self) -> tuple[Harm, ...]:
-        return (Harm(Whom.ALL, f"may give no value for `{format_path(self.path)}`, which is required then"),)
+    def writer_impacts(self) -> tuple[WriterImpact, ...]:
+        return (
+            WriterImpact(
+                WriterKind.ALL,
+                f"may write no value for `{format_path(self.path)}`, which this migration makes required",
+            ),
+        )
 
     def reversal(self, before: Table) -> Reversal:
-        return Reversal(Reversible.YES, "undoing makes it optional again, which reads every row as before")
+        return Reversal(Reversibility.YES, "undoing makes it optional again, and all rows can be read")
 
     def describe(self) -> str:
         return f"{format_path(self.path)} optional → required"

@@ -1,75 +1,95 @@
-"""A field that changes its place among its siblings."""
+"""Change of a field's position among its siblings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.alteration import Alteration
-from icemigrate.changes.base import Harm, Pair, Phase, Problem, Reversal, Reversible, Subject
-from icemigrate.changes.positions import all_siblings
+from icemigrate.changes.alter_column import AlterColumnChange
+from icemigrate.changes.change import (
+    ChangePhase,
+    PlanProblem,
+    Reversal,
+    Reversibility,
+    Subject,
+    TablePair,
+    WriterImpact,
+)
+from icemigrate.changes.column_positions import differing_siblings
+from icemigrate.changes.field_changes import lacking_siblings
 from icemigrate.frozen import replace
-from icemigrate.model.names import format_path
-from icemigrate.model.schema_edits import edit_fields_of, place_field
-from icemigrate.model.table import Table
-from icemigrate.model.writers import Whom
-from icemigrate.sql.names import quote
+from icemigrate.iceberg.names import format_path
+from icemigrate.iceberg.schema_edits import edit_fields_of, move_field
+from icemigrate.iceberg.snapshot_writers import WriterKind
+from icemigrate.iceberg.table import Table
+from icemigrate.spark_sql.identifiers import quote
 
 
-class MoveColumn(Alteration):
-    """Put a field behind a sibling, or first (``after=None``)."""
+class MoveColumn(AlterColumnChange):
+    """Move a field after a sibling, or to the first position (``after=None``)."""
 
     kind: ClassVar[str] = "move_column"
-    phase: ClassVar[Phase] = Phase.MOVE
+    phase: ClassVar[ChangePhase] = ChangePhase.MOVE
 
     after: str | None
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[MoveColumn]:
-        """As few moves as lead to the wanted order."""
+    def detect(cls, pair: TablePair) -> Iterator[MoveColumn]:
+        """The fewest moves that produce the declared order."""
         if pair.both is None:
             return
         table = pair.both[0].name
-        for siblings in all_siblings(pair):
+        for siblings in differing_siblings(pair):
             for field, behind in siblings.moves():
                 after = None if behind is None else pair.new[behind].field.name
                 yield cls(table, field.id, (*siblings.path, field.name), after)
 
     @property
     def subject(self) -> Subject:
-        return self.of_column("first" if self.after is None else "after")
+        return self.column_subject("first" if self.after is None else "after")
+
+    def lacks(self, table: Table) -> Iterator[str]:
+        """The field, under its name in the statement, and the sibling that it moves after."""
+        missing = [*super().lacks(table)]
+        yield from missing
+        if not missing:
+            parent = table.schema.parent_of(self.field_id)
+            yield from lacking_siblings(table, parent, self.path, (self.path[-1], self.after))
 
     def apply(self, table: Table) -> Table:
         schema = edit_fields_of(
             table.schema,
             table.schema.parent_of(self.field_id),
-            lambda fields: place_field(fields, self.path[-1], self.after),
+            lambda fields: move_field(fields, self.path[-1], self.after),
         )
         return replace(table, schema=schema)
 
     def action(self) -> str:
         return "FIRST" if self.after is None else f"AFTER {quote(self.after)}"
 
-    def problems(self, before: Table) -> Iterator[Problem]:
+    def problems(self, before: Table) -> Iterator[PlanProblem]:
         return self.map_key_problem(before)
 
-    def harms(self) -> tuple[Harm, ...]:
-        """Fields of structs too are given by position, unless an ``INSERT`` is ``BY NAME``."""
+    def writer_impacts(self) -> tuple[WriterImpact, ...]:
+        """Fields of structs are also written by position, unless an ``INSERT`` is ``BY NAME``."""
         if len(self.path) == 1:
-            wrong = "columns if it gives values by position: the columns stand otherwise then"
+            wrong = "columns if it writes values by position, because their order changes"
         else:
             struct = format_path(self.path[:1])
-            wrong = f"fields of `{struct}` if it is an `INSERT` without `BY NAME`: they stand otherwise then"
+            wrong = (
+                f"fields of `{struct}` if it is an `INSERT` without `BY NAME`, because their order changes"
+            )
         return (
-            Harm(Whom.JOBS, f"fails, or writes into wrong {wrong}"),
-            Harm(
-                Whom.SPARK_STREAM, "gives columns in the order of before, which Spark refuses when it starts"
+            WriterImpact(WriterKind.JOBS, f"fails or writes into the wrong {wrong}"),
+            WriterImpact(
+                WriterKind.SPARK_STREAM,
+                "writes columns in the old order, which Spark refuses at its next start",
             ),
         )
 
     def reversal(self, before: Table) -> Reversal:
-        return Reversal(Reversible.YES, "undoing moves it back; only the order of the columns changes")
+        return Reversal(Reversibility.YES, "undoing moves it back; only the order of the columns changes")
 
     def describe(self) -> str:
-        place = "first" if self.after is None else f"after {self.after}"
-        return f"{format_path(self.path)}, moved {place}"
+        position = "first" if self.after is None else f"after {self.after}"
+        return f"{format_path(self.path)}, moved {position}"

@@ -1,29 +1,29 @@
-"""What the kinds that change the partition spec have in common.
+"""The difference of two partition specs, and helpers of the kinds that change a spec.
 
-Two specs are compared by their live fields, each as (source, transform, name), without regard to order:
-kept fields stay where they are, new ones go last.
+Specs are compared by their live fields, each as (source, transform, name), without their order: unchanged
+fields keep their position, new ones come last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from icemigrate.changes.base import Pair
+from icemigrate.changes.change import TablePair
 from icemigrate.frozen import Frozen
-from icemigrate.model.names import Path
-from icemigrate.model.partitioning import PartitionField
-from icemigrate.model.table import Table
-from icemigrate.sql.names import quote
-from icemigrate.sql.terms import transform_sql
+from icemigrate.iceberg.names import FieldPath, format_path
+from icemigrate.iceberg.partitioning import PartitionField
+from icemigrate.iceberg.table import Table
+from icemigrate.spark_sql.expressions import transform_sql
+from icemigrate.spark_sql.identifiers import quote
 
 
 class SpecDifference(Frozen):
-    """How two specs differ.
+    """The difference of two specs.
 
-    :param dropped: fields that go, in the order of the old spec.
+    :param dropped: dropped fields, in the order of the old spec.
     :param renamed: fields that keep source and transform, old and new.
-    :param replaced: fields that make room for another one of the same source in one statement.
-    :param added: all new fields, those that replace one included, in the order of the new spec.
+    :param replaced: fields that another field of the same source replaces in one statement, old and new.
+    :param added: all new fields, including those that replace one, in the order of the new spec.
     """
 
     dropped: tuple[PartitionField, ...] = ()
@@ -32,8 +32,8 @@ class SpecDifference(Frozen):
     added: tuple[PartitionField, ...] = ()
 
 
-def spec_difference(pair: Pair) -> SpecDifference:
-    """How the specs of a table that is there before and after differ."""
+def spec_difference(pair: TablePair) -> SpecDifference:
+    """The difference of the specs of a table; empty unless it exists before and after."""
     if pair.both is None:
         return SpecDifference()
     old, new = (table.spec.live for table in pair.both)
@@ -53,7 +53,7 @@ def spec_difference(pair: Pair) -> SpecDifference:
 def _renamed(
     gone: Sequence[PartitionField], come: Sequence[PartitionField]
 ) -> Iterator[tuple[PartitionField, PartitionField]]:
-    """Pairs of one source and transform."""
+    """Old and new field with the same source and transform."""
     terms = {(f.source_ids, str(f.transform)): f for f in come}
     for old in gone:
         new = terms.get((old.source_ids, str(old.transform)))
@@ -62,11 +62,11 @@ def _renamed(
 
 
 def _replaced(
-    pair: Pair, gone: Sequence[PartitionField], come: Sequence[PartitionField], taken: set[str]
+    pair: TablePair, gone: Sequence[PartitionField], come: Sequence[PartitionField], taken: set[str]
 ) -> Iterator[tuple[PartitionField, PartitionField]]:
-    """Pairs of one source, where the old field may wait until the columns are as they shall be.
+    """Old and new field of the same source, if the old field can stay until the columns have changed.
 
-    :param taken: all names of the new spec: an old field makes way earlier for another one of its name.
+    :param taken: all names of the new spec: an old field must be dropped before another one takes its name.
     """
     rest = list(come)
     for old in gone:
@@ -77,15 +77,15 @@ def _replaced(
             yield old, new
 
 
-def _keeps_its_type(pair: Pair, source: int) -> bool:
-    """Whether the old field may stay while the source changes: it need not fit another type."""
+def _keeps_its_type(pair: TablePair, source: int) -> bool:
+    """Whether the source keeps its type, so that the old field can stay while columns change."""
     return pair.old[source].field.type == pair.new[source].field.type
 
 
 def existing_field_sql(table: Table, field: PartitionField) -> str:
-    """An existing partition field as ``DROP`` and ``REPLACE PARTITION FIELD`` take it.
+    """An existing partition field as in ``DROP`` and ``REPLACE PARTITION FIELD``.
 
-    By its name, unless a column has that name too: Spark takes it for the column then.
+    This is its name, or its term if a column has the same name, because Spark would take it for the column.
     """
     names = {".".join(path) for path, _ in table.schema.walk()}
     if field.name not in names:
@@ -93,20 +93,31 @@ def existing_field_sql(table: Table, field: PartitionField) -> str:
     return transform_sql(field.transform, source_path(table, field))
 
 
-def source_path(table: Table, field: PartitionField) -> Path:
-    """The path of a field's source, which must be there."""
+def source_path(table: Table, field: PartitionField) -> FieldPath:
+    """The path of a field's source, which must exist."""
     path = table.schema.path_of(field.source_ids[0])
     assert path is not None, f"partition field {field.name} has no source"
     return path
 
 
-def named(table: Table, name: str) -> PartitionField:
-    """The partition field of this name, which must be there."""
+def partition_field_named(table: Table, name: str) -> PartitionField:
+    """The partition field with a name, which must exist."""
     return next(f for f in table.spec.fields if f.name == name)
 
 
-def source_id(table: Table, path: Path) -> int:
-    """The id of a source, which must be there."""
+def lacking_sources(table: Table, paths: Iterable[FieldPath]) -> Iterator[str]:
+    """The missing columns."""
+    return (f"column `{format_path(path)}`" for path in paths if table.schema.find(path) is None)
+
+
+def lacking_fields(table: Table, names: Iterable[str]) -> Iterator[str]:
+    """The missing partition fields."""
+    there = {field.name for field in table.spec.fields}
+    return (f"partition field `{name}`" for name in names if name not in there)
+
+
+def source_id(table: Table, path: FieldPath) -> int:
+    """The id of a source, which must exist."""
     field = table.schema.find(path)
     assert field is not None, f"no field {path}"
     return field.id

@@ -1,32 +1,32 @@
-"""The rows of a migration become those of the table, in the commit that relies on them."""
+"""Publication of a migration's rows, in the commit of the changes that need them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Phase, Reversal, Sql, Statement
+from icemigrate.changes.change import Change, ChangePhase, Reversal, SqlStatement, Statement, TablePair
 from icemigrate.changes.reference_sql import MAIN
-from icemigrate.changes.statements import reversible
+from icemigrate.changes.statement_shapes import always_reversible
 from icemigrate.errors import HeadMoved
 from icemigrate.frozen import replace
-from icemigrate.model.table import Snapshot, Table
-from icemigrate.sql.branches import publish_branch_sql
+from icemigrate.iceberg.table import Snapshot, Table
+from icemigrate.spark_sql.branch_statements import publish_branch_sql
 
 
 class PublishRows(Change):
-    """The main branch becomes what a branch is, and the branch goes; only where nobody wrote meanwhile.
+    """Fast-forward the main branch to a branch and drop the branch, if no one else wrote meanwhile.
 
-    It is no part of a plan: what it says is told as the statement that the plan has, see
-    :class:`~icemigrate.executor.rows.Rows`.
+    It is not part of a plan, which shows the equivalent statement instead, see
+    :class:`~icemigrate.execution.table_rows.MigrationRows`.
 
-    :param base: the snapshot of main that the rows were written on; ``None`` where the table had none.
-    :param rows: what was written; ``None`` where nothing was, so that only nobody may have written.
-    :param written_on: the branch itself, where its name is longer than the plan's.
+    :param base: the snapshot of main before the rows were written; ``None`` if the table had none.
+    :param rows: the snapshot with the rows; ``None`` to check only that no one else wrote.
+    :param written_on: the branch, if its name is longer than in the plan.
     """
 
     kind: ClassVar[str] = "publish_rows"
-    phase: ClassVar[Phase] = Phase.REFERENCES
+    phase: ClassVar[ChangePhase] = ChangePhase.REFERENCES
     symbol: ClassVar[str] = "·"
 
     branch: str
@@ -35,18 +35,18 @@ class PublishRows(Change):
     written_on: str = ""
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
         """Nothing, see the class."""
         return iter(())
 
     def apply(self, table: Table) -> Table:
         """The table with the rows.
 
-        :raises HeadMoved: its current snapshot is another one.
+        :raises HeadMoved: its current snapshot is a different one.
         """
         if table.snapshot_id != self.base:
-            when = "while its rows were written" if self.rows is not None else "since its rows were looked at"
-            raise HeadMoved(f"others wrote to table `{table.name}` {when}", "apply again")
+            when = "while its rows were written" if self.rows is not None else "after its rows were checked"
+            raise HeadMoved(f"another client wrote to table `{table.name}` {when}", "apply again")
         if self.rows is None:
             return table
         refs = {name: ref for name, ref in table.refs.items() if name != (self.written_on or self.branch)}
@@ -54,15 +54,13 @@ class PublishRows(Change):
         return replace(table, refs=refs, snapshot=self.rows)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """What does the same by itself."""
+        """The equivalent statement."""
         if self.rows is None:
             return ()
-        return (Sql(publish_branch_sql(catalog, self.table, self.branch)),)
+        return (SqlStatement(publish_branch_sql(catalog, self.table, self.branch)),)
 
     def reversal(self, before: Table) -> Reversal:
-        """The data steps say what becomes of their rows."""
-        return reversible("the steps that wrote the rows say what becomes of them")
+        return always_reversible("the data steps that wrote the rows determine how they are undone")
 
     def describe(self) -> str:
-        """What is done."""
         return "publish the rows" if self.rows is not None else "only if no rows are written meanwhile"

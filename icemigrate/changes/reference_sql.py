@@ -1,4 +1,4 @@
-"""What the kinds that change branches and tags have in common, and what Spark SQL cannot say of them."""
+"""The base of the kinds that change branches and tags, their SQL, and the limits of that SQL."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Phase, Problem, Sql, Subject
-from icemigrate.changes.statements import alter_table
-from icemigrate.model.names import TableName
-from icemigrate.model.table import CURRENT_SNAPSHOT, Ref
-from icemigrate.sql.names import quote
+from icemigrate.changes.change import Change, ChangePhase, PlanProblem, SqlStatement, Subject
+from icemigrate.changes.statement_shapes import alter_table
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.snapshot_pins import UNKNOWN_SNAPSHOT
+from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref
+from icemigrate.spark_sql.identifiers import quote
 
 BRANCH, TAG = "branch", "tag"
 MAIN = "main"
@@ -29,7 +30,7 @@ _WORDS = (
 class ReferenceChange(Change):
     """A change of one branch or tag."""
 
-    phase: ClassVar[Phase] = Phase.REFERENCES
+    phase: ClassVar[ChangePhase] = ChangePhase.REFERENCES
 
     name: str
 
@@ -44,33 +45,32 @@ class ReferenceChange(Change):
         return reference_subject(self.name, self.ref_kind)
 
     def scope(self) -> str:
-        """The reference, below its table."""
         return f"{self.table}.{self.name}"
 
 
 def reference_subject(name: str, kind: str) -> Subject:
-    """Where a reference stands in a table entry."""
+    """The key of a reference in a table entry."""
     return ("branches" if kind == BRANCH else "tags", name)
 
 
-def create_sql(catalog: str, table: TableName, name: str, ref: Ref) -> Sql:
+def create_reference_sql(catalog: str, table: TableName, name: str, ref: Ref) -> SqlStatement:
     """``CREATE BRANCH`` or ``CREATE TAG``."""
     return _reference_sql("CREATE", catalog, table, name, ref)
 
 
-def replace_sql(catalog: str, table: TableName, name: str, ref: Ref) -> Sql:
-    """``REPLACE BRANCH`` or ``REPLACE TAG``; a limit that is not said stays as it was."""
+def replace_reference_sql(catalog: str, table: TableName, name: str, ref: Ref) -> SqlStatement:
+    """``REPLACE BRANCH`` or ``REPLACE TAG``; limits that the statement does not set stay as they are."""
     return _reference_sql("REPLACE", catalog, table, name, ref)
 
 
-def drop_sql(catalog: str, table: TableName, name: str, kind: str) -> Sql:
+def drop_reference_sql(catalog: str, table: TableName, name: str, kind: str) -> SqlStatement:
     """``DROP BRANCH`` or ``DROP TAG``."""
     return alter_table(catalog, table, f"DROP {kind.upper()} {quote(name)}")
 
 
-def _reference_sql(verb: str, catalog: str, table: TableName, name: str, ref: Ref) -> Sql:
+def _reference_sql(verb: str, catalog: str, table: TableName, name: str, ref: Ref) -> SqlStatement:
     action = f"{verb} {ref.kind.upper()} {quote(name)}"
-    if ref.snapshot_id != CURRENT_SNAPSHOT:
+    if ref.snapshot_id > CURRENT_SNAPSHOT:
         action += f" AS OF VERSION {ref.snapshot_id}"
     if ref.max_ref_age_ms is not None:
         action += f" RETAIN {_age(ref.max_ref_age_ms)}"
@@ -90,7 +90,7 @@ def _age(ms: int) -> str:
 
 
 def _age_text(ms: int) -> str:
-    """An age in words, to the millisecond: others than Spark set them so."""
+    """An age in words, to the millisecond, as clients other than Spark can set it."""
     word, size = next(w for w in _WORDS if ms % w[1] == 0)
     return _counted(ms // size, word)
 
@@ -99,8 +99,8 @@ def _counted(number: int, word: str) -> str:
     return f"{number} {word if number == 1 else f'{word}s'}"
 
 
-def limits(ref: Ref) -> tuple[int | None, int | None, int | None]:
-    """What is declared of a reference."""
+def reference_limits(ref: Ref) -> tuple[int | None, int | None, int | None]:
+    """The limits of a reference: its age, the age of its snapshots, and their minimum number."""
     return (ref.max_ref_age_ms, ref.max_snapshot_age_ms, ref.min_snapshots_to_keep)
 
 
@@ -117,26 +117,35 @@ def limits_text(ref: Ref) -> str:
 
 
 def reference_text(ref: Ref) -> str:
-    """Its kind and its limits, in words."""
-    return f"{ref.kind}{limits_text(ref) or ', kept for ever'}"
+    """The kind and the limits of a reference, in words."""
+    return f"{ref.kind}{limits_text(ref) or ', kept forever'}"
 
 
-def unsayable_problem(table: TableName, name: str, ref: Ref, has_snapshot: bool) -> Iterator[Problem]:
-    """Why a reference cannot be made, or cannot be given these limits."""
+def snapshot_text(snapshot_id: int) -> str:
+    """A snapshot in words; one that only the catalog knows has no id."""
+    if snapshot_id == CURRENT_SNAPSHOT:
+        return "its snapshot"
+    return "its declared snapshot" if snapshot_id == UNKNOWN_SNAPSHOT else f"snapshot {snapshot_id}"
+
+
+def reference_sql_problems(
+    table: TableName, name: str, ref: Ref, has_snapshot: bool
+) -> Iterator[PlanProblem]:
+    """Why Spark SQL cannot create a reference or set its limits."""
     subject = reference_subject(name, ref.kind)
     if ref.kind == TAG and not has_snapshot:
-        yield Problem(
+        yield PlanProblem(
             TAG_WITHOUT_SNAPSHOT,
             table,
             subject,
-            f"tag `{name}` would point at nothing: nobody has written to the table yet",
-            "make the tag in a later migration, when the table has rows",
+            f"tag `{name}` needs a snapshot, and the table has none yet",
+            "create the tag in a later migration, when the table has rows",
         )
     if any(ms is not None and ms % _UNITS[-1][1] for ms in (ref.max_ref_age_ms, ref.max_snapshot_age_ms)):
-        yield Problem(
+        yield PlanProblem(
             "age-not-in-minutes",
             table,
             subject,
-            f"an age of {ref.kind} `{name}` is no whole number of minutes, which Spark SQL cannot say",
-            "write whole minutes, hours or days",
+            f"an age of {ref.kind} `{name}` is not a whole number of minutes, and Spark SQL cannot set it",
+            "use whole minutes, hours or days",
         )

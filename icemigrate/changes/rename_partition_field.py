@@ -1,48 +1,50 @@
-"""A partition field takes another name."""
+"""Rename of a partition field."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import (
-    OTHER_PARTITIONING,
+from icemigrate.changes.change import (
+    STALE_PARTITIONING_IMPACT,
     Change,
-    Harm,
-    Pair,
-    Phase,
+    ChangePhase,
     Reversal,
     Statement,
     Subject,
+    TablePair,
+    WriterImpact,
 )
-from icemigrate.changes.partition_terms import existing_field_sql, named, source_path, spec_difference
-from icemigrate.changes.statements import alter_table, reversible
-from icemigrate.model.partitioning import PartitionField
-from icemigrate.model.spec_update import rename_partition_field
-from icemigrate.model.table import Table
-from icemigrate.sql.names import quote
-from icemigrate.sql.terms import transform_sql
+from icemigrate.changes.partition_terms import (
+    existing_field_sql,
+    partition_field_named,
+    source_path,
+    spec_difference,
+)
+from icemigrate.changes.statement_shapes import alter_table, always_reversible
+from icemigrate.iceberg.partition_evolution import rename_partition_field
+from icemigrate.iceberg.partitioning import PartitionField
+from icemigrate.iceberg.table import Table
+from icemigrate.spark_sql.expressions import transform_sql
+from icemigrate.spark_sql.identifiers import quote
 
 
 class RenamePartitionField(Change):
-    """A partition field keeps its id, source and transform under another name.
+    """Rename a partition field, which keeps its id, source and transform.
 
-    The old name is not free for a column afterwards: Iceberg keeps the earlier spec.
-
-    :param old: the name it has.
-    :param new: the name it takes.
+    No column can have the old name afterwards: Iceberg keeps the earlier spec.
     """
 
     kind: ClassVar[str] = "rename_partition_field"
-    phase: ClassVar[Phase] = Phase.PARTITION
+    phase: ClassVar[ChangePhase] = ChangePhase.PARTITION
     symbol: ClassVar[str] = "→"
 
     old: str
     new: str
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
-        """Fields of one source and transform that are named differently."""
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
+        """Fields with the same source and transform and a different name."""
         for old, new in _in_order({o.name: n.name for o, n in spec_difference(pair).renamed}, pair):
             assert pair.before is not None
             yield cls(pair.before.name, old, new)
@@ -53,31 +55,29 @@ class RenamePartitionField(Change):
         return ("partition_by",)
 
     def apply(self, table: Table) -> Table:
-        """The table under the spec with the new name."""
+        """The table with the new name in its spec."""
         return rename_partition_field(table, self.old, self.new)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """A replacement by the same term: Iceberg makes a rename of it, and the field keeps its id."""
-        field: PartitionField = named(before, self.old)
+        """``REPLACE`` with the same term, which Iceberg treats as a rename that keeps the field's id."""
+        field: PartitionField = partition_field_named(before, self.old)
         term = transform_sql(field.transform, source_path(before, field))
         old = existing_field_sql(before, field)
         action = f"REPLACE PARTITION FIELD {old} WITH {term} AS {quote(self.new)}"
         return (alter_table(catalog, self.table, action),)
 
-    def harms(self) -> tuple[Harm, ...]:
-        return (OTHER_PARTITIONING,)
+    def writer_impacts(self) -> tuple[WriterImpact, ...]:
+        return (STALE_PARTITIONING_IMPACT,)
 
     def reversal(self, before: Table) -> Reversal:
-        """It is renamed back."""
-        return reversible("undoing renames it back")
+        return always_reversible("undoing renames it back")
 
     def describe(self) -> str:
-        """Both names."""
         return f"rename partition field {self.old} to {self.new}"
 
 
-def _in_order(renames: dict[str, str], pair: Pair) -> Iterator[tuple[str, str]]:
-    """The renames in an order in which every new name is free; a circle goes over a third name."""
+def _in_order(renames: dict[str, str], pair: TablePair) -> Iterator[tuple[str, str]]:
+    """The renames in an order in which every new name is free; a cycle uses a temporary name."""
     todo = dict(renames)
     while todo:
         free = next((old for old, new in todo.items() if new not in todo), None)
@@ -91,7 +91,7 @@ def _in_order(renames: dict[str, str], pair: Pair) -> Iterator[tuple[str, str]]:
         todo[passing] = new
 
 
-def _unused(name: str, pair: Pair) -> str:
+def _unused(name: str, pair: TablePair) -> str:
     tables = [t for t in (pair.before, pair.after) if t is not None]
     used = {f.name for t in tables for s in (t.spec, *t.older_specs) for f in s.fields}
     while name in used:

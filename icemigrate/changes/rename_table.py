@@ -1,59 +1,75 @@
-"""A table takes another name."""
+"""Rename of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Harm, Pair, Phase, Reversal, Statement, Subject
-from icemigrate.changes.statements import alter_table, reversible
+from icemigrate.changes.change import (
+    Change,
+    ChangePhase,
+    Reversal,
+    Statement,
+    Subject,
+    TablePair,
+    WriterImpact,
+)
+from icemigrate.changes.statement_shapes import alter_table, always_reversible
 from icemigrate.frozen import replace
-from icemigrate.model.names import TableName
-from icemigrate.model.table import Table
-from icemigrate.model.writers import Whom
-from icemigrate.sql.names import path_sql
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.snapshot_writers import WriterKind
+from icemigrate.iceberg.table import TRASH_NAMESPACE, Table
+from icemigrate.spark_sql.identifiers import path_sql
 
 
 class RenameTable(Change):
-    """A table is renamed, perhaps into another namespace of the catalog; its files stay where they are.
+    """Rename a table, perhaps into another namespace of the catalog, without moving its files.
 
-    Found by the planner, not by :meth:`detect`: two states of a table match by identity, not by name.
+    The planner creates it, not :meth:`detect`: two states of a table match by identity, not by name.
 
-    :param new: the name it takes.
+    :param new: the new name.
+    :param formerly: the table's name before the migration, if another one was needed in between.
+    :param is_other: whether it renames another table than the plan's, which gives up the plan's new name.
     """
 
     kind: ClassVar[str] = "rename_table"
-    phase: ClassVar[Phase] = Phase.TABLE
+    phase: ClassVar[ChangePhase] = ChangePhase.TABLE
     symbol: ClassVar[str] = "→"
 
     new: TableName
+    formerly: TableName | None = None
+    is_other: bool = False
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
         """Nothing, see the class."""
         return iter(())
 
     @property
     def subject(self) -> Subject:
-        """The word that asks for it."""
         return ("renamed_from",)
 
     def apply(self, table: Table) -> Table:
-        """The table under its new name."""
-        return replace(table, name=self.new)
+        """The table under its new name; another table than the renamed one stays as it is."""
+        return table if self.is_other else replace(table, name=self.new)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """One ``RENAME``; Spark wants the new name without the catalog."""
+        """One ``RENAME``; Spark expects the new name without the catalog."""
         new = path_sql((*self.new.namespace, self.new.name))
         return (alter_table(catalog, self.table, f"RENAME TO {new}"),)
 
-    def harms(self) -> tuple[Harm, ...]:
-        return (Harm(Whom.ALL, f"finds no table `{self.table}` then"),)
+    def writer_impacts(self) -> tuple[WriterImpact, ...]:
+        if self.is_other or self.table.namespace == (TRASH_NAMESPACE,):
+            return ()  # shown with its own rename; no client writes a table in the trash
+        old = self.formerly or self.table
+        return (
+            WriterImpact(WriterKind.ALL, f"writes `{old}`, which this migration renames to `{self.new}`"),
+        )
 
     def reversal(self, before: Table) -> Reversal:
-        """It is renamed back."""
-        return reversible("undoing renames it back")
+        return always_reversible("undoing renames it back")
 
     def describe(self) -> str:
-        """Both names."""
+        if self.is_other:
+            return f"rename table {self.table} to {self.new} until its new name is free"
         return f"rename table to {self.new}"

@@ -1,43 +1,43 @@
-"""The rows of a table go back to an earlier snapshot."""
+"""Reset of a table's rows to an earlier snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import (
+from icemigrate.changes.change import (
     Change,
+    ChangePhase,
     Hazard,
     HazardKind,
     MetadataCommit,
-    Pair,
-    Phase,
     Reversal,
-    Reversible,
+    Reversibility,
     Statement,
+    TablePair,
 )
 from icemigrate.changes.reference_sql import MAIN
 from icemigrate.frozen import replace
-from icemigrate.model.table import Ref, Snapshot, Table
+from icemigrate.iceberg.table import Ref, Snapshot, Table
 
 
 class RewindRows(Change):
-    """The main branch points at an earlier snapshot again.
+    """Set the main branch to an earlier snapshot.
 
-    Found when a migration that changed rows is undone, not by :meth:`detect`.
+    An undo of a migration that changed rows plans it, not :meth:`detect`.
 
-    :param snapshot: the one that becomes current; ``None`` where the table had none.
-    :param discarded: rows are lost that were written since.
+    :param snapshot: the snapshot that becomes current; ``None`` if the table had none.
+    :param discarded: whether rows that were written later are lost.
     """
 
     kind: ClassVar[str] = "rewind_rows"
-    phase: ClassVar[Phase] = Phase.REFERENCES
+    phase: ClassVar[ChangePhase] = ChangePhase.REFERENCES
 
     snapshot: Snapshot | None
     discarded: bool = False
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
         """Nothing, see the class."""
         return iter(())
 
@@ -50,23 +50,22 @@ class RewindRows(Change):
         return replace(table, refs=refs, snapshot=self.snapshot)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """One commit, together with the rest of the undo."""
+        """One commit, together with the other changes of the undo."""
         return (MetadataCommit(self.describe()),)
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
-        """Newer rows are lost, where there are any."""
+        """Loss of newer rows, if there are any."""
         if not self.discarded:
             return ()
-        reason = "rows that were written since the migration can no longer be read"
+        reason = "rows that were written after the migration can no longer be read"
         return (Hazard(HazardKind.DESTRUCTIVE, reason, self.scope()),)
 
     def reversal(self, before: Table) -> Reversal:
-        """The later snapshot stays until it expires."""
-        now = "the snapshot of now" if before.snapshot is None else f"snapshot {before.snapshot.id}"
-        return Reversal(Reversible.WHILE, f"{now} has not expired")
+        """Undoing sets the later snapshot again, until it expires."""
+        now = "the current snapshot" if before.snapshot is None else f"snapshot {before.snapshot.id}"
+        return Reversal(Reversibility.WHILE, f"{now} has not expired")
 
     def describe(self) -> str:
-        """Where the rows go back to."""
         if self.snapshot is None:
-            return "the rows go back to none, as before the migration"
-        return f"the rows go back to snapshot {self.snapshot.id}, as before the migration"
+            return "reset the rows to none, as before the migration"
+        return f"reset the rows to snapshot {self.snapshot.id}, as before the migration"

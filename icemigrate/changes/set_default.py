@@ -1,42 +1,42 @@
-"""The value that writers put into a field where a row brings none."""
+"""Change of a field's write default."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import (
+from icemigrate.changes.change import (
+    ChangePhase,
     MetadataCommit,
-    Pair,
-    Phase,
-    Problem,
+    PlanProblem,
     Reversal,
-    Reversible,
+    Reversibility,
     Statement,
     Subject,
+    TablePair,
 )
-from icemigrate.changes.fields import FieldChange, altered_alike, default_text
+from icemigrate.changes.field_changes import FieldChange, altered_alike, default_text
 from icemigrate.frozen import replace
-from icemigrate.model.names import format_path
-from icemigrate.model.promotions import promoted_default
-from icemigrate.model.table import Table
-from icemigrate.model.types import JsonValue
+from icemigrate.iceberg.names import format_path
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.type_promotions import promoted_default
+from icemigrate.iceberg.types import JsonValue
 
 
 class SetDefault(FieldChange):
-    """Set a field's write default, or take it away (``None``); format version 3 has them.
+    """Set a field's write default, or remove it (``None``); format version 3 has defaults.
 
-    :param initial_default: what rows older than the field shall read; it must be what it is already.
+    :param initial_default: the value of rows older than the field, which must not change.
     """
 
     kind: ClassVar[str] = "set_default"
-    phase: ClassVar[Phase] = Phase.ALTER
+    phase: ClassVar[ChangePhase] = ChangePhase.ALTER
 
     write_default: JsonValue
     initial_default: JsonValue = None
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[SetDefault]:
+    def detect(cls, pair: TablePair) -> Iterator[SetDefault]:
         for old, new in altered_alike(pair):
             a, b = old.field, new.field
             kept = tuple(promoted_default(v, a.type, b.type) for v in (a.write_default, a.initial_default))
@@ -46,7 +46,7 @@ class SetDefault(FieldChange):
 
     @property
     def subject(self) -> Subject:
-        return self.of_column("default")
+        return self.column_subject("default")
 
     def apply(self, table: Table) -> Table:
         return self.edit(
@@ -55,27 +55,25 @@ class SetDefault(FieldChange):
         )
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """Spark's ``ALTER COLUMN … SET DEFAULT`` is not supported on Iceberg's tables."""
+        """A metadata commit, because Iceberg does not support Spark's ``ALTER COLUMN … SET DEFAULT``."""
         return (MetadataCommit(f"set {self.describe()}"),)
 
-    def problems(self, before: Table) -> Iterator[Problem]:
+    def problems(self, before: Table) -> Iterator[PlanProblem]:
         yield from self.map_key_problem(before)
         field = before.schema.by_id(self.field_id)
         if field is not None and field.initial_default != self.initial_default:
-            yield Problem(
+            yield PlanProblem(
                 "initial-default-is-final",
                 self.table,
                 self.subject,
                 f"the initial default of `{format_path(self.path)}` is {default_text(field.initial_default)}"
-                " since the column was added, and never changes",
-                "change the default for new rows only, or add a new column",
+                " and cannot change after the column was added",
+                "change only the default of new rows, or add a new column",
             )
 
     def reversal(self, before: Table) -> Reversal:
-        reason = (
-            "undoing sets the earlier default again; rows written meanwhile keep the value they were given"
-        )
-        return Reversal(Reversible.YES, reason)
+        reason = "undoing restores the earlier default; rows written until then keep their values"
+        return Reversal(Reversibility.YES, reason)
 
     def describe(self) -> str:
         return f"{format_path(self.path)} default {default_text(self.write_default)}"

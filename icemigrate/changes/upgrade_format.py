@@ -1,48 +1,44 @@
-"""The table goes to a newer format version."""
+"""Upgrade of a table's format version."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import (
+from icemigrate.changes.change import (
     Change,
-    Harm,
+    ChangePhase,
     Hazard,
     HazardKind,
-    Pair,
-    Phase,
-    Problem,
+    PlanProblem,
     Reversal,
-    Reversible,
+    Reversibility,
     Statement,
     Subject,
+    TablePair,
+    WriterImpact,
 )
-from icemigrate.changes.statements import set_properties
+from icemigrate.changes.statement_shapes import set_properties
 from icemigrate.frozen import replace
-from icemigrate.model.table import Table
-from icemigrate.model.writers import Whom
+from icemigrate.iceberg.snapshot_writers import WriterKind
+from icemigrate.iceberg.table import Table
 
-LATEST = 3
-"""The newest format version that is adopted (specification, "Versioning") and known here."""
+NEWEST_FORMAT_VERSION = 3
+"""The newest format version that the specification has adopted ("Versioning") and that is supported."""
 
 
 class UpgradeFormat(Change):
-    """The format version changes, before anything that needs it.
-
-    :param old: the version it has.
-    :param new: the version it takes.
-    """
+    """Set the format version, before changes that need it."""
 
     kind: ClassVar[str] = "upgrade_format"
-    phase: ClassVar[Phase] = Phase.UPGRADE
+    phase: ClassVar[ChangePhase] = ChangePhase.UPGRADE
 
     old: int
     new: int
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
-        """Whether the versions differ."""
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
+        """One change, if the versions differ."""
         if pair.both is None:
             return
         before, after = pair.both
@@ -55,49 +51,53 @@ class UpgradeFormat(Change):
         return ("format_version",)
 
     def apply(self, table: Table) -> Table:
-        """The table in the version; nothing else of it changes."""
+        """The table with the new version."""
         return replace(table, format_version=self.new)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """The one property that is no property."""
+        """``SET TBLPROPERTIES`` of ``format-version``, which is not stored as a property."""
         return (set_properties(catalog, self.table, {"format-version": str(self.new)}),)
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
-        """There is no way back; and none down, which no consent would change."""
+        """An upgrade cannot be undone; a downgrade is a problem, not a hazard."""
         if self.new < self.old:
             return ()
-        reason = f"a table never goes back from format version {self.new}, and readers of older ones lose it"
+        reason = (
+            f"an upgrade to format version {self.new} is permanent, and older readers cannot read the table"
+        )
         return (Hazard(HazardKind.IRREVERSIBLE, reason, self.scope()),)
 
-    def harms(self) -> tuple[Harm, ...]:
-        """PyIceberg 0.12 writes no format version 3, and nobody says which library an unnamed writer is."""
+    def writer_impacts(self) -> tuple[WriterImpact, ...]:
+        """PyIceberg 0.12 does not write format version 3, and an unnamed writer may use it."""
         if self.new < 3:
             return ()
-        return (Harm(Whom.UNNAMED, f"may not know format version {self.new}, as PyIceberg 0.12 does not"),)
+        return (
+            WriterImpact(
+                WriterKind.UNNAMED, f"may not support format version {self.new}; PyIceberg 0.12 does not"
+            ),
+        )
 
-    def problems(self, before: Table) -> Iterator[Problem]:
-        """Down, or to a version that does not exist."""
+    def problems(self, before: Table) -> Iterator[PlanProblem]:
+        """A downgrade, or a version that does not exist."""
         if self.new < self.old:
-            yield Problem(
+            yield PlanProblem(
                 "format-downgrade",
                 self.table,
                 self.subject,
-                f"the table has format version {self.old}, and cannot go back to {self.new}",
+                f"the table has format version {self.old} and cannot be downgraded to {self.new}",
                 f"write `format_version: {self.old}`, or copy the rows into a new table",
             )
-        elif self.new > LATEST:
-            yield Problem(
+        elif self.new > NEWEST_FORMAT_VERSION:
+            yield PlanProblem(
                 "unknown-format-version",
                 self.table,
                 self.subject,
                 f"there is no format version {self.new}",
-                f"the newest is {LATEST}",
+                f"the newest is {NEWEST_FORMAT_VERSION}",
             )
 
     def reversal(self, before: Table) -> Reversal:
-        """None."""
-        return Reversal(Reversible.NO, "Iceberg refuses to go back to an older format version")
+        return Reversal(Reversibility.NO, "Iceberg cannot downgrade a format version")
 
     def describe(self) -> str:
-        """Both versions."""
         return f"format version {self.old} → {self.new}"

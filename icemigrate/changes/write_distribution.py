@@ -1,32 +1,32 @@
-"""How rows are distributed over writers."""
+"""Change of the write distribution."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.base import Change, Pair, Phase, Reversal, Statement, Subject
-from icemigrate.changes.statements import reversible, set_properties, unset_properties
+from icemigrate.changes.change import Change, ChangePhase, Reversal, Statement, Subject, TablePair
+from icemigrate.changes.statement_shapes import always_reversible, set_properties, unset_properties
 from icemigrate.frozen import replace
-from icemigrate.model.table import DISTRIBUTION_PROPERTY, Table
+from icemigrate.iceberg.table import DISTRIBUTION_PROPERTY, Table
 
 
 class WriteDistribution(Change):
-    """The property ``write.distribution-mode`` changes while the order stays.
+    """Set the property ``write.distribution-mode`` while the sort order stays.
 
-    Where the order changes too, its statement takes care of both.
+    If the order changes too, its statement sets both.
 
-    :param mode: ``none``, ``hash`` or ``range``; ``None`` leaves the choice to Iceberg.
+    :param mode: ``none``, ``hash`` or ``range``; ``None`` for Iceberg's default.
     """
 
     kind: ClassVar[str] = "write_distribution"
-    phase: ClassVar[Phase] = Phase.PROPERTIES
+    phase: ClassVar[ChangePhase] = ChangePhase.PROPERTIES
 
     mode: str | None
 
     @classmethod
-    def detect(cls, pair: Pair) -> Iterator[Change]:
-        """Whether the modes differ."""
+    def detect(cls, pair: TablePair) -> Iterator[Change]:
+        """One change, if the modes differ."""
         if pair.both is None:
             return
         before, after = (table.properties.get(DISTRIBUTION_PROPERTY) for table in pair.both)
@@ -45,19 +45,17 @@ class WriteDistribution(Change):
         return replace(table, properties={**rest, **mode})
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """The property alone: every ``WRITE`` statement would set the order as well."""
+        """A change of the property, because every ``WRITE`` statement would also set the order."""
         if self.mode is None:
             return (unset_properties(catalog, self.table, [DISTRIBUTION_PROPERTY]),)
         return (set_properties(catalog, self.table, {DISTRIBUTION_PROPERTY: self.mode}),)
 
     def reversal(self, before: Table) -> Reversal:
-        """The property goes back."""
-        return reversible("undoing sets the earlier distribution again")
+        return always_reversible("undoing restores the earlier distribution")
 
     def describe(self) -> str:
-        """The mode."""
         return (
-            "leave the write distribution to Iceberg"
+            "use Iceberg's default write distribution"
             if self.mode is None
             else f"write distribution {self.mode}"
         )

@@ -25,8 +25,8 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     if args is None:
         forget_working_directory()
+    from icemigrate.cli.exit import run
     from icemigrate.cli.group import icemigrate
-    from icemigrate.cli.outcome import run
 
     # A plan of a thousand tables holds millions of values and hardly a cycle: looking for garbage as often as
     # Python does by default, and once more at the end of the process, costs a fifth of the time.

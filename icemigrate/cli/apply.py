@@ -10,35 +10,36 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.approval import Question, made_just_now, show_plan
-from icemigrate.cli.context import Settings, SparkTold, pass_settings
+from icemigrate.cli.approval import ApprovalPrompt, replan_hint, show_plan
+from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
 from icemigrate.cli.options import (
+    auto_approve_option,
     format_option,
     global_options,
     lock_timeout_option,
     overwrite_option,
     redo_option,
-    require_one_version,
+    require_only_redo,
     to_option,
 )
-from icemigrate.cli.progress import carry_out
-from icemigrate.cli.reconciling import (
-    carry_out_reconcile,
-    ready_reconcile,
+from icemigrate.cli.progress import run_with_progress
+from icemigrate.cli.reconcile import (
     reconcile_options,
     reconcile_plan,
-    require_alone,
+    require_compatible_options,
+    run_reconcile,
+    verify_saved_reconcile_plan,
 )
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from icemigrate.project import Project
-    from icemigrate.results import PlanResult
+    from icemigrate.results.command_results import PlanResult
 
 
-_APPLY = Question("Apply these changes?", "these changes shall be applied", "applies them")
-_RECORD = Question("Record this?", "this shall be recorded", "records it")
+_APPLY = ApprovalPrompt("Apply these changes?", "applies them")
+_RECORD = ApprovalPrompt("Record these migrations?", "records them")
 
 
 @click.command("apply")
@@ -49,20 +50,21 @@ _RECORD = Question("Record this?", "this shall be recorded", "records it")
 @click.option(
     "--baseline",
     is_flag=True,
-    help="Record what is there already, and touch no table; with --to, all up to that version.",
+    help="Record migrations as applied without changing tables: those that only adopt, or "
+    "with --to all up to that version.",
 )
 @reconcile_options
-@click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@auto_approve_option
 @lock_timeout_option
 @format_option("text", "json")
 @global_options
 @pass_settings
 def command(
-    settings: Settings,
+    settings: InvocationOptions,
     plan_file: Path | None,
     to: str | None,
     overwrite: tuple[str, ...],
-    redo: str | None,
+    redo: tuple[str, ...],
     baseline: bool,
     reconcile: bool,
     tables: tuple[str, ...],
@@ -70,16 +72,16 @@ def command(
     auto_approve: bool,
     lock_timeout_s: float | None,
 ) -> ExitCode:
-    """Do it: plan, ask, run, verify, record.
+    """Apply the pending migrations: plan, ask, run, verify, record.
 
-    With PLAN, a file that `plan --out` wrote, exactly that plan is done, or none.  With --baseline nothing is
-    done: what only adopts, or with --to all that the catalog is at already, is recorded in the history.
+    With PLAN, a file that `plan --out` wrote, applies exactly that plan or nothing.  With --baseline, changes
+    no table: records the migrations that only adopt, or with --to all up to a version that the catalog is at.
     """
     project = settings.open_project()
-    spark = SparkTold() if auto_approve else SparkTold(_APPLY.require_terminal)
-    require_alone(reconcile, tables, allow, plan_file, to, overwrite, redo)
+    spark = SparkStartNotice() if auto_approve else SparkStartNotice(_APPLY.require_terminal)
+    require_compatible_options(reconcile, tables, allow, plan_file, to, overwrite, redo)
     if reconcile and baseline:
-        raise UsageError("`--reconcile` changes tables, and `--baseline` none", "leave one of the two away")
+        raise UsageError("`--reconcile` and `--baseline` cannot be combined", "remove one of them")
     if reconcile:
         result = reconcile_plan(settings, project, tables, allow, spark)
     else:
@@ -88,56 +90,64 @@ def command(
     if not result.ready:
         return result.obstacle
     if not result.is_empty and not auto_approve and not _question(result).is_agreed_to():
-        write("Nothing was done.\n", sys.stderr)
+        write_stream("Cancelled: no changes were made.\n", sys.stderr)
         return ExitCode.ERROR
-    with made_just_now("apply") if plan_file is None else nullcontext():
+    with replan_hint("apply") if plan_file is None else nullcontext():
         if result.plan.reconcile is not None:
-            return carry_out_reconcile(settings, project, result, lock_timeout_s, spark)
+            return run_reconcile(settings, project, result, lock_timeout_s, spark)
         return _carry_out(settings, project, result, lock_timeout_s, spark)
 
 
 def _plan(
-    settings: Settings,
+    settings: InvocationOptions,
     project: Project,
     plan_file: Path | None,
     to: str | None,
     overwrite: tuple[str, ...],
-    redo: str | None,
+    redo: tuple[str, ...],
     baseline: bool,
-    spark: SparkTold,
+    spark: SparkStartNotice,
 ) -> PlanResult:
-    require_one_version(redo, plan_file, to)
-    if baseline and (plan_file is not None or redo is not None or overwrite):
+    require_only_redo(redo, plan_file, to)
+    if baseline and (plan_file is not None or redo or overwrite):
         raise UsageError(
-            "`--baseline` records what is there and changes nothing",
-            "leave the plan's file, `--redo` and `--overwrite` away",
+            "`--baseline` records migrations and changes no table",
+            "remove the plan file, `--redo` and `--overwrite`",
         )
     if plan_file is None:
-        from icemigrate.app.planning import plan
+        from icemigrate.commands.plan import plan
 
         return plan(project, settings.environment, to=to, overwrite=overwrite, redo=redo, baseline=baseline)
     if to is not None or overwrite:
-        raise UsageError("a saved plan is done as it is", "leave `--to` and `--overwrite` to `plan --out`")
-    from icemigrate.app.applying import ready_plan
-    from icemigrate.app.saving import saved_plan
+        raise UsageError("a saved plan is applied as it is", "pass `--to` and `--overwrite` to `plan --out`")
+    from icemigrate.commands.apply import verify_saved_plan
+    from icemigrate.commands.user_files import load_saved_plan
 
-    saved = saved_plan(plan_file)
+    saved = load_saved_plan(plan_file)
     if settings.environment not in (None, saved.environment):
         raise UsageError(
-            f"the plan is for environment `{saved.environment}`, not for `{settings.environment}`",
-            "leave `--env` away, or plan again for the other one",
+            f"the plan is for environment `{saved.environment}`, not `{settings.environment}`",
+            "remove `--env`, or plan again for the other environment",
         )
-    return ready_plan(project, saved) if saved.reconcile is None else ready_reconcile(project, saved, spark)
+    return (
+        verify_saved_plan(project, saved)
+        if saved.reconcile is None
+        else verify_saved_reconcile_plan(project, saved, spark)
+    )
 
 
-def _question(result: PlanResult) -> Question:
+def _question(result: PlanResult) -> ApprovalPrompt:
     return _RECORD if result.plan.is_baseline else _APPLY
 
 
 def _carry_out(
-    settings: Settings, project: Project, result: PlanResult, lock_timeout_s: float | None, spark: SparkTold
+    settings: InvocationOptions,
+    project: Project,
+    result: PlanResult,
+    lock_timeout_s: float | None,
+    spark: SparkStartNotice,
 ) -> ExitCode:
-    from icemigrate.app.applying import apply
+    from icemigrate.commands.apply import apply
 
     act = partial(apply, project, result.plan, lock_timeout_s=lock_timeout_s)
-    return carry_out(settings, act, spark.tell_of_start)
+    return run_with_progress(settings, act, spark.before_start)

@@ -1,4 +1,4 @@
-"""A plan is shown, and nothing is done before a person has said yes."""
+"""The plan on the terminal, and the approval prompt."""
 
 from __future__ import annotations
 
@@ -10,58 +10,56 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.context import Settings
-from icemigrate.cli.streams import write
+from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.cli.streams import write_stream
 from icemigrate.errors import StalePlan, UsageError
 
 if TYPE_CHECKING:
-    from icemigrate.results import PlanResult
+    from icemigrate.results.command_results import PlanResult
 
 
-def show_plan(settings: Settings, result: PlanResult) -> None:
-    """The plan, before anybody is asked; beside the answer where that is for a program."""
+def show_plan(settings: InvocationOptions, result: PlanResult) -> None:
+    """Write the plan to standard output; to standard error where the answer is not text."""
     from icemigrate.render.formats import render
 
     stream = sys.stdout if settings.format == "text" else sys.stderr
     if not result.is_empty or not result.ready:
-        write(render(result, "text", settings.style(stream)), stream, is_rendered=True)
+        write_stream(render(result, "text", settings.style(stream)), stream, is_rendered=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What a person is asked before anything is done.
+class ApprovalPrompt:
+    """The approval prompt of a command.
 
-    :param words: the question.
-    :param asked: what it asks, after "whether", for where nobody can be asked.
-    :param does: what ``--auto-approve`` does without asking.
+    :param text: the question.
+    :param auto_approve_effect: what ``--auto-approve`` does without asking: ``applies them``.
     """
 
-    words: str
-    asked: str
-    does: str
+    text: str
+    auto_approve_effect: str
 
     def require_terminal(self) -> None:
-        """Refuse where nobody can be asked; before what takes time, and would be for nothing.
+        """Refuse to go on without a terminal, before anything slow starts.
 
-        :raises UsageError: there is no terminal.
+        :raises UsageError: standard input is not a terminal.
         """
         if not sys.stdin.isatty():
             raise UsageError(
-                f"there is no terminal to ask on whether {self.asked}",
-                f"`--auto-approve` {self.does} without asking",
+                "cannot ask for approval: standard input is not a terminal",
+                f"`--auto-approve` {self.auto_approve_effect} without asking",
             )
 
     def is_agreed_to(self) -> bool:
-        """Whether the user agrees; the answer to nothing is no.
+        """Whether the user agrees; an empty answer is no.
 
-        :raises UsageError: there is no terminal.
+        :raises UsageError: standard input is not a terminal.
         """
         self.require_terminal()
-        return click.confirm(self.words, default=False, err=True)
+        return click.confirm(self.text, default=False, err=True)
 
 
 @contextmanager
-def made_just_now(command: str) -> Iterator[None]:
+def replan_hint(command: str) -> Iterator[None]:
     """Where a plan was shown and agreed to at once, a stale one is made anew by the same command.
 
     :param command: of icemigrate.
@@ -70,8 +68,8 @@ def made_just_now(command: str) -> Iterator[None]:
     try:
         yield
     except StalePlan as stale:
-        from icemigrate.plan_file import REMAKE
+        from icemigrate.planning.plan_file import REPLAN_HINT
 
-        if stale.hint == REMAKE:
+        if stale.hint == REPLAN_HINT:
             stale.hint = f"run `icemigrate {command}` again"
         raise

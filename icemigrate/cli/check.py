@@ -6,7 +6,7 @@ import os
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
 from icemigrate.errors import ExitCode
 
@@ -16,20 +16,26 @@ from icemigrate.errors import ExitCode
 @click.option(
     "--git-base",
     metavar="REF",
-    help="Tell only what is new or changed since this branch or commit; `none` compares with nothing. "
-    "Without it the target of the pull or merge request, in GitHub Actions and GitLab CI; outside of CI, "
-    "the text leaves warnings and notes out whose files are on the main branch already.",
+    envvar="ICEMIGRATE_GIT_BASE",
+    help="Show only what is new or changed since this branch or commit; `none` turns the "
+    "comparison off. Default: in GitHub Actions and GitLab CI, the target of the pull or "
+    "merge request; elsewhere, text output omits warnings and notes about files that are "
+    "already on the main branch.",
 )
-@click.option("--fix", is_flag=True, help="Write the lock file as the files are now.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Correct misspelled keys and types in migration files, and write the lock file.",
+)
 @global_options
 @pass_settings
-def command(settings: Settings, git_base: str | None, fix: bool) -> int:
-    """Check every file and every step between versions, without a catalog.
+def command(settings: InvocationOptions, git_base: str | None, fix: bool) -> int:
+    """Check all migration files and every step between versions, without a catalog.
 
-    Ends with 0 when nothing stands in the way, with 3 when there are mistakes or a consent is missing.
+    Exits with 0 if there are no errors, with 3 if there are errors or a consent is missing.
     """
-    from icemigrate.app.checking import check
-    from icemigrate.app.git_base import chosen_base
+    from icemigrate.commands.check import check
+    from icemigrate.commands.comparison_base import chosen_base
 
     project = settings.open_project()
     base = chosen_base(git_base, os.environ, project.root)

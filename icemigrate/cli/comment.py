@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from icemigrate.cli.options import global_options
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 
 
 @click.command("comment")
@@ -18,15 +18,15 @@ from icemigrate.cli.streams import write
     default="check",
     show_default=True,
     metavar="NAME",
-    help="Which comment: a pull request has one for each name.",
+    help="Name of the comment: a pull request has one comment for each name.",
 )
 @global_options
 def command(files: tuple[Path, ...], key: str) -> None:
-    """Put markdown into one comment of a pull or merge request, in GitHub Actions and GitLab CI.
+    """Create or update one comment of a pull or merge request, in GitHub Actions and GitLab CI.
 
-    The comment is found again by a mark that nobody sees, and written anew. The token is taken from
-    `GITHUB_TOKEN`, where the job needs `permissions: {pull-requests: write}`, or from `GITLAB_TOKEN`.
+    An invisible marker identifies the comment, so later runs update it. The token comes from `GITHUB_TOKEN`
+    (the job needs `permissions: {pull-requests: write}`) or from `GITLAB_TOKEN`.
     """
-    from icemigrate.app.commenting import comment
+    from icemigrate.commands.comment import comment
 
-    write(f"{comment(files, key, os.environ)}\n")
+    write_stream(f"{comment(files, key, os.environ)}\n")

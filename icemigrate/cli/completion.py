@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from icemigrate.cli.options import help_option
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 
 
 @click.command("completion")
@@ -14,7 +14,7 @@ from icemigrate.cli.streams import write
 @help_option
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the completion script for a shell.
+    """Print a completion script for a shell.
 
     \b
     bash:  eval "$(icemigrate completion bash)"          in ~/.bashrc
@@ -24,5 +24,5 @@ def command(ctx: click.Context, shell: str) -> None:
     # The script itself needs no shell to be written; Click's `source` asks bash for its version first.
     kind = get_completion_class(shell)
     assert kind is not None
-    maker = kind(ctx.find_root().command, {}, "icemigrate", "_ICEMIGRATE_COMPLETE")
-    write(maker.source_template % maker.source_vars() + "\n")
+    creator = kind(ctx.find_root().command, {}, "icemigrate", "_ICEMIGRATE_COMPLETE")
+    write_stream(creator.source_template % creator.source_vars() + "\n")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
 from icemigrate.errors import ExitCode
 
 
 @click.command("doctor")
-@click.option("--spark", is_flag=True, help="Start Spark too, and let it read the catalog.")
+@click.option("--spark", is_flag=True, help="Also start Spark, and let it read the catalog.")
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: Settings, spark: bool) -> ExitCode:
-    """Say what works here: Java, Spark, jars, catalog, storage, rights.
+def command(settings: InvocationOptions, spark: bool) -> ExitCode:
+    """Check the setup: Java, Spark, jars, catalog, storage, permissions.
 
-    Writes nothing.  Ends with 0 when nothing that was tried failed, with 1 otherwise.
+    Writes nothing.  Exits with 0 if no check failed, otherwise with 1.
     """
-    from icemigrate.app.doctor import doctor
+    from icemigrate.commands.doctor import doctor
 
     result = doctor(settings.open_project(), settings.environment, spark=spark)
     settings.answer(result)

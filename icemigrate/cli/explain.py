@@ -5,18 +5,18 @@ from __future__ import annotations
 import click
 
 from icemigrate.cli.options import global_options
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 
 
 @click.command("explain")
 @click.argument("word")
 @global_options
 def command(word: str) -> None:
-    """Say what an identifier means and what to do; of a rule why, bad, good, and what to do instead.
+    """Explain an identifier and what to do; for a rule, with a bad and a good example.
 
-    WORD is the id or the name of a rule (`IM104`, `drop`), what else stands in square brackets behind a
-    message (`no-promotion`), or the kind of an error in JSON (`StalePlan`).
+    WORD is the id or the name of a rule (`IM104`, `drop`), an identifier in square brackets after a message
+    (`no-promotion`), or the kind of an error in JSON (`StalePlan`).
     """
-    from icemigrate.app.explaining import explain
+    from icemigrate.commands.explain import explain
 
-    write(explain(word))
+    write_stream(explain(word))

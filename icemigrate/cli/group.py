@@ -9,34 +9,37 @@ from typing import Any
 import click
 
 from icemigrate.cli.options import global_options, refuse_repeated
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 from icemigrate.errors import IcemigrateError
 from icemigrate.versions import ICEMIGRATE
 
-# Name and what it does, in the order of a first use; the module of the same name here has it as `command`.
+# Name and summary, in the order of a first use; the module of the same name has the `command`.
 COMMANDS: dict[str, str] = {
-    "init": "Begin a project: project file, migrations folder, workflow for pull requests.",
+    "init": "Create a project: project file, migrations folder, workflow for pull requests.",
     "new": "Write the next numbered migration file.",
-    "import": "Write the migration that takes in tables which exist already.",
-    "check": "Check every file and every step between versions, without a catalog.",
-    "rules": "List the rules of `check` and how much each weighs.",
-    "explain": "Say what an identifier such as `IM104` or `no-promotion` means, and what to do.",
-    "plan": "Show what the pending migrations would do.",
-    "apply": "Do it: plan, ask, run, verify, record.",
-    "rollback": "Take migrations back: plan, ask, do, verify, record.",
-    "revert": "Write the migration that undoes another one.",
-    "repair": "Accept applied files that were edited and declare the same.",
-    "rebase": "Give files that came late the next numbers.",
-    "squash": "Write one file for all files up to a version.",
-    "drift": "Show what others did to the tables; --accept writes the migration that declares it.",
-    "maintain": "Carry out retention: trash, snapshots, rows, orphan files.",
-    "unlock": "Take the lock away from a process that hangs.",
-    "status": "Show where each migration and each table stands.",
-    "history": "Show all that happened: who did what, when, and how long it took.",
-    "show": "Print the declared tables as YAML that is itself a valid declaration.",
-    "doctor": "Say what works here: Java, Spark, jars, catalog, storage, rights.",
-    "comment": "Put markdown into one comment of a pull or merge request, updated in place.",
-    "completion": "Print the completion script for a shell.",
+    "import": "Write a migration that adopts existing tables.",
+    "check": "Check all migration files and every step between versions, without a catalog.",
+    "lock": "Write the lock file from the current migration files.",
+    "rules": "List the rules of `check` and their levels.",
+    "explain": "Explain an identifier such as `IM104` or `no-promotion`, and what to do.",
+    "plan": "Show what the pending migrations would change.",
+    "apply": "Apply the pending migrations: plan, ask, run, verify, record.",
+    "rollback": "Roll back migrations: plan, ask, run, verify, record.",
+    "reset": "Move all tables of a disposable environment to the trash, and empty the history.",
+    "revert": "Write a migration that undoes another one.",
+    "repair": "Accept edited files that still declare the same; --adopt records a recreated table, "
+    "--abandon gives a version up.",
+    "rebase": "Renumber migration files that are out of order.",
+    "squash": "Replace all files up to a version with one file.",
+    "drift": "Show changes by other clients; `--accept` writes the migration that declares them.",
+    "maintain": "Apply retention: trash, snapshots, rows, orphan files.",
+    "unlock": "Release the lock of a process that hangs.",
+    "status": "Show the state of each migration and each table.",
+    "history": "Show the history: who did what, when, and how long it took.",
+    "show": "Print the declared tables as YAML that is a valid migration file.",
+    "doctor": "Check the setup: Java, Spark, jars, catalog, storage, permissions.",
+    "comment": "Create or update one comment of a pull or merge request.",
+    "completion": "Print a completion script for a shell.",
 }
 
 
@@ -53,7 +56,7 @@ class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All commands in the order in which one meets them."""
+        """All commands in the order of a first use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -65,12 +68,11 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As Click does it, with a hint where the name is nearly right.
-
-        An option of the command that takes one value may be given once.
+        """As in Click, with a hint for a similar name; an option of the command that takes one value may be
+        given once.
         """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from icemigrate.cli.elsewhere import command_hint
+            from icemigrate.cli.other_tool_commands import command_hint
 
             hint = command_hint(args[0], COMMANDS)
             ctx.fail(f"there is no command `{args[0]}`" + (f": {hint}" if hint else ""))
@@ -81,31 +83,31 @@ class LazyGroup(click.Group):
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As Click does it; an option that takes one value may be given once."""
+        """As in Click; an option that takes one value may be given once."""
         refuse_repeated(self, ctx, args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As Click does it, which would end without a word where a connection breaks off.
+        """As in Click, which would end silently when a connection breaks.
 
-        It takes that for a reader who has seen enough, of whom :func:`~icemigrate.cli.context.write` knows.
+        Click takes that for a closed pipe, which :func:`~icemigrate.cli.streams.write_stream` handles.
 
-        :raises IcemigrateError: one did.
+        :raises IcemigrateError: a connection broke.
         """
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise IcemigrateError("a connection broke off: run the command again") from error
+            raise IcemigrateError("the connection was lost: run the command again") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands as the table has them, so that `--help` imports none of them."""
+        """The commands of the table, so that `--help` imports none of them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
-        write(f"icemigrate {ICEMIGRATE}\n")
+        write_stream(f"icemigrate {ICEMIGRATE}\n")
         ctx.exit()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
 
 
@@ -12,8 +12,8 @@ from icemigrate.cli.options import format_option, global_options
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: Settings) -> None:
-    """Show all that happened: who did what, when, and how long it took."""
-    from icemigrate.app.reporting import history
+def command(settings: InvocationOptions) -> None:
+    """Show the history: who did what, when, and how long it took."""
+    from icemigrate.commands.status import history
 
     settings.answer(history(settings.open_project(), settings.environment))

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
 
 
 @click.command("import")
 @click.argument("names", metavar="[NAMESPACE|TABLE]...", nargs=-1)
-@click.option("--exclude", metavar="NAME", multiple=True, help="Leave out this table or namespace.")
-@click.option("--description", metavar="TEXT", help="The migration's description, which names its file too.")
+@click.option("--exclude", metavar="NAME", multiple=True, help="Exclude this table or namespace.")
+@click.option(
+    "--description", metavar="TEXT", help="The migration's description, from which the file gets its name."
+)
 @click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
 @format_option("text", "json")
 @global_options
 @pass_settings
 def command(
-    settings: Settings,
+    settings: InvocationOptions,
     names: tuple[str, ...],
     exclude: tuple[str, ...],
     description: str | None,
     dry_run: bool,
 ) -> None:
-    """Write the migration that takes in tables which exist already.
+    """Write a migration that adopts existing tables.
 
-    Without a name, all tables of the catalog that no migration declares.  Planned against the same catalog it
-    changes nothing; `apply --baseline` records it without touching a table.  Starts no JVM.
+    Without a name, adopts all tables of the catalog that no migration declares.  In the same catalog the
+    migration changes nothing; `apply --baseline` records it.  Does not start a JVM.
     """
-    from icemigrate.app.importing import import_tables
+    from icemigrate.commands.import_tables import import_tables
 
     settings.answer(
         import_tables(

@@ -8,19 +8,30 @@ from pathlib import Path
 import click
 
 from icemigrate.cli.options import global_options
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 
 
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path(), required=False)
+@click.option(
+    "--ci",
+    type=click.Choice(["github", "gitlab", "none"]),
+    help="The code host whose CI checks changes (default: that of the Git remote `origin`; "
+    "`github` without a remote).",
+)
+@click.option("--empty", is_flag=True, help="Write no example migration.")
 @global_options
-def command(folder: Path) -> None:
-    """Begin a project in FOLDER (without it, here): project file, migrations, workflow for pull requests.
+def command(folder: Path, ci: str | None, empty: bool) -> None:
+    """Create a project in FOLDER (default: the current folder): project file, migrations, CI workflow.
 
-    Files that are there already are left as they are.
+    Existing files are not changed.
     """
-    from icemigrate.app.starting import init
+    from icemigrate.commands.init import init, unread_ci_file
 
-    for path, is_new in init(folder):
-        write(f"{'wrote' if is_new else 'kept '} {path}\n")
-    write("Next: say in the migration what you want, then `icemigrate check --fix`.\n", sys.stderr)
+    for path, is_new in init(folder, ci, is_empty=empty):
+        write_stream(f"{'wrote' if is_new else 'kept '} {path}\n")
+    if unread := unread_ci_file(folder):
+        note = "code hosts read it only at the top of the repository: move it there, and adapt its paths"
+        write_stream(f"note: {unread}: {note}\n", sys.stderr)
+    first = 'run `icemigrate new "what it does"`' if empty else "edit the migration"
+    write_stream(f"Next: {first}, then run `icemigrate check --fix`.\n", sys.stderr)

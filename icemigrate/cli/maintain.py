@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icemigrate.cli.approval import Question
-from icemigrate.cli.context import Settings, SparkTold, pass_settings
-from icemigrate.cli.options import format_option, global_options, lock_timeout_option
-from icemigrate.cli.streams import write
+from icemigrate.cli.approval import ApprovalPrompt
+from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
+from icemigrate.cli.options import auto_approve_option, format_option, global_options, lock_timeout_option
+from icemigrate.cli.streams import write_stream
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from icemigrate.model.upkeep import MaintainResult
+    from icemigrate.results.command_results import MaintainResult
 
 
 def _duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> timedelta | None:
-    from icemigrate.model.retention import BadDuration, parse_duration
+    from icemigrate.iceberg.retention import BadDuration, parse_duration
 
     if value is None:
         return None
@@ -28,34 +28,38 @@ def _duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -
     except BadDuration as error:
         raise click.BadParameter(str(error)) from error
     except OverflowError as error:
-        raise click.BadParameter(f"`{value}` is longer than anything lasts") from error
+        raise click.BadParameter(f"`{value}` is too long") from error
 
 
-_QUESTION = Question("Do all of this?", "all of this shall be done", "does it")
+_QUESTION = ApprovalPrompt("Run this maintenance?", "runs it")
 
 
 @click.command("maintain")
-@click.option("--trash", is_flag=True, help="Drop for good what is in the trash longer than `trash.max_age`.")
-@click.option("--snapshots", is_flag=True, help="Expire snapshots by `retention.snapshots`.")
-@click.option("--rows", is_flag=True, help="Delete rows by `retention.rows`.")
 @click.option(
-    "--orphans", is_flag=True, help="Remove files that no snapshot knows; never done unless asked for."
+    "--trash",
+    is_flag=True,
+    help="Permanently drop tables that were in the trash longer than `trash.max_age`.",
+)
+@click.option("--snapshots", is_flag=True, help="Expire snapshots according to `retention.snapshots`.")
+@click.option("--rows", is_flag=True, help="Delete rows according to `retention.rows`.")
+@click.option(
+    "--orphans", is_flag=True, help="Remove files that no snapshot refers to; never done by default."
 )
 @click.option(
     "--older-than",
     metavar="AGE",
     show_default="3d",
     callback=_duration,
-    help="How old orphan files must be; at least `3d`.",
+    help="Minimum age of orphan files; at least `3d`.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
-@click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
+@auto_approve_option
 @lock_timeout_option
 @format_option("text", "json")
 @global_options
 @pass_settings
 def command(
-    settings: Settings,
+    settings: InvocationOptions,
     /,
     older_than: timedelta | None,
     dry_run: bool,
@@ -63,53 +67,56 @@ def command(
     lock_timeout_s: float | None,
     **parts: bool,
 ) -> ExitCode:
-    """Carry out retention: show what would be done, ask, do, record.
+    """Apply retention: show what would be done, ask, run, record.
 
-    Without a part named: trash, snapshots and rows.  Ends with 3 when something was refused because it is not
-    safe, and with 4 when a migration is running or was interrupted; all else is done.
+    Default parts: trash, snapshots and rows.  Exits with 1 if a table cannot be read, with 3 if something was
+    refused because it is not safe, and with 4 if a migration is running or was interrupted; everything else
+    is done.
     """
-    from icemigrate.app.maintaining import RETENTION, maintain, plan_maintenance
+    from icemigrate.commands.maintain import RETENTION_PARTS, maintain, plan_maintenance
 
     if older_than is not None and not parts["orphans"]:
-        raise UsageError("`--older-than` is the age of orphan files", "add `--orphans`")
+        raise UsageError("`--older-than` requires `--orphans`", "add `--orphans`")
     project = settings.open_project()
-    chosen = tuple(part for part, is_on in parts.items() if is_on) or RETENTION
+    chosen = tuple(part for part, is_on in parts.items() if is_on) or RETENTION_PARTS
     is_asked = not (auto_approve or dry_run)
-    spark = SparkTold(_QUESTION.require_terminal) if is_asked else SparkTold()
+    spark = SparkStartNotice(_QUESTION.require_terminal) if is_asked else SparkStartNotice()
     plan = plan_maintenance(
         project,
         settings.environment,
         parts=chosen,
         older_than=older_than,
-        on_start=spark.tell_of_questions,
+        on_start=spark.before_questions,
     )
     if dry_run or not plan.acts:
         settings.answer(plan.result)
         return _code(plan.result)
     _show(settings, plan.result)
     if not auto_approve and not _QUESTION.is_agreed_to():
-        write("Nothing was done.\n", sys.stderr)
+        write_stream("Cancelled: no changes were made.\n", sys.stderr)
         return ExitCode.ERROR
     answer = maintain(
         project,
         plan,
-        on_act=lambda part, table: write(f"{part}: {table} …\n", sys.stderr),
-        on_start=spark.tell_of_start,
+        on_act=lambda part, table: settings.show_progress(f"{part}: {table} …\n"),
+        on_start=spark.before_start,
         lock_timeout_s=lock_timeout_s,
     )
     settings.answer(answer)
     return _code(answer)
 
 
-def _show(settings: Settings, result: MaintainResult) -> None:
-    """What would be done, beside the answer where that is for a program."""
+def _show(settings: InvocationOptions, result: MaintainResult) -> None:
+    """Show the planned actions, on standard error where standard output is for a program."""
     from icemigrate.render.formats import render
 
     stream: Any = sys.stdout if settings.format == "text" else sys.stderr
-    write(render(result, "text", settings.style(stream)), stream)
+    write_stream(render(result, "text", settings.style(stream)), stream)
 
 
 def _code(result: MaintainResult) -> ExitCode:
+    if result.unreadable:
+        return ExitCode.ERROR
     if result.refused:
         return ExitCode.FINDINGS
     return ExitCode.CONFLICT if result.interrupted else ExitCode.OK

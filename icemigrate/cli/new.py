@@ -6,22 +6,22 @@ import sys
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import global_options
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 
 
 @click.command("new")
 @click.argument("description")
 @global_options
 @pass_settings
-def command(settings: Settings, description: str) -> None:
+def command(settings: InvocationOptions, description: str) -> None:
     """Write the next numbered migration file.
 
-    DESCRIPTION says in a few words what it is for, and names the file: `icemigrate new "rename volume"`.
+    DESCRIPTION is a short phrase, from which the file gets its name: `icemigrate new "rename volume"`.
     """
-    from icemigrate.app.starting import new
+    from icemigrate.commands.init import new
 
-    write(f"{new(settings.open_project(), description)}\n")
-    # Standard output is the path alone, for an editor to be started with.
-    write("Edit it, then `icemigrate check --fix` notes in the lock file what it says.\n", sys.stderr)
+    write_stream(f"{new(settings.open_project(), description)}\n")
+    # Standard output is only the path, for starting an editor with it.
+    write_stream("Edit it, then run `icemigrate check --fix` to update the lock file.\n", sys.stderr)

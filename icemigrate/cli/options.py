@@ -1,4 +1,8 @@
-"""Options that several commands share."""
+"""Options that several commands share.
+
+An option with ``envvar`` is a setting for all commands.  What a run does, such as ``--to``, has no variable:
+one that is set for ``plan`` would change what ``rollback`` does.
+"""
 
 from __future__ import annotations
 
@@ -8,45 +12,70 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from icemigrate.cli.context import Settings
-from icemigrate.cli.outputs import Output, OutputType
-from icemigrate.cli.streams import write
+from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.cli.outputs import OutputTarget, OutputType
+from icemigrate.cli.streams import write_stream
 from icemigrate.errors import UsageError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 to_option = click.option(
-    "--to", metavar="VERSION", help="Pending migrations up to this one; without it all of them."
+    "--to", metavar="VERSION", help="Include pending migrations up to this version (default: all)."
 )
+
+
+def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    from icemigrate.iceberg.retention import BadDuration, parse_seconds
+
+    try:
+        return None if value is None else parse_seconds(value)
+    except BadDuration as error:
+        raise click.BadParameter(str(error)) from error
+
+
 lock_timeout_option = click.option(
     "--lock-timeout",
     "lock_timeout_s",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    help="How long to wait for somebody else's lock; 0 for not at all. Without it 120: longer than it takes "
-    "to see that a holder is gone.",
+    metavar="TIME",
+    envvar="ICEMIGRATE_LOCK_TIMEOUT",
+    callback=_seconds,
+    help="How long to wait for another process's lock: seconds (`30`), or a number and a unit (`5s`, "
+    "`2m`); `0` to not wait (default: `2m`, longer than it takes to detect a dead process).",
+)
+auto_approve_option = click.option(
+    "-y",
+    "--auto-approve",
+    is_flag=True,
+    envvar="ICEMIGRATE_AUTO_APPROVE",
+    help="Skip the approval prompt.",
 )
 overwrite_option = click.option(
     "--overwrite",
     metavar="FACT",
     multiple=True,
-    help="Set this fact to what the file says, whatever the catalog has now. May be repeated; "
-    "the conflict names it: market_data.trades:columns.price.type.",
+    help="Set this fact to the declared value, whatever the catalog has now. Repeatable; the "
+    "conflict shows the name: market_data.trades:columns.price.type.",
 )
 
 
-redo_option = click.option("--redo", metavar="VERSION", help="This version alone, which was rolled back.")
+redo_option = click.option(
+    "--redo",
+    metavar="VERSION",
+    multiple=True,
+    help="Apply only this version, which was rolled back; `10..12` for a range, `all` for all. Repeatable.",
+)
 
 
-def require_one_version(redo: str | None, *others: object) -> None:
-    """Refuse what says something else of the versions to apply beside ``--redo``.
+def require_only_redo(redo: tuple[str, ...], *others: object) -> None:
+    """Refuse other selections of versions together with ``--redo``.
 
     :param others: the plan's file, and the last version.
-    :raises UsageError: one of them is there.
+    :raises UsageError: one of them is given.
     """
-    if redo is not None and any(other is not None for other in others):
-        raise UsageError("`--redo` applies one version alone", "leave the plan's file and `--to` away")
+    if redo and any(other is not None for other in others):
+        raise UsageError("`--redo` applies only rolled-back versions", "remove the plan file and `--to`")
 
 
 def refuse_repeated(command: click.Command, ctx: click.Context, args: Sequence[str]) -> None:
@@ -65,8 +94,7 @@ def refuse_repeated(command: click.Command, ctx: click.Context, args: Sequence[s
             continue
         if times > 1:
             how_often = "twice" if times == 2 else f"{times} times"
-            hint = ": run the command once for each version, the lowest first" if param.name == "redo" else ""
-            raise click.UsageError(f"`{param.opts[-1]}` is given {how_often}, and takes one value{hint}", ctx)
+            raise click.UsageError(f"`{param.opts[-1]}` is given {how_often}, but takes one value", ctx)
 
 
 def format_option(*names: str) -> Callable[[_Command], _Command]:
@@ -74,42 +102,62 @@ def format_option(*names: str) -> Callable[[_Command], _Command]:
     return click.option(
         "--format",
         type=OutputType(names),
+        envvar="ICEMIGRATE_FORMAT",
         multiple=True,
-        default=(Output(names[0]),),
+        default=(OutputTarget(names[0]),),
         show_default=names[0],
         is_eager=True,
         expose_value=False,
         callback=_remember_outputs,
-        help="How to write the answer; with `json` standard output holds nothing else. "
-        "`NAME=FILE` writes to a file. May be repeated, for several files and standard output.",
+        help="Output format; with `json`, standard output contains only JSON. `NAME=FILE` writes "
+        "to a file. Repeatable, for several files and standard output.",
     )
 
 
-def _remember_outputs(ctx: click.Context, _param: click.Parameter, outputs: tuple[Output, ...]) -> None:
+def _remember_outputs(ctx: click.Context, _param: click.Parameter, outputs: tuple[OutputTarget, ...]) -> None:
     places = [output.file for output in outputs]
     for place in places:
         if places.count(place) > 1:
             where = "standard output" if place is None else f"`{place}`"
             hint = " (`NAME=FILE` writes to a file)" if place is None else ""
             raise click.UsageError(f"several outputs go to {where}{hint}", ctx)
-    ctx.ensure_object(Settings).outputs = outputs
+    ctx.ensure_object(InvocationOptions).outputs = outputs
+
+
+def _no_color(ctx: click.Context, param: click.Parameter, value: bool | None) -> None:
+    _remember("color")(ctx, param, None if value is None else not value)
 
 
 def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    def callback(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
-        if value is not None:
-            setattr(ctx.ensure_object(Settings), name, value)
+    def callback(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        if value is None:
+            return
+        if _is_given_before(ctx, param):
+            if not _is_given(ctx, param):
+                return  # an environment variable does not replace an option of the command line
+            if not (isinstance(param, click.Option) and param.is_flag):
+                raise click.UsageError(f"`{param.opts[-1]}` is given twice, but takes one value", ctx)
+        setattr(ctx.ensure_object(InvocationOptions), name, value)
 
     return callback
 
 
+def _is_given(ctx: click.Context, param: click.Parameter) -> bool:
+    return ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+
+
+def _is_given_before(ctx: click.Context, param: click.Parameter) -> bool:
+    """Whether the command line has the option before the name of the command."""
+    return ctx.parent is not None and _is_given(ctx.parent, param)
+
+
 def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        write(f"{ctx.get_help()}\n")
+        write_stream(f"{ctx.get_help()}\n")
         ctx.exit()
 
 
-# Click's own ends with 1 where the reader of a pipe has seen enough.
+# Click's own one exits with 1 when the reader of a pipe has closed it.
 help_option = click.option(
     "-h",
     "--help",
@@ -122,36 +170,58 @@ help_option = click.option(
 
 
 def global_options(command: _Command) -> _Command:
-    """``--project``, ``--env``, ``--no-color`` and ``--help``, before the command's name or behind it."""
+    """``--project``, ``--env``, ``--quiet`` and others, before or after the command's name."""
     for option in (
         help_option,
         click.option(
             "--no-color",
-            "color",
-            flag_value=False,
+            is_flag=True,
             default=None,
-            type=bool,
             is_eager=True,
             expose_value=False,
-            callback=_remember("color"),
-            help="Write without colour.",
+            envvar="ICEMIGRATE_NO_COLOR",
+            callback=_no_color,
+            help="Disable colour.",
         ),
         click.option(
+            "-v",
+            "--verbose",
+            is_flag=True,
+            default=None,
+            expose_value=False,
+            envvar="ICEMIGRATE_VERBOSE",
+            callback=_remember("verbose"),
+            help="Show details, such as writers that a plan does not affect.",
+        ),
+        click.option(
+            "-q",
+            "--quiet",
+            is_flag=True,
+            default=None,
+            is_eager=True,
+            expose_value=False,
+            envvar="ICEMIGRATE_QUIET",
+            callback=_remember("quiet"),
+            help="Show no progress: only the result, questions and errors.",
+        ),
+        click.option(
+            "-e",
             "--env",
             metavar="NAME",
-            envvar="ICEMIGRATE_ENV",
             expose_value=False,
+            envvar="ICEMIGRATE_ENV",
             callback=_remember("environment"),
-            help="The environment; without it the project's default.",
+            help="Environment to use (default: the project's default).",
         ),
         click.option(
             "--project",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            envvar="ICEMIGRATE_PROJECT",
             expose_value=False,
+            envvar="ICEMIGRATE_PROJECT",
             callback=_remember("project"),
-            help="The project file or its folder; without it `icemigrate.yaml` here.",
+            help="Project file, or its folder (default: the nearest `icemigrate.yaml` in the "
+            "current folder or above it).",
         ),
     ):
         command = option(command)

@@ -1,4 +1,4 @@
-"""What is written where, several at once: ``NAME`` and ``NAME=FILE`` of ``--format``."""
+"""The outputs of a command, several at once: ``NAME`` and ``NAME=FILE`` of ``--format``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen
@@ -19,7 +19,7 @@ from icemigrate.frozen import Frozen
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from icemigrate.render.style import Style
+    from icemigrate.render.terminal_style import TerminalStyle
 
     _ParamType: TypeAlias = click.ParamType[Any]
 else:
@@ -30,10 +30,10 @@ _ROOT_VARIABLES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 """Where GitHub Actions and GitLab CI put the repository."""
 
 
-class Output(Frozen):
-    """One of the outputs that were asked for.
+class OutputTarget(Frozen):
+    """One of the requested outputs.
 
-    :param format: its name in :data:`icemigrate.render.formats.FORMATS`.
+    :param format: its name in :data:`icemigrate.render.formats.OUTPUT_FORMATS`.
     :param file: ``None`` for standard output.
     """
 
@@ -53,9 +53,9 @@ class OutputType(_ParamType):
         """As help shows it."""
         return f"[{'|'.join(self.names)}][=FILE]"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> OutputTarget:
         """One output, or wrong usage."""
-        if isinstance(value, Output):
+        if isinstance(value, OutputTarget):
             return value
         name, equals, file = str(value).partition("=")
         if name not in self.names:
@@ -64,31 +64,33 @@ class OutputType(_ParamType):
             self.fail(f"there is no format `{name}`: {near or f'one of {known}'}", param, ctx)
         if equals and not file:
             self.fail(f"`{value}` names no file", param, ctx)
-        return Output(name, Path(file) if file else None)
+        return OutputTarget(name, Path(file) if file else None)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The formats that begin so."""
+        """Complete the name of a format."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
 
 
-def text_of(result: object, output: Output, style: Style) -> str:
+def text_of(result: object, output: OutputTarget, style: TerminalStyle) -> str:
     """A result as an output has it; a file has no colour."""
-    from icemigrate.render.formats import format_named, render
-    from icemigrate.render.style import PLAIN
+    from icemigrate.render.formats import find_output_format, render
+    from icemigrate.render.terminal_style import TerminalStyle
 
-    if format_named(output.format).for_repository:
-        from icemigrate.render.places import within
+    if find_output_format(output.format).for_repository:
+        from icemigrate.render.finding_locations import relative_to_repository
 
-        result = within(result, Path.cwd(), repository_root())
-    return render(result, output.format, style if output.file is None else PLAIN)
+        result = relative_to_repository(result, Path.cwd(), repository_root())
+    return render(
+        result, output.format, style if output.file is None else TerminalStyle(details=style.details)
+    )
 
 
 def repository_root() -> Path:
-    """The folder of the repository that we are in; without one, the working directory."""
+    """The root of the current repository; without one, the working directory."""
     here = Path.cwd()
     for variable in _ROOT_VARIABLES:
         root = os.environ.get(variable)
@@ -97,33 +99,33 @@ def repository_root() -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
-def write_files(texts: Sequence[tuple[Output, str]]) -> None:
-    """Write those that go to files.
+def write_files(texts: Sequence[tuple[OutputTarget, str]]) -> None:
+    """Write the outputs to files.
 
     :raises IcemigrateError: one cannot be written.
     """
-    from icemigrate.app.saving import write_whole
+    from icemigrate.commands.user_files import write_user_file
 
     for output, text in texts:
         if output.file is not None:
-            write_whole(output.file, text)
+            write_user_file(output.file, text)
 
 
-def write_failure(failure: object, outputs: Sequence[Output], style: Style) -> None:
-    """A fault in every output that can tell it, and for a person on standard error."""
-    from icemigrate.render.formats import format_named, render
+def write_failure(failure: object, outputs: Sequence[OutputTarget], style: TerminalStyle) -> None:
+    """Write an error to every output whose format supports it, and as text to standard error."""
+    from icemigrate.render.formats import find_output_format, render
 
     for output in outputs:
-        chosen = format_named(output.format)
+        chosen = find_output_format(output.format)
         if type(failure) not in chosen.renderers:
             continue
         if output.file is not None:
-            # Where the file is what failed, its fault is being told just now.
+            # If the file is the cause, its error is being written already.
             try:
                 write_files([(output, text_of(failure, output, style))])
             except IcemigrateError:
                 continue
         elif chosen.for_programs:
             with suppress(IcemigrateError):
-                write(text_of(failure, output, style), is_rendered=True)
-    write(render(failure, "text", style), sys.stderr, is_rendered=True)
+                write_stream(text_of(failure, output, style), is_rendered=True)
+    write_stream(render(failure, "text", style), sys.stderr, is_rendered=True)

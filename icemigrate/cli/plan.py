@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.context import Settings, SparkTold, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
 from icemigrate.cli.options import (
     format_option,
     global_options,
     overwrite_option,
     redo_option,
-    require_one_version,
+    require_only_redo,
     to_option,
 )
-from icemigrate.cli.progress import progress
-from icemigrate.cli.reconciling import reconcile_options, reconcile_plan, require_alone
-from icemigrate.cli.streams import write
+from icemigrate.cli.progress import show_progress
+from icemigrate.cli.reconcile import reconcile_options, reconcile_plan, require_compatible_options
+from icemigrate.cli.streams import write_stream
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
-    from icemigrate.plan import Plan
+    from icemigrate.planning.plan import Plan
     from icemigrate.project import Project
 
 
@@ -37,45 +37,45 @@ if TYPE_CHECKING:
 @click.option(
     "--rehearse",
     is_flag=True,
-    help="Start Spark and run the plan on copies that have no rows; touches no table.",
+    help="Start Spark and run the plan on empty copies of the tables; changes no table.",
 )
 @reconcile_options
-@click.option("--detailed-exitcode", is_flag=True, help="End with 2 when there is something to do.")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there is something to apply.")
 @format_option("text", "json", "markdown")
 @global_options
 @pass_settings
 def command(
-    settings: Settings,
+    settings: InvocationOptions,
     out: Path | None,
     to: str | None,
     overwrite: tuple[str, ...],
-    redo: str | None,
+    redo: tuple[str, ...],
     rehearse: bool,
     reconcile: bool,
     tables: tuple[str, ...],
     allow: tuple[str, ...],
     detailed_exitcode: bool,
 ) -> ExitCode:
-    """Show what the pending migrations would do.
+    """Show what the pending migrations would change.
 
-    Ends with 3 when a file must be corrected first (a problem, a missing `allow`), else with 4 when the
-    catalog conflicts with a migration, or when a rollback is running or was interrupted.  Writes nothing but
-    the file of `--out`.
+    Exits with 3 if a file must be corrected first (a problem, a missing `allow`), otherwise with 4 if the
+    catalog conflicts with a migration, or if a rollback is running or was interrupted.  Writes only the file
+    of `--out`.
     """
-    from icemigrate.app.planning import plan
-    from icemigrate.app.saving import save_plan
+    from icemigrate.commands.plan import plan
+    from icemigrate.commands.user_files import save_plan
 
     project = settings.open_project()
-    require_alone(reconcile, tables, allow, to, overwrite, redo, rehearse)
-    require_one_version(redo, to)
+    require_compatible_options(reconcile, tables, allow, to, overwrite, redo, rehearse)
+    require_only_redo(redo, to)
     if reconcile:
-        result = reconcile_plan(settings, project, tables, allow, SparkTold())
+        result = reconcile_plan(settings, project, tables, allow, SparkStartNotice())
     else:
         result = plan(project, settings.environment, to=to, overwrite=overwrite, redo=redo)
     settings.answer(result)
     if not result.ready:
         if out is not None:
-            write(f"{out} was not written: only a plan that can be applied is saved.\n", sys.stderr)
+            write_stream(f"{out} was not written: only a plan that can be applied is saved.\n", sys.stderr)
         return result.obstacle
     if rehearse and not result.is_empty:
         _rehearse(settings, project, result.plan)
@@ -84,11 +84,11 @@ def command(
     return ExitCode.CHANGES if detailed_exitcode and not result.is_empty else ExitCode.OK
 
 
-def _rehearse(settings: Settings, project: Project, plan: Plan) -> None:
-    from icemigrate.app.rehearsing import rehearse
-    from icemigrate.render.words import count
+def _rehearse(settings: InvocationOptions, project: Project, plan: Plan) -> None:
+    from icemigrate.commands.rehearse import rehearse
+    from icemigrate.render.phrases import format_count
 
-    with progress(settings) as shown:
-        done = rehearse(project, plan, on_event=shown, on_start=SparkTold().tell_of_start)
-    what = f"{count(done.statements, 'statement')} on {count(done.tables, 'table')}"
-    write(f"Rehearsed {what}: all of it would run.\n", sys.stderr)
+    with show_progress(settings) as shown:
+        done = rehearse(project, plan, on_event=shown, on_start=SparkStartNotice().before_start)
+    what = f"{format_count(done.statements, 'statement')} on {format_count(done.tables, 'table')}"
+    write_stream(f"Rehearsed {what}: all statements would succeed.\n", sys.stderr)

@@ -1,7 +1,8 @@
-"""What runs is shown on standard error while it runs."""
+"""Shows progress on standard error while a plan runs."""
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,29 +11,32 @@ from typing import TYPE_CHECKING
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
-    from icemigrate.cli.context import Settings
-    from icemigrate.render.progress_text import Progress
+    from icemigrate.cli.invocation import InvocationOptions
+    from icemigrate.render.progress_text import ProgressWriter
 
 
 @contextmanager
-def progress(settings: Settings) -> Iterator[Progress]:
+def show_progress(settings: InvocationOptions) -> Iterator[ProgressWriter]:
     """A listener to events that shows them; the line that it writes on is ended, however the run ends."""
-    from icemigrate.render.progress_text import Progress
+    from icemigrate.render.progress_text import ProgressWriter
 
-    shown = Progress(sys.stderr, settings.style(sys.stderr))
+    stream = io.StringIO() if settings.quiet else sys.stderr
+    shown = ProgressWriter(stream, settings.style(stream))
     try:
         yield shown
     finally:
         shown.close()
 
 
-def carry_out(settings: Settings, act: Callable[..., object], on_start: Callable[[], None]) -> ExitCode:
-    """Do what a person has approved, show it while it runs, and answer with what came of it.
+def run_with_progress(
+    settings: InvocationOptions, act: Callable[..., object], on_start: Callable[[], None]
+) -> ExitCode:
+    """Run an approved plan, show its progress, and print its result.
 
-    :param act: a use case that takes ``on_event`` and ``on_start``; its other arguments are bound to it.
+    :param act: a command's function with ``on_event`` and ``on_start``; its other arguments are bound.
     :param on_start: called before Spark is started.
     """
-    with progress(settings) as shown:
+    with show_progress(settings) as shown:
         answer = act(on_event=shown, on_start=on_start)
     settings.answer(answer)
     return ExitCode.OK

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 
 
 @click.command("rebase")
@@ -16,16 +16,19 @@ from icemigrate.cli.streams import write
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: Settings, migrations: tuple[str, ...]) -> None:
-    """Give files that came late the next numbers.
+def command(settings: InvocationOptions, migrations: tuple[str, ...]) -> None:
+    """Renumber migration files that are out of order.
 
-    A file is renamed and its content stays, so version control sees a rename.  Without arguments those are
-    renamed that `plan` refuses as late, and those whose number another file has.  What was applied keeps its
-    number.
+    Renames files and keeps their content, so version control sees a rename.  Without arguments, renames the
+    files that `plan` refuses as late, and files whose number another file has.  Applied migrations keep their
+    numbers.
     """
-    from icemigrate.app.rebasing import rebase
+    from icemigrate.commands.rebase import rebase
 
     result = rebase(settings.open_project(), migrations, settings.environment)
     settings.answer(result)
     if result.renamed:
-        write("Next: `icemigrate check --fix`, then commit the new names with the lock file.\n", sys.stderr)
+        write_stream(
+            "Next: run `icemigrate check --fix`, then commit the renamed files with the lock file.\n",
+            sys.stderr,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
 
 
@@ -13,12 +13,12 @@ from icemigrate.cli.options import format_option, global_options
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: Settings, version: str) -> None:
-    """Write the next migration file, one that undoes VERSION.
+def command(settings: InvocationOptions, version: str) -> None:
+    """Write a migration that undoes VERSION.
 
-    It is reviewed like any other and travels to every environment; later migrations stay.  Reads the files
-    alone: neither a catalog nor Spark.
+    The new file is reviewed like any other and applied in every environment; later migrations stay.  Reads
+    only files: needs no catalog and no Spark.
     """
-    from icemigrate.app.reverting import revert
+    from icemigrate.commands.revert import revert
 
     settings.answer(revert(settings.open_project(), version))

@@ -8,90 +8,123 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.approval import Question, made_just_now, show_plan
-from icemigrate.cli.context import Settings, SparkTold, pass_settings
-from icemigrate.cli.options import format_option, global_options, lock_timeout_option
-from icemigrate.cli.progress import carry_out
-from icemigrate.cli.streams import write
+from icemigrate.cli.approval import ApprovalPrompt, replan_hint, show_plan
+from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
+from icemigrate.cli.options import auto_approve_option, format_option, global_options, lock_timeout_option
+from icemigrate.cli.progress import run_with_progress
+from icemigrate.cli.streams import write_stream
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from icemigrate.planning.undo import UndoOptions
     from icemigrate.project import Project
-    from icemigrate.results import PlanResult
-    from icemigrate.undo import Options
+    from icemigrate.results.command_results import PlanResult
 
 
-_QUESTION = Question("Take these migrations back?", "these migrations shall be taken back", "takes them back")
+_QUESTION = ApprovalPrompt("Roll back these migrations?", "rolls them back")
 
 
 @click.command("rollback")
-@click.option("--to", metavar="VERSION", help="All after this one; `0` for all. Without it the last one.")
-@click.option("--only", metavar="VERSION", help="This one alone, unless a later one depends on it.")
+@click.option(
+    "--to",
+    metavar="VERSION",
+    help="Roll back all versions after this one; `0` for all (default: only the last one).",
+)
+@click.option(
+    "--only", metavar="VERSION", help="Roll back only this version, unless a later one depends on it."
+)
 @click.option("--partial", is_flag=True, help="Leave what cannot be undone, and undo the rest.")
 @click.option(
     "--discard-new-data",
     is_flag=True,
-    help="Give up rows written since a migration that changed rows.",
+    help="Discard rows written since a migration that changed rows.",
 )
 @click.option(
     "--metadata-only",
     is_flag=True,
-    help="Leave the rows of a migration that changed rows as they are.",
+    help="Leave the rows of a migration that changed rows unchanged.",
 )
 @click.option(
     "--refill/--no-refill",
     default=None,
-    help="Bring values of dropped columns back that were rewritten away and a tag keeps; with `--only` also "
-    "of a version that is rolled back already. `--no-refill` gives them up there.",
+    help="Restore values of dropped columns that only a tag still has; with `--only`, also "
+    "for a version that is already rolled back. `--no-refill` gives them up.",
 )
-@click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing. Needs no terminal.")
+@click.option(
+    "--detailed-exitcode",
+    is_flag=True,
+    help="With `--dry-run`: exit with 2 if there is something to roll back.",
+)
+@auto_approve_option
 @lock_timeout_option
-@format_option("text", "json")
+@format_option("text", "json", "markdown")
 @global_options
 @pass_settings
 def command(
-    settings: Settings,
+    settings: InvocationOptions,
     to: str | None,
     only: str | None,
     partial: bool,
     discard_new_data: bool,
     metadata_only: bool,
     refill: bool | None,
+    dry_run: bool,
+    detailed_exitcode: bool,
     auto_approve: bool,
     lock_timeout_s: float | None,
 ) -> ExitCode:
-    """Take migrations back: show the plan of it, ask, do, verify, record.
+    """Roll back migrations: plan, ask, run, verify, record.
 
-    Newer rows and what others changed since stay.  A version that was taken back is held: it waits for
-    `apply --redo`.  Ends with 3 when something cannot be undone, with 4 when somebody changed it since.
+    Keeps newer rows and changes of other clients.  A rolled-back version is applied again only by
+    `apply --redo`.  Exits with 3 if something cannot be undone, with 4 if another client changed it since.
     """
-    from icemigrate.undo import Options
+    from icemigrate.planning.undo import UndoOptions
 
     if discard_new_data and metadata_only:
-        raise UsageError("`--discard-new-data` and `--metadata-only` exclude each other", "give one of them")
-    options = Options(partial, discard_new_data, metadata_only, refill=refill)
+        raise UsageError("`--discard-new-data` and `--metadata-only` cannot be combined", "pass one of them")
+    options = UndoOptions(partial, discard_new_data, metadata_only, refill=refill)
+    if not dry_run:
+        _refuse_plan_options(settings, detailed_exitcode)
     project = settings.open_project()
-    spark = SparkTold() if auto_approve else SparkTold(_QUESTION.require_terminal)
+    is_asked = not (auto_approve or dry_run)
+    spark = SparkStartNotice(_QUESTION.require_terminal) if is_asked else SparkStartNotice()
     result = _plan(settings, project, to, only, options, spark)
-    show_plan(settings, result)
+    if dry_run:
+        settings.answer(result)
+    else:
+        show_plan(settings, result)
     if not result.ready:
         return result.obstacle
+    if dry_run:
+        return ExitCode.CHANGES if detailed_exitcode and not result.is_empty else ExitCode.OK
     if not result.is_empty and not auto_approve and not _QUESTION.is_agreed_to():
-        write("Nothing was done.\n", sys.stderr)
+        write_stream("Cancelled: no changes were made.\n", sys.stderr)
         return ExitCode.ERROR
-    with made_just_now("rollback"):
+    with replan_hint("rollback"):
         return _carry_out(settings, project, result, options, lock_timeout_s, spark)
 
 
+def _refuse_plan_options(settings: InvocationOptions, detailed_exitcode: bool) -> None:
+    """Refuse options of `plan`, because the outcome of a rollback has another form.
+
+    :raises UsageError: one of them is given.
+    """
+    if detailed_exitcode:
+        raise UsageError("`--detailed-exitcode` needs `--dry-run`", "add `--dry-run` to show the plan only")
+    if any(output.format == "markdown" for output in settings.outputs):
+        raise UsageError("`--format markdown` needs `--dry-run`", "add `--dry-run` to show the plan only")
+
+
 def _plan(
-    settings: Settings,
+    settings: InvocationOptions,
     project: Project,
     to: str | None,
     only: str | None,
-    options: Options,
-    spark: SparkTold,
+    options: UndoOptions,
+    spark: SparkStartNotice,
 ) -> PlanResult:
-    from icemigrate.app.rolling_back import plan_rollback
+    from icemigrate.commands.rollback import plan_rollback
 
     return plan_rollback(
         project,
@@ -99,19 +132,19 @@ def _plan(
         to=to,
         only=only,
         options=options,
-        on_start=spark.tell_of_questions,
+        on_start=spark.before_questions,
     )
 
 
 def _carry_out(
-    settings: Settings,
+    settings: InvocationOptions,
     project: Project,
     result: PlanResult,
-    options: Options,
+    options: UndoOptions,
     lock_timeout_s: float | None,
-    spark: SparkTold,
+    spark: SparkStartNotice,
 ) -> ExitCode:
-    from icemigrate.app.rolling_back import rollback
+    from icemigrate.commands.rollback import rollback
 
     act = partial(rollback, project, result.plan, options=options, lock_timeout_s=lock_timeout_s)
-    return carry_out(settings, act, spark.tell_of_start)
+    return run_with_progress(settings, act, spark.before_start)

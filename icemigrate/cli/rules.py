@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
 
 
@@ -12,12 +12,11 @@ from icemigrate.cli.options import format_option, global_options
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: Settings) -> None:
-    """List the rules of `check` and how much each weighs.
+def command(settings: InvocationOptions) -> None:
+    """List the rules of `check` and their levels.
 
-    Levels and what a rule goes by are shown as this project has them; the project file changes them under
-    `rules`.
+    Shows the levels and options of this project; set them under `rules` in the project file.
     """
-    from icemigrate.app.explaining import rules
+    from icemigrate.commands.explain import rules
 
     settings.answer(rules(settings.open_project()))

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import global_options
-from icemigrate.cli.streams import write
+from icemigrate.cli.streams import write_stream
 
 
 @click.command("show")
 @click.argument("table", required=False)
-@click.option("--at", metavar="VERSION", help="As declared after this migration; without it after the last.")
+@click.option("--at", metavar="VERSION", help="Show the state after this version (default: the last).")
 @global_options
 @pass_settings
-def command(settings: Settings, table: str | None, at: str | None) -> None:
-    """Print the declared tables as YAML that is itself a valid declaration.
+def command(settings: InvocationOptions, table: str | None, at: str | None) -> None:
+    """Print the declared tables as YAML that is a valid migration file.
 
-    TABLE is a name such as `market_data.trades`; without it all tables are shown.
+    TABLE is a name such as `market_data.trades` (default: all tables).
     """
-    from icemigrate.app.showing import show
+    from icemigrate.commands.show import show
 
-    write(show(settings.open_project(), table, at))
+    write_stream(show(settings.open_project(), table, at))

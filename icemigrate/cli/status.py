@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from icemigrate.cli.context import Settings, pass_settings
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
 from icemigrate.errors import ExitCode
 
@@ -13,13 +13,18 @@ from icemigrate.errors import ExitCode
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: Settings) -> ExitCode:
-    """Show where each migration and each table stands.
+def command(settings: InvocationOptions) -> ExitCode:
+    """Show the state of each migration and each table.
 
-    Ends with 4 when a migration is running or was interrupted.
+    With --verbose, also shows which rollbacks are no longer possible, because a dropped table was removed
+    from the trash or a snapshot has expired.
+
+    Exits with 1 if a table cannot be read, otherwise with 4 if a migration is running or was interrupted.
     """
-    from icemigrate.app.reporting import status
+    from icemigrate.commands.status import status
 
-    result = status(settings.open_project(), settings.environment)
+    result = status(settings.open_project(), settings.environment, details=settings.verbose)
     settings.answer(result)
+    if any(table.unreadable for table in result.tables):
+        return ExitCode.ERROR
     return ExitCode.CONFLICT if result.count("interrupted", "running") else ExitCode.OK

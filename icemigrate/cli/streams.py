@@ -8,34 +8,34 @@ from typing import TextIO
 
 from icemigrate.errors import IcemigrateError
 from icemigrate.hidden_characters import escaped_lines
-from icemigrate.redaction import redact
+from icemigrate.redaction import redact_secrets
 
 
-def write(text: str, stream: TextIO | None = None, *, is_rendered: bool = False) -> None:
-    """Write to standard output (or to ``stream``), secrets masked and hidden characters as escapes.
+def write_stream(text: str, stream: TextIO | None = None, *, is_rendered: bool = False) -> None:
+    """Write to standard output (or to ``stream``), with secrets masked and hidden characters escaped.
 
-    :param is_rendered: the text comes from :func:`icemigrate.render.formats.render`, which has done both.
+    If the reader of a pipe has closed it (``| head``), the command ends as usual.
 
-    A reader that closed the pipe (``| head``) has seen what it wanted: the command ends as it would have.
-
-    :raises IcemigrateError: standard output takes nothing, as on a full disk.  What standard error does not
-        take is lost: there is no place left to say so.
+    :param is_rendered: whether the text comes from :func:`icemigrate.render.formats.render`, which has done
+        both.
+    :raises IcemigrateError: standard output cannot be written, as on a full disk.  Text that standard error
+        does not accept is lost.
     """
     stream = stream or sys.stdout
     try:
-        text = text if is_rendered else escaped_lines(redact(text), painted=True)
+        text = text if is_rendered else escaped_lines(redact_secrets(text), painted=True)
         stream.write(_encodable(text, stream))
         stream.flush()
     except OSError as error:
-        # What is still buffered would fail again while Python shuts down.
+        # Buffered text would fail again while Python shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if not isinstance(error, BrokenPipeError) and stream is sys.stdout:
             reason = error.strerror or str(error)
-            raise IcemigrateError(f"standard output cannot be written to: {reason}") from error
+            raise IcemigrateError(f"cannot write to standard output: {reason}") from error
 
 
 def _encodable(text: str, stream: TextIO) -> str:
-    """The text with what the stream's encoding lacks written as JSON's strings have it, ``\\u8868``."""
+    r"""The text with characters that the stream cannot encode as JSON escapes, ``\u8868``."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)

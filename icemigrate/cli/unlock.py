@@ -7,36 +7,37 @@ from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.approval import Question
-from icemigrate.cli.context import Settings, pass_settings
-from icemigrate.cli.options import format_option, global_options
-from icemigrate.cli.streams import write
+from icemigrate.cli.approval import ApprovalPrompt
+from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
+from icemigrate.cli.options import auto_approve_option, format_option, global_options
+from icemigrate.cli.streams import write_stream
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
-    from icemigrate.status_results import LockStatus
+    from icemigrate.results.status_results import LockStatus
 
 
-_QUESTION = Question("Take it away?", "the lock shall be taken away", "takes it away")
+_QUESTION = ApprovalPrompt("Release the lock?", "releases it")
 
 
 @click.command("unlock")
-@click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@auto_approve_option
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: Settings, auto_approve: bool) -> ExitCode:
-    """Take the lock away from a process that hangs.
+def command(settings: InvocationOptions, auto_approve: bool) -> ExitCode:
+    """Release the lock of a process that hangs.
 
-    One that has died needs no unlocking: whoever waits takes its lock over.  The history keeps who did it.
+    The lock of a process that died needs no `unlock`: the next process takes it over.  The history records
+    who released the lock.
     """
-    from icemigrate.app.locking import unlock
+    from icemigrate.commands.unlock import unlock
 
     def approve(lock: LockStatus) -> bool:
-        write(f"The lock is held by {lock.words}.\n", sys.stderr)
+        write_stream(f"The lock is held by {lock.words}.\n", sys.stderr)
         if not (auto_approve or _QUESTION.is_agreed_to()):
             return False
-        write("Starting Spark …\n", sys.stderr)
+        SparkStartNotice().before_start()
         return True
 
     result = unlock(settings.open_project(), settings.environment, approve=approve)

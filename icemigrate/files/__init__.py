@@ -1,6 +1,1 @@
-"""The files of a checked-out repository, which anyone who can send a change may have written.
-
-Every file that a repository names is read by :mod:`icemigrate.files.reading` and written by
-:mod:`icemigrate.files.writing`, and nothing else in the package opens one.  Both keep to the repository
-(:mod:`icemigrate.files.boundary`): a path may not lead out of it, neither as it is written nor by a link.
-"""
+"""The user's files: YAML text, nodes with positions, typed values, and declared tables of every version."""

@@ -1,8 +1,8 @@
-"""The journal: what is meant to be done, what is being done, and how it ended; all under the project's lock.
+"""Writes the history while a plan runs: intents, the current step and outcomes, all under the project's lock.
 
-Intent and outcome are rows, for people; what planning and undoing need of them are properties, written by the
-same commits.  A version that was begun stands as *interrupted* until its outcome says otherwise, so a process
-that dies has nothing left to say.
+Intents and outcomes are rows, for people; the data that planning and undo need are properties, written by the
+same commits.  A version is *interrupted* from its intent until its outcome, so a process that dies needs to
+write nothing.
 """
 
 from __future__ import annotations
@@ -17,36 +17,33 @@ from datetime import datetime, timezone
 from threading import Thread
 from types import MappingProxyType
 
-from icemigrate.declare.version import Version
-from icemigrate.errors import HeadMoved, IcemigrateError, LockHeld
+from icemigrate.errors import HeadMoved, LockHeld
+from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, replace
-from icemigrate.history.applied import Applied, Standing
-from icemigrate.history.head import LockInfo
-from icemigrate.history.heartbeat import Heartbeat
-from icemigrate.history.intent import Intent
-from icemigrate.history.lock import LEASE_S, Lock, boot_clock
-from icemigrate.history.log import logged, pack, unpack
-from icemigrate.history.properties import History, changes, encode
-from icemigrate.history.read import history_of
-from icemigrate.history.record import Record
-from icemigrate.history.undo_record import UndoRecord, pack_undo
-from icemigrate.history.write import HistoryWriter
-from icemigrate.model.sides import State
-from icemigrate.model.undo_record import last_copies_of, merged_copies, with_last_copies
-from icemigrate.plan import Direction
+from icemigrate.history.event_log import log_with_record, pack_log, unpack_log
+from icemigrate.history.head_snapshot import LockInfo
+from icemigrate.history.history_io import HistoryWriter, history_of
+from icemigrate.history.history_properties import History, encode_history, property_changes
+from icemigrate.history.history_record import HistoryRecord, RunOutcome
+from icemigrate.history.project_lock import LEASE_S, Heartbeat, Lock, boot_clock
+from icemigrate.history.recorded_versions import AppliedVersion, Intent, VersionState
+from icemigrate.history.undo_record_codec import UndoRecord, pack_undo
+from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.undo_record import last_copies_of, merged_copies, with_last_copies
+from icemigrate.planning.plan import Direction
+from icemigrate.system.process_identity import process_identity
 
 NO_UNDO: Mapping[str, UndoRecord] = MappingProxyType({})
 TIMEOUT_S = 120.0
-"""How long somebody waits for the lock, unless told otherwise: longer than a lease, so that a run after a
-crash goes on by itself."""
+"""Default time to wait for the lock: longer than a lease, so that a run after a crash succeeds."""
 
 
 class Journal(Frozen):
     """The journal of one project in one catalog.
 
-    :param lease_s: how long this process may be silent before another takes the lock over.
-    :param timeout_s: how long to wait for somebody else's lock.
-    :param clock: seconds that never go back.
+    :param lease_s: seconds without renewal after which another process takes the lock over.
+    :param timeout_s: how long to wait for the lock of another process.
+    :param clock: monotonic seconds.
     """
 
     writer: HistoryWriter
@@ -55,20 +52,20 @@ class Journal(Frozen):
     clock: Callable[[], float] = boot_clock
 
     @contextmanager
-    def held(
+    def hold_lock(
         self,
         action: str,
         user: str,
         host: str,
         on_wait: Callable[[LockInfo], None] = lambda lock: None,
         wait: Callable[[float], None] = time.sleep,
-    ) -> Iterator[Held]:
-        """A block in which this process alone changes the project's tables.
+    ) -> Iterator[LockedJournal]:
+        """A block in which only this process changes the project's tables.
 
-        :param action: what for, e.g. ``apply``.
-        :param on_wait: told who holds the lock, while this process waits.
-        :param wait: waits some seconds; may raise when the user asks to stop.
-        :raises LockHeld: somebody else held the lock all the while.
+        :param action: the command, such as ``apply``.
+        :param on_wait: called with the holder of the lock while this process waits.
+        :param wait: waits some seconds; may raise :class:`~icemigrate.errors.Stopped`.
+        :raises LockHeld: another process held the lock until the timeout.
         :raises HistoryError: the history cannot be used.
         """
         self.writer.prepare()
@@ -80,25 +77,28 @@ class Journal(Frozen):
             since=datetime.now(timezone.utc),
             lease_s=self.lease_s,
             action=action,
+            process=process_identity(),
         )
         lock = Lock(self.writer, mine, self.clock, wait)
         gone = lock.acquire(self.timeout_s, on_wait)
         try:
             with Heartbeat(lock):
-                yield Held(self.writer, lock, gone)
+                yield LockedJournal(self.writer, lock, gone)
         finally:
             _release(lock)
 
-    def unlock(self, head: int | None, record: Record) -> None:
-        """Take the lock away from whoever holds it.
+    def unlock(self, head: int | None, record: HistoryRecord) -> None:
+        """Remove the lock from its holder.
 
-        :param head: of the history as it was when its holder was shown.
-        :param record: the row that says who did it.
+        :param head: of the history when its holder was shown.
+        :param record: the row with the user who removed it.
         :raises LockHeld: the head moved since, so the holder is alive.
         """
         table = self.writer.table()
         history = history_of(table, self.writer.name, self.writer.project)
-        to_set, to_remove = changes(table.properties, encode(_logged(history, history, record)))
+        to_set, to_remove = property_changes(
+            table.properties, encode_history(_logged(history, history, record))
+        )
         lock = history.lock
         # Only the lock names the tables of a reconcile.  Without a lease, the next process takes it over at
         # once and fences these tables.
@@ -114,13 +114,13 @@ class Journal(Frozen):
 
 
 def _release(lock: Lock) -> None:
-    """Give the lock back, whatever state the calling thread's connection to the JVM is in.
+    """Release the lock, whatever the state of the calling thread's connection to the JVM.
 
-    A second Ctrl-C may have torn a call apart; a new thread has a connection of its own.
+    A second Ctrl-C may have interrupted a call; a new thread has a connection of its own.
     """
 
     def release() -> None:
-        with suppress(IcemigrateError):  # where the catalog is gone, the lease will end the lock
+        with suppress(Exception):  # where the catalog or the JVM is gone, the lock ends with its lease
             lock.release()
 
     thread = Thread(target=release, name="icemigrate-release")
@@ -129,15 +129,16 @@ def _release(lock: Lock) -> None:
 
 
 @dataclass(slots=True)
-class Held:
+class LockedJournal:
     """The journal while its lock is held.
 
-    :param gone: whose lock was taken over, since he was not heard of any more; ``None`` where it was free.
+    :param previous_holder: the holder that lost the lock because its lease ended; ``None`` where the lock was
+        free.
     """
 
     writer: HistoryWriter
     lock: Lock
-    gone: LockInfo | None = None
+    previous_holder: LockInfo | None = None
     _before: History | None = None
 
     @property
@@ -146,43 +147,43 @@ class Held:
         return self.lock.mine.run
 
     def history(self) -> History:
-        """What the history says now.
+        """The current history.
 
         :raises HistoryError: it cannot be used.
         """
         return self.writer.read()
 
     def require(self) -> None:
-        """Go on only while the lock is ours.
+        """Require that this process holds the lock.
 
-        :raises LockLost: it is not any more.
+        :raises LockLost: it does not.
         """
         self.lock.require()
 
     def may_change(self, tables: Iterable[str]) -> None:
-        """Have the lock say, from its next write on, which tables may change without an intent of a version.
+        """Add tables to the lock, with its next write, that may change without an intent of a version.
 
         :param tables: their names in the catalog.
         """
         self.lock.announce(tuple(dict.fromkeys((*self.lock.mine.tables, *tables))))
 
     def step(self, text: str) -> None:
-        """Say what is being done now.
+        """Write the current step.
 
-        :raises LockLost: the lock is not ours any more.
+        :raises LockLost: this process does not hold the lock any more.
         """
         self.lock.step(text)
 
-    def begin(self, intent: Intent, record: Record, undo: UndoRecord) -> UndoRecord:
+    def begin(self, intent: Intent, record: HistoryRecord, undo: UndoRecord) -> UndoRecord:
         """Write the intent, before the first change.
 
-        Where the version was interrupted before, the states before *that* run stay: they are what there is to
-        go back to.
+        If an earlier run of the version was interrupted, the states before *that* run stay, because an undo
+        goes back to them.
 
         :param record: the row, its outcome ``started``.
-        :param undo: the tables before the migration, and what they are foreseen to be after it.
-        :returns: the tables before the migration, as the first run of it found them.
-        :raises LockLost: the lock is not ours any more; nothing was written.
+        :param undo: the tables before the migration, and their predicted states after it.
+        :returns: the tables before the migration, as its first run saw them.
+        :raises LockLost: this process does not hold the lock any more; nothing was written.
         """
         version = intent.version
         before = self._before = self.history()
@@ -193,12 +194,19 @@ class Held:
             undo = with_last_copies(undo, copies)
         if earlier is not None and kept is not None and intent.direction is Direction.APPLY:
             undo = with_first_states(kept, undo)
-        new = replace(intent, was=earlier.was if earlier else before.of(version))
+        is_unfinished = earlier is not None and (
+            earlier.direction is Direction.APPLY or earlier.undoes_unfinished
+        )
+        new = replace(
+            intent,
+            was=earlier.was if earlier else before.of(version),
+            undoes_unfinished=is_unfinished and intent.direction is Direction.ROLLBACK,
+        )
 
         def change(history: History) -> History:
             return replace(
                 history,
-                applied=_with(history, version, _standing(record, version, "interrupted")),
+                applied=_with(history, version, _applied_version(record, version, VersionState.INTERRUPTED)),
                 intents=(*_others(history, version), new),
                 undo={**history.undo, **begun},
             )
@@ -215,18 +223,18 @@ class Held:
         self._write("started", [record], change, f"{version}: begins")
         return undo
 
-    def correct(self, version: Version, undo: UndoRecord) -> None:
-        """Write what a version that was begun is undone from, once it is known better.
+    def correct_undo_record(self, version: Version, undo: UndoRecord) -> None:
+        """Write a corrected undo record of a version that has begun.
 
-        :raises LockLost: the lock is not ours any more; nothing was written.
+        :raises LockLost: this process does not hold the lock any more; nothing was written.
         """
         packed = {version.text: pack_undo(undo)}
         self._write("corrected", [], lambda history: replace(history, undo={**history.undo, **packed}))
 
     def end(
         self,
-        record: Record,
-        state: State | None = None,
+        record: HistoryRecord,
+        state: DeclaredState | None = None,
         undo: UndoRecord | None = None,
         others: Mapping[str, UndoRecord] = NO_UNDO,
     ) -> None:
@@ -235,9 +243,9 @@ class Held:
         :param record: the row; ``applied``, ``rolled_back``, ``failed`` (all is as it was before) or
             ``interrupted`` (neither).
         :param state: the declared state after it; ``None`` where it stays.
-        :param undo: what the version is undone from now; ``None`` where that stays.
-        :param others: what other versions are undone from now, where that changed.
-        :raises LockLost: the lock is not ours any more; nothing was written.
+        :param undo: the version's undo record; ``None`` where it stays.
+        :param others: changed undo records of other versions.
+        :raises LockLost: this process does not hold the lock any more; nothing was written.
         """
         version = record.version
         assert version is not None, "an outcome is of one version"
@@ -248,34 +256,39 @@ class Held:
                 history = replace(history, undo={**history.undo, version.text: pack_undo(undo)})
             packed = {v: pack_undo(record) for v, record in others.items()}
             history = replace(history, undo={**history.undo, **packed})
-            if record.outcome == "interrupted":
+            if record.outcome is RunOutcome.INTERRUPTED:
                 return history
             return self._ended(history, record, version)
 
-        self._write(record.outcome, [record], change)
+        self._write(record.outcome.value, [record], change)
 
-    def supersede(self, records: Sequence[Record], change: Callable[[History], History]) -> None:
-        """Write rows that stand for earlier ones, and what follows from them; no table is touched.
+    def supersede(self, records: Sequence[HistoryRecord], change: Callable[[History], History]) -> None:
+        """Write rows that supersede earlier ones, and the changed properties; no table changes.
 
         :param change: see :mod:`icemigrate.history.superseding`.
-        :raises LockLost: the lock is not ours any more; nothing was written.
+        :raises LockLost: this process does not hold the lock any more; nothing was written.
         """
-        self._write(records[-1].outcome, records, change)
+        self._write(records[-1].outcome.value, records, change)
 
-    def _ended(self, history: History, record: Record, version: Version) -> History:
+    def _ended(self, history: History, record: HistoryRecord, version: Version) -> History:
         intent = next((i for i in history.intents if i.version == version), None)
         was = None if intent is None else intent.was
-        if record.outcome == "failed":
+        if record.outcome is RunOutcome.FAILED:
             return self._as_before(history, version, was)
-        if record.outcome == "applied":
-            now = _standing(record, version, "applied")
+        if record.outcome is RunOutcome.APPLIED:
+            now = _applied_version(record, version, VersionState.APPLIED)
         else:
-            now = replace(was or _standing(record, version, "held"), standing="held", stays=record.stays)
+            now = replace(
+                was or _applied_version(record, version, VersionState.ROLLED_BACK),
+                state=VersionState.ROLLED_BACK,
+                remaining_effects=record.remaining_effects,
+            )
         return replace(history, applied=_with(history, version, now), intents=_others(history, version))
 
-    def _as_before(self, history: History, version: Version, was: Applied | None) -> History:
-        """The history as if the version had not been begun: not by this run; and where this one applied what
-        an earlier run had left, not by that one either."""
+    def _as_before(self, history: History, version: Version, was: AppliedVersion | None) -> History:
+        """The history without the version's intent: that of this run and, if it applied the rest of an
+        earlier run, of that run.
+        """
         before = self._before
         assert before is not None, "what ends was begun"
         undo = {v: packed for v, packed in history.undo.items() if v != version.text}
@@ -292,22 +305,24 @@ class Held:
     def _write(
         self,
         event: str,
-        records: Sequence[Record],
+        records: Sequence[HistoryRecord],
         change: Callable[[History], History],
         step: str | None = None,
     ) -> None:
         table = self.writer.table()
         history = history_of(table, self.writer.name, self.writer.project)
         after = change(history)
-        log = unpack(history.log)
+        log = unpack_log(history.log)
         for record in records:
-            log = logged(log, record, _begun(history, record))
-        to_set, to_remove = changes(table.properties, encode(replace(after, log=pack(log))))
+            log = log_with_record(log, record, _begun(history, record))
+        to_set, to_remove = property_changes(
+            table.properties, encode_history(replace(after, log=pack_log(log)))
+        )
         self.lock.write(event, [record.row() for record in records], to_set, to_remove, step)
 
 
 def with_first_states(first: UndoRecord, now: UndoRecord) -> UndoRecord:
-    """The undo record of a migration that is gone on with: before it as the first run found its tables."""
+    """The undo record of a continued migration, with the tables as the first run saw them."""
     known = {t.declared: t for t in first.tables}
     tables = []
     for table in now.tables:
@@ -328,11 +343,13 @@ def with_first_states(first: UndoRecord, now: UndoRecord) -> UndoRecord:
     return replace(now, tables=tuple(tables), namespaces=tuple(made))
 
 
-def _logged(history: History, before: History, record: Record) -> History:
-    return replace(history, log=pack(logged(unpack(before.log), record, _begun(before, record))))
+def _logged(history: History, before: History, record: HistoryRecord) -> History:
+    return replace(
+        history, log=pack_log(log_with_record(unpack_log(before.log), record, _begun(before, record)))
+    )
 
 
-def _begun(history: History, record: Record) -> Intent | None:
+def _begun(history: History, record: HistoryRecord) -> Intent | None:
     return next((i for i in history.intents if i.version == record.version), None)
 
 
@@ -340,20 +357,20 @@ def _others(history: History, version: Version) -> tuple[Intent, ...]:
     return tuple(i for i in history.intents if i.version != version)
 
 
-def _with(history: History, version: Version, new: Applied | None) -> tuple[Applied, ...]:
+def _with(history: History, version: Version, new: AppliedVersion | None) -> tuple[AppliedVersion, ...]:
     others = tuple(a for a in history.applied if a.version != version)
     return others if new is None else (*others, new)
 
 
-def _standing(record: Record, version: Version, standing: Standing) -> Applied:
-    return Applied(
+def _applied_version(record: HistoryRecord, version: Version, state: VersionState) -> AppliedVersion:
+    return AppliedVersion(
         version=version,
         checksum=record.checksum,
         description=record.description,
         applied_at=record.finished_at or record.started_at,
         applied_by=record.user,
         duration_ms=record.duration_ms,
-        standing=standing,
+        state=state,
         fingerprint=record.fingerprint,
         since=record.since,
     )

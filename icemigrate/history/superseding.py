@@ -1,21 +1,22 @@
-"""Records that take the place of earlier ones: the rows stay, what planning reads is changed; pure."""
+"""Records that supersede earlier ones: rows stay, and the properties for planning change; pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
-from icemigrate.history.applied import Applied
-from icemigrate.history.properties import History
-from icemigrate.history.record import Record
-from icemigrate.history.undo_record import UndoRecord, pack_undo
-from icemigrate.model.sides import State
+from icemigrate.history.history_properties import History
+from icemigrate.history.history_record import HistoryRecord
+from icemigrate.history.recorded_versions import AppliedVersion
+from icemigrate.history.undo_record_codec import UndoRecord, pack_undo
+from icemigrate.iceberg.declared_sides import DeclaredState
 
 
-def repaired(history: History, record: Record) -> History:
-    """The history once an applied version's file counts as what was applied.
+def with_repair(history: History, record: HistoryRecord) -> History:
+    """The history after an applied version's file is accepted as it is.
 
-    When and by whom it was applied stays, and so does what it is undone from.
+    The time and the user of its application stay, and so does its undo record.
     """
     assert record.version is not None
     return replace(
@@ -34,19 +35,27 @@ def repaired(history: History, record: Record) -> History:
     )
 
 
-def baselined(
-    history: History, records: Sequence[Record], undo: Mapping[str, UndoRecord], state: State
-) -> History:
-    """The history once versions count as applied that nobody applied here.
+def with_abandoned(history: History, versions: Collection[Version]) -> History:
+    """The history after rolled-back versions are excluded from a redo; their undo records stay."""
+    return replace(
+        history,
+        applied=tuple(replace(a, abandoned=True) if a.version in versions else a for a in history.applied),
+    )
 
-    :param undo: what each is undone from, by version.
-    :param state: as declared after the last of them.
+
+def with_baselines(
+    history: History, records: Sequence[HistoryRecord], undo: Mapping[str, UndoRecord], state: DeclaredState
+) -> History:
+    """The history after versions are recorded as applied without running.
+
+    :param undo: undo record by version.
+    :param state: the declared state after the last of them.
     """
     new = []
     for record in records:
         assert record.version is not None
         new.append(
-            Applied(
+            AppliedVersion(
                 version=record.version,
                 checksum=record.checksum,
                 description=record.description,
@@ -65,21 +74,21 @@ def baselined(
     )
 
 
-def squashed(history: History, record: Record, versions: Collection[str]) -> History:
-    """The history once one file stands for several that are applied.
+def with_squash(history: History, record: HistoryRecord, versions: Collection[str]) -> History:
+    """The history after one squash replaces several applied versions.
 
-    What they are undone from goes: their files are gone, and half of a squash is no version.
+    Their undo records are removed: their files are gone, and a part of a squash is not a version.
 
-    :param versions: those that it stands for, among them the one whose number it has.
+    :param versions: those that it replaces, and its own version.
     """
     assert record.version is not None
     ended = record.finished_at or record.started_at
     last = max((a.applied_at for a in history.applied if a.version.text in versions), default=ended)
-    new = Applied(
+    new = AppliedVersion(
         version=record.version,
         checksum=record.checksum,
         description=record.description,
-        # Where it stands among the others: they were applied before it or after it.
+        # Its position among other versions: they were applied before it or after it.
         applied_at=last,
         applied_by=record.user,
         fingerprint=record.fingerprint,

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from icemigrate.project.clients import pyiceberg_properties, spark_conf
+from icemigrate.project.client_settings import pyiceberg_properties, spark_conf
 from icemigrate.project.environments import choose_environment
-from icemigrate.project.reading import ProjectRead, load_project, read_project, safe_name
-from icemigrate.project.values import (
+from icemigrate.project.project_reader import ProjectReadResult, load_project, read_project, safe_name
+from icemigrate.project.project_values import (
     CatalogDescription,
     Environment,
-    Override,
     Project,
     Secret,
-    SparkSettings,
+    SparkConfig,
     StorageSettings,
+    TableOverride,
 )
 
 __all__ = [
     "CatalogDescription",
     "Environment",
-    "Override",
     "Project",
-    "ProjectRead",
+    "ProjectReadResult",
     "Secret",
-    "SparkSettings",
+    "SparkConfig",
     "StorageSettings",
+    "TableOverride",
     "choose_environment",
     "load_project",
     "pyiceberg_properties",

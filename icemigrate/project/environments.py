@@ -1,4 +1,4 @@
-"""An environment's node → :class:`Environment`, with ``${NAME}`` put in for the chosen one alone."""
+"""Reads an environment's node as :class:`Environment`, with ``${NAME}`` replaced for the chosen one only."""
 
 from __future__ import annotations
 
@@ -9,29 +9,38 @@ from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from icemigrate.deadline import DEFAULT_SECONDS
-from icemigrate.declare.migration import UNSET
-from icemigrate.declare.nodes import Mapping, Node
-from icemigrate.declare.schema import load_schema
-from icemigrate.declare.validate import validate
-from icemigrate.declare.values import duration, entries, flag, items, mapping, properties, retention, text
 from icemigrate.diagnostics import did_you_mean
-from icemigrate.errors import IcemigrateError, Mistakes, UsageError, why
-from icemigrate.files.boundary import OutsideRepository, resolved
-from icemigrate.project.mistakes import catalog_mistakes
-from icemigrate.project.values import (
+from icemigrate.errors import IcemigrateError, Mistakes, UsageError, os_error_reason
+from icemigrate.files.parse.json_schemas import load_schema
+from icemigrate.files.parse.schema_validation import validate_node
+from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode
+from icemigrate.files.read.migration_file import UNSET
+from icemigrate.files.read.node_values import (
+    as_mapping,
+    list_items,
+    mapping_entries,
+    read_duration,
+    read_flag,
+    read_properties,
+    read_retention,
+    scalar_text,
+)
+from icemigrate.project.environment_variables import VariableResolver
+from icemigrate.project.project_checks import catalog_mistakes
+from icemigrate.project.project_values import (
     CatalogDescription,
     CatalogType,
     Environment,
-    Override,
     Project,
     Secret,
     Setting,
-    SparkSettings,
+    SparkConfig,
     StorageSettings,
+    TableOverride,
 )
-from icemigrate.project.variables import Variables
 from icemigrate.redaction import hide_credentials, is_secret_setting
+from icemigrate.system.deadline import DEFAULT_SECONDS
+from icemigrate.system.repository_boundary import OutsideRepository, resolve_inside
 
 STATE_FOLDER = ".icemigrate"
 
@@ -45,21 +54,21 @@ def embedded_environment(root: Path, name: str = "local") -> Environment:
 
 
 def choose_environment(project: Project, name: str | None, environ: Dict[str, str]) -> Environment:
-    """The environment to work with, its ``${NAME}`` put in.
+    """The chosen environment, its ``${NAME}`` replaced.
 
     :param name: ``None`` for the project's default.
     :param environ: the process environment.
-    :raises UsageError: when there is no such environment.
-    :raises Mistakes: when variables are missing (all are named), or hold what does not fit.
-    :raises IcemigrateError: when a link leads a file of the environment out of the repository.
+    :raises UsageError: there is no such environment.
+    :raises Mistakes: variables are missing (all are named), or have invalid values.
+    :raises IcemigrateError: a link leads a file of the environment out of the repository.
     """
     known = ", ".join(project.environments)
     if name is None:
         name = project.default_environment
         if name is None:
-            raise UsageError("which environment?", f"name one with `--env`: {known}")
+            raise UsageError("no environment is chosen", f"choose one with `--env`: {known}")
     if name not in project.environments:
-        hint = did_you_mean(name, project.environments) or f"known here: {known}"
+        hint = did_you_mean(name, project.environments) or f"known environments: {known}"
         raise UsageError(f"there is no environment `{name}`", hint)
     chosen = _chosen(project, name, environ)
     _require_inside(project, chosen)
@@ -69,7 +78,7 @@ def choose_environment(project: Project, name: str | None, environ: Dict[str, st
 def _require_inside(project: Project, environment: Environment) -> None:
     """Refuse a catalog, a warehouse or jars that a link in the repository leads out of it.
 
-    A path that lies elsewhere as it is written is the choice of who wrote it, and a reviewer sees it.
+    A path that is outside as written is the choice of its author, and visible to a reviewer.
 
     :raises IcemigrateError: there is such a link.
     """
@@ -80,10 +89,10 @@ def _require_inside(project: Project, environment: Environment) -> None:
         absolute = Path(os.path.normpath(project.root.resolve() / os.path.relpath(path, project.root)))
         if absolute.is_relative_to(project.top):
             try:
-                resolved(absolute, project.top)
+                resolve_inside(absolute, project.top)
             except OutsideRepository as error:
                 raise IcemigrateError(
-                    f"`{path}` of environment `{environment.name}` is not used: {why(error)}",
+                    f"`{path}` of environment `{environment.name}` is not used: {os_error_reason(error)}",
                     "write the real path in the project file",
                 ) from error
 
@@ -91,51 +100,52 @@ def _require_inside(project: Project, environment: Environment) -> None:
 def _chosen(project: Project, name: str, environ: Dict[str, str]) -> Environment:
     if name not in project.nodes:
         return project.environments[name]
-    variables = Variables(environ, project.public_variables)
+    variables = VariableResolver(environ, project.public_variables)
     node = variables.put_in(project.nodes[name])
     if variables.mistakes:
         raise Mistakes(tuple(variables.mistakes))
     schema = load_schema("project")
-    wrong = validate(node, schema, schema.definitions["environment"], name)
-    wrong = wrong or tuple(catalog_mistakes(mapping(mapping(node).get("catalog"))))
+    wrong = validate_node(node, schema, schema.definitions["environment"], name)
+    wrong = wrong or tuple(catalog_mistakes(as_mapping(as_mapping(node).get("catalog"))))
     if wrong:
         raise Mistakes(variables.without_values(wrong))
-    return build_environment(name, mapping(node), project.root)
+    return build_environment(name, as_mapping(node), project.root)
 
 
-def build_environment(name: str, node: Mapping, root: Path) -> Environment:
-    """Read an environment that fits the schema and :mod:`icemigrate.project.mistakes`."""
+def build_environment(name: str, node: YamlMapping, root: Path) -> Environment:
+    """Read an environment that fits the schema and :mod:`icemigrate.project.project_checks`."""
     record, publish = _text(node, "record") or "tags", _text(node, "publish") or "atomic"
     return Environment(
         name,
-        _catalog(name, mapping(node.get("catalog")), root),
+        _catalog(name, as_mapping(node.get("catalog")), root),
         _storage(node.get("storage")),
         _spark(node.get("spark"), root),
-        {key.text: text(value) for key, value in entries(node.get("namespaces"))},
-        tuple(_override(mapping(item)) for item in items(node.get("overrides"))),
+        {key.text: scalar_text(value) for key, value in mapping_entries(node.get("namespaces"))},
+        tuple(_override(as_mapping(item)) for item in list_items(node.get("overrides"))),
         cast('Literal["tags", "history"]', record),
         cast('Literal["atomic", "direct"]', publish),
-        None if node.get("keep_tags") is None else duration(node.get("keep_tags")),
+        None if node.get("keep_tags") is None else read_duration(node.get("keep_tags")),
+        read_flag(node.get("disposable")) is True,
     )
 
 
-def _text(node: Mapping, key: str) -> str | None:
+def _text(node: YamlMapping, key: str) -> str | None:
     value = node.get(key)
-    return None if value is None else text(value)
+    return None if value is None else scalar_text(value)
 
 
-def _secret(node: Mapping, key: str) -> Secret | None:
+def _secret(node: YamlMapping, key: str) -> Secret | None:
     written = _text(node, key)
     return None if written is None else Secret(written)
 
 
-def _settings(node: Node | None) -> dict[str, Setting]:
-    given = {key: value or "" for key, value in properties(node).items()}
+def _settings(node: YamlNode | None) -> dict[str, Setting]:
+    given = {key: value or "" for key, value in read_properties(node).items()}
     return {key: Secret(value) if is_secret_setting(key) else value for key, value in given.items()}
 
 
-def _catalog(environment: str, node: Mapping, root: Path) -> CatalogDescription:
-    written = text(node.get("type"))
+def _catalog(environment: str, node: YamlMapping, root: Path) -> CatalogDescription:
+    written = scalar_text(node.get("type"))
     kind = cast(CatalogType, "sql" if written == "jdbc" else written)
     uri, warehouse = _text(node, "uri"), _text(node, "warehouse")
     for address in filter(None, (uri, warehouse)):
@@ -161,7 +171,9 @@ def _catalog(environment: str, node: Mapping, root: Path) -> CatalogDescription:
         _secret(node, "credential"),
         _secret(node, "token"),
         _settings(node.get("properties")),
-        DEFAULT_SECONDS if node.get("timeout") is None else duration(node.get("timeout")).total_seconds(),
+        DEFAULT_SECONDS
+        if node.get("timeout") is None
+        else read_duration(node.get("timeout")).total_seconds(),
     )
 
 
@@ -173,8 +185,7 @@ def split_credentials(uri: str) -> tuple[str, str | None, str | None]:
     """A database URL without user and password, and those two.
 
     ``postgresql+psycopg2://me:pw@host/db``, ``jdbc:postgresql://host/db?user=me&password=pw`` and mixtures.
-
-    What is not a URL, such as a ``${NAME}`` that is yet to be put in, is handed back as it is.
+    A text that is not a URL, such as an unreplaced ``${NAME}``, is returned as it is.
     """
     try:
         parts = urlsplit(uri.removeprefix("jdbc:"))
@@ -188,13 +199,13 @@ def split_credentials(uri: str) -> tuple[str, str | None, str | None]:
     return bare, user or None, password or None
 
 
-def _storage(node: Node | None) -> StorageSettings:
+def _storage(node: YamlNode | None) -> StorageSettings:
     if node is None:
         return StorageSettings()
-    given = mapping(node)
+    given = as_mapping(node)
     return StorageSettings(
         _text(given, "endpoint"),
-        None if given.get("path_style") is None else flag(given.get("path_style")),
+        None if given.get("path_style") is None else read_flag(given.get("path_style")),
         _text(given, "region"),
         _secret(given, "access_key"),
         _secret(given, "secret_key"),
@@ -203,12 +214,12 @@ def _storage(node: Node | None) -> StorageSettings:
     )
 
 
-def _spark(node: Node | None, root: Path) -> SparkSettings:
+def _spark(node: YamlNode | None, root: Path) -> SparkConfig:
     if node is None:
-        return SparkSettings()
-    given = mapping(node)
+        return SparkConfig()
+    given = as_mapping(node)
     jars = _text(given, "jars")
-    return SparkSettings(
+    return SparkConfig(
         _text(given, "master"),
         _text(given, "remote"),
         None if jars is None else _below(root, jars),
@@ -216,14 +227,14 @@ def _spark(node: Node | None, root: Path) -> SparkSettings:
     )
 
 
-def _override(node: Mapping) -> Override:
+def _override(node: YamlMapping) -> TableOverride:
     policy, tables = node.get("retention"), node.get("tables")
     assert tables is not None
-    kept = UNSET if policy is None else retention(policy)
-    return Override(
-        text(tables),
+    kept = UNSET if policy is None else read_retention(policy)
+    return TableOverride(
+        scalar_text(tables),
         tables.place,
-        properties(node.get("properties")),
+        read_properties(node.get("properties")),
         kept,
         _text(node, "location"),
     )

@@ -1,1 +1,2 @@
-"""Values in, strings out; :data:`icemigrate.render.formats.FORMATS` is the one list of output formats."""
+"""Values in, strings out; :data:`icemigrate.render.formats.OUTPUT_FORMATS` is the one list of output
+formats."""

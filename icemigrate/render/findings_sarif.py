@@ -1,7 +1,7 @@
-"""Findings as SARIF 2.1.0, the standard that code hosts and editors take findings in.
+"""Findings as SARIF 2.1.0, the standard format of code hosts and editors for findings.
 
-(https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html; what GitHub wants of it beyond the
-standard: https://docs.github.com/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning)
+(https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html; GitHub's additional requirements:
+https://docs.github.com/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning)
 """
 
 from __future__ import annotations
@@ -11,27 +11,28 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from icemigrate.checks import RULES, rule_of
-from icemigrate.checks.base import Rule
 from icemigrate.diagnostics import Severity
 from icemigrate.hidden_characters import escaped_json
 from icemigrate.redaction import redact_document
-from icemigrate.render import words
-from icemigrate.render.places import Finding, findings_of, rule_names
-from icemigrate.results import CheckResult, Failure
+from icemigrate.render import phrases
+from icemigrate.render.finding_locations import LocatedFinding, located_findings, severity_by_code
+from icemigrate.results.command_results import CheckResult, Failure
+from icemigrate.rules import RULES
+from icemigrate.rules.rule import Rule
 from icemigrate.versions import ICEMIGRATE
 
 _Object: TypeAlias = dict[str, Any]
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_HELP = "What is wrong, where, and what to write instead stands in each finding of it."
+_HELP = "Each finding says what is wrong, where, and how to fix it."
 _ROOT = "%SRCROOT%"
-"""How SARIF calls the top of the repository, which whoever reads the log knows (section 3.14.14)."""
+"""SARIF's name for the root of the repository, which readers of the log know (section 3.14.14)."""
 
 
 def sarif_text(result: CheckResult | Failure) -> str:
     """A log with one run."""
-    findings = findings_of(result)
-    mistakes = {code: severity for code, severity in rule_names(findings).items() if rule_of(code) is None}
+    findings = located_findings(result)
+    ids = {rule.id for rule in RULES}
+    mistakes = {code: severity for code, severity in severity_by_code(findings).items() if code not in ids}
     rules = [*map(_rule, RULES), *(_mistake(code, severity) for code, severity in mistakes.items())]
     codes = [rule["id"] for rule in rules]
     run: _Object = {
@@ -45,7 +46,7 @@ def sarif_text(result: CheckResult | Failure) -> str:
         },
         # Columns count characters here; without this a reader counts as UTF-16 does.
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {_ROOT: {"description": {"text": "The top of the repository."}}},
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
         "invocations": [_invocation(result)],
         "results": [_result(finding, codes) for finding in findings],
     }
@@ -56,14 +57,14 @@ def sarif_text(result: CheckResult | Failure) -> str:
 
 
 def _rule(rule: Rule) -> _Object:
-    """A rule with its page; what the project makes of its level stands in its findings."""
+    """A rule with its page; its level in the project is part of its findings."""
     severity = rule.level.severity
     level = {"enabled": False} if severity is None else {"level": severity.value}
     return _described(rule.id, rule.name, f"{rule.title}.", rule.page, level, severity or Severity.NOTE)
 
 
 def _mistake(code: str, severity: Severity) -> _Object:
-    """What is no matter of taste: a mistake in a file, or a step that cannot be."""
+    """The rule of errors in files and of impossible steps."""
     title = code.replace("-", " ").capitalize() + "."
     return _described(code, code, title, _HELP, {"level": severity.value}, severity)
 
@@ -91,7 +92,7 @@ def _invocation(result: CheckResult | Failure) -> _Object:
     """Whether the check could be made at all; findings do not count against it (section 3.20.14)."""
     if isinstance(result, CheckResult) or result.diagnostics:
         return {"executionSuccessful": True}
-    notification = {"level": "error", "message": {"text": words.visible(result.message)}}
+    notification = {"level": "error", "message": {"text": phrases.visible_text(result.message)}}
     return {
         "executionSuccessful": False,
         "exitCode": result.exit_code,
@@ -99,7 +100,7 @@ def _invocation(result: CheckResult | Failure) -> _Object:
     }
 
 
-def _result(finding: Finding, codes: list[str]) -> _Object:
+def _result(finding: LocatedFinding, codes: list[str]) -> _Object:
     place = finding.place
     return {
         "ruleId": finding.code,
@@ -119,7 +120,7 @@ def _result(finding: Finding, codes: list[str]) -> _Object:
 
 
 def _location(file: str) -> _Object:
-    """A relative path below the repository's top, or the whole path of a file beyond it, as a URI."""
+    """The URI of a path: relative inside the repository, absolute outside."""
     # A colon in the first part would read as a scheme (RFC 3986, section 4.2), so it is quoted too; a name
     # that is no UTF-8 is quoted byte for byte.
     quoted = quote(file, errors="surrogateescape")

@@ -5,57 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from icemigrate.diagnostics import Diagnostic, Severity
-from icemigrate.render import words
-from icemigrate.render.style import Style
-from icemigrate.results import CheckResult, Failure
+from icemigrate.render import phrases
+from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.results.command_results import CheckResult, Failure
 
 
-def diagnostics_lines(diagnostics: Iterable[Diagnostic], style: Style) -> Iterator[str]:
+def diagnostics_lines(diagnostics: Iterable[Diagnostic], style: TerminalStyle) -> Iterator[str]:
     """One or two lines each: ``file:line:column: error: … [code]`` and the hint."""
     paints = {Severity.ERROR: style.bad, Severity.WARNING: style.changed, Severity.NOTE: style.moved}
     for d in diagnostics:
-        where = f"{style.bold(words.one_line(str(d.place)))}: " if d.place else ""
+        where = f"{style.bold(phrases.one_line(str(d.place)))}: " if d.place else ""
         severity = paints[d.severity](f"{d.severity.value}:")
-        yield f"{where}{severity} {words.one_line(d.message)} {style.dim(f'[{d.code}]')}"
+        yield f"{where}{severity} {phrases.one_line(d.message)} {style.dim(f'[{d.code}]')}"
         if d.hint:
-            yield from (f"    {words.visible(line)}" for line in d.hint.splitlines())
+            yield from (f"    {phrases.visible_text(line)}" for line in d.hint.splitlines())
 
 
-def tally(diagnostics: Iterable[Diagnostic]) -> str:
+def severity_counts(diagnostics: Iterable[Diagnostic]) -> str:
     """``2 errors and 1 warning``; ``no findings`` where there are none."""
     severities = [d.severity for d in diagnostics]
     parts = [
-        words.count(number, severity.value)
+        phrases.format_count(number, severity.value)
         for severity in Severity
         if (number := sum(s is severity for s in severities))
     ]
-    return words.listed(parts) if parts else "no findings"
+    return phrases.join_with_and(parts) if parts else "no findings"
 
 
-def check_text(result: CheckResult, style: Style) -> str:
-    """All findings, and what was looked at."""
+def check_text(result: CheckResult, style: TerminalStyle) -> str:
+    """All findings, and what was checked."""
     lines = list(diagnostics_lines(result.diagnostics, style))
     if lines:
         lines.append("")
-    seen = f"{words.count(result.migrations, 'migration')}, {words.count(result.tables, 'table')}"
+    tables = phrases.format_count(result.tables, "table")
+    seen = f"{phrases.format_count(result.migrations, 'migration')}, {tables}"
     if result.base is not None:
-        seen += f", what is new since {words.one_line(result.base)}"
+        seen += f", new since {phrases.one_line(result.base)}"
     if result.older_base is not None:
-        left = words.count(result.older, "older finding")
-        where = words.one_line(result.older_base)
-        way = "`icemigrate check --git-base none` tells all"
-        lines.append(style.dim(f"Left out: {left}, of files that are in {where}; {way}."))
+        left = phrases.format_count(result.older, "older finding")
+        where = phrases.one_line(result.older_base)
+        way = "`icemigrate check --git-base none` shows all"
+        lines.append(style.dim(f"Omitted: {left} of files that are already on {where}; {way}."))
     paint = style.good if result.ok else style.bad
-    lines.append(f"{result.project}: {seen}: {paint(tally(result.diagnostics))}.")
+    lines.append(f"{result.project}: {seen}: {paint(severity_counts(result.diagnostics))}.")
     return "\n".join(lines) + "\n"
 
 
-def failure_text(failure: Failure, style: Style) -> str:
-    """A fault: the message, and the hint below it; mistakes one by one before it."""
+def failure_text(failure: Failure, style: TerminalStyle) -> str:
+    """An error: the message, and the hint below it; diagnostics one by one before it."""
     lines = list(diagnostics_lines(failure.diagnostics, style))
     if lines:
         lines.append("")
-    lines.append(f"{style.bad('error:')} {words.visible(failure.message)}")
+    lines.append(f"{style.bad('error:')} {phrases.visible_text(failure.message)}")
     if failure.hint:
-        lines.append(f"    {words.visible(failure.hint)}")
+        lines.append(f"    {phrases.visible_text(failure.hint)}")
     return "\n".join(lines) + "\n"

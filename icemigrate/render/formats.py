@@ -1,4 +1,4 @@
-"""The output formats: each one entry of :data:`FORMATS`, which says how it shows each kind of result."""
+"""The output formats: each entry of :data:`OUTPUT_FORMATS` has a renderer for each type of result."""
 
 from __future__ import annotations
 
@@ -6,25 +6,18 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from icemigrate.drift.results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.frozen import Frozen
 from icemigrate.hidden_characters import escaped_json, escaped_lines
-from icemigrate.model.imported import ImportResult
-from icemigrate.model.upkeep import MaintainResult
-from icemigrate.redaction import redact
-from icemigrate.render import documents as doc
-from icemigrate.render.doctor_text import doctor_text
+from icemigrate.redaction import redact_secrets
+from icemigrate.render import json_documents as doc
 from icemigrate.render.drift_text import accept_text, drift_text
-from icemigrate.render.findings_github import github_text
-from icemigrate.render.findings_gitlab import gitlab_text
-from icemigrate.render.findings_junit import junit_text
+from icemigrate.render.findings_for_ci import github_text, gitlab_text, junit_text
 from icemigrate.render.findings_markdown import check_markdown, failure_markdown
 from icemigrate.render.findings_sarif import sarif_text
 from icemigrate.render.findings_text import check_text, failure_text
-from icemigrate.render.maintain_text import maintain_text
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
-from icemigrate.render.rules_text import rules_text
+from icemigrate.render.report_texts import doctor_text, maintain_text, reset_text, rules_text
 from icemigrate.render.status_text import (
     apply_text,
     history_text,
@@ -38,32 +31,36 @@ from icemigrate.render.status_text import (
     status_text,
     unlock_text,
 )
-from icemigrate.render.style import PLAIN, Style
-from icemigrate.results import (
+from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
+from icemigrate.results.command_results import (
     ApplyResult,
     CheckResult,
     DoctorResult,
     Failure,
+    ImportResult,
+    MaintainResult,
     PlanResult,
     RebaseResult,
     RepairResult,
     RevertResult,
     RollbackResult,
+    RulesResult,
     SquashResult,
 )
-from icemigrate.rule_results import RulesResult
-from icemigrate.status_results import HistoryResult, Status, UnlockResult
+from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
+from icemigrate.results.reset_results import ResetResult
+from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 
-Renderer: TypeAlias = Callable[[Any, Style], str]
+Renderer: TypeAlias = Callable[[Any, TerminalStyle], str]
 
 
-class Format(Frozen):
+class OutputFormat(Frozen):
     """An output format.
 
     :param name: as ``--format`` takes it.
-    :param renderers: type of a result → its text.  A type that is missing has no such output.
-    :param for_programs: standard output holds nothing else, and failures go there in this format too.
-    :param for_repository: read by whoever knows the repository alone, so paths begin at its top.
+    :param renderers: type of a result → its renderer.  A missing type has no such output.
+    :param for_programs: whether standard output contains nothing else, and errors use this format too.
+    :param for_repository: whether readers only have the repository, so that paths are relative to its root.
     """
 
     name: str
@@ -73,7 +70,7 @@ class Format(Frozen):
 
 
 def _json(document: Callable[[Any], doc.Document]) -> Renderer:
-    def render(value: object, _style: Style) -> str:
+    def render(value: object, _style: TerminalStyle) -> str:
         return escaped_json(json.dumps(document(value), indent=2, ensure_ascii=False)) + "\n"
 
     return render
@@ -83,14 +80,16 @@ def _plain(render: Callable[[Any], str]) -> Renderer:
     return lambda value, _style: render(value)
 
 
-def _of_findings(name: str, render: Callable[[Any], str]) -> Format:
+def _of_findings(name: str, render: Callable[[Any], str]) -> OutputFormat:
     """A format in which other programs read findings."""
     renderer = _plain(render)
-    return Format(name, {CheckResult: renderer, Failure: renderer}, for_programs=True, for_repository=True)
+    return OutputFormat(
+        name, {CheckResult: renderer, Failure: renderer}, for_programs=True, for_repository=True
+    )
 
 
-FORMATS: tuple[Format, ...] = (
-    Format(
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
+    OutputFormat(
         "text",
         {
             PlanResult: plan_text,
@@ -108,13 +107,14 @@ FORMATS: tuple[Format, ...] = (
             DriftResult: drift_text,
             AcceptResult: accept_text,
             MaintainResult: maintain_text,
+            ResetResult: reset_text,
             UnlockResult: unlock_text,
             DoctorResult: doctor_text,
             RulesResult: rules_text,
             Failure: failure_text,
         },
     ),
-    Format(
+    OutputFormat(
         "json",
         {
             PlanResult: _json(doc.plan_document),
@@ -132,6 +132,7 @@ FORMATS: tuple[Format, ...] = (
             DriftResult: _json(doc.result_document),
             AcceptResult: _json(doc.result_document),
             MaintainResult: _json(doc.result_document),
+            ResetResult: _json(doc.result_document),
             UnlockResult: _json(doc.result_document),
             DoctorResult: _json(doc.result_document),
             RulesResult: _json(doc.result_document),
@@ -139,7 +140,7 @@ FORMATS: tuple[Format, ...] = (
         },
         for_programs=True,
     ),
-    Format(
+    OutputFormat(
         "markdown",
         {
             PlanResult: _plain(plan_markdown),
@@ -160,17 +161,17 @@ _OF_JSON = frozenset({"json", "gitlab", "sarif"})
 
 def names_for(kind: type) -> tuple[str, ...]:
     """The formats that can show a kind of result, the default first."""
-    return tuple(f.name for f in FORMATS if kind in f.renderers)
+    return tuple(f.name for f in OUTPUT_FORMATS if kind in f.renderers)
 
 
-def format_named(name: str) -> Format:
+def find_output_format(name: str) -> OutputFormat:
     """The format of a name that :func:`names_for` gave."""
-    return next(f for f in FORMATS if f.name == name)
+    return next(f for f in OUTPUT_FORMATS if f.name == name)
 
 
-def render(value: object, name: str = "text", style: Style = PLAIN) -> str:
+def render(value: object, name: str = "text", style: TerminalStyle = PLAIN_STYLE) -> str:
     """A result in a format; ends with a line break."""
-    text = format_named(name).renderers[type(value)](value, style)
+    text = find_output_format(name).renderers[type(value)](value, style)
     # Each renderer masks and escapes what it is given; this is for what one forgets.  A document of JSON has
     # been masked value by value: masking its text could break it, and a saved plan's digest.
-    return escaped_lines(text if name in _OF_JSON else redact(text), painted=style.colour)
+    return escaped_lines(text if name in _OF_JSON else redact_secrets(text), painted=style.colour)

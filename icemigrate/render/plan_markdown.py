@@ -1,144 +1,148 @@
-"""A plan as markdown for a pull request's comment: one line first, details folded away.
+"""A plan as Markdown for a pull request's comment: one line first, details collapsed.
 
-GitHub refuses a comment of more than 65,536 characters, so what is too long loses its statements
-first and then its last tables, and says so.
+GitHub refuses a comment of more than 65,536 characters, so a long plan loses its statements first and then
+its last tables, with a note.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from icemigrate.changes.base import Reversible
+from icemigrate.changes.change import Reversibility
 from icemigrate.diagnostics import Diagnostic, once_quoted
-from icemigrate.merge import Conflict
-from icemigrate.plan import MigrationPlan, Plan, PlannedChange, PlannedWork, Step, TablePlan
-from icemigrate.plan_rows import RowsPart, table_parts
-from icemigrate.render import words
-from icemigrate.render.created import created_lines
-from icemigrate.render.markdown import LIMIT, code, cut, diagnostic_line, fenced, size, text
-from icemigrate.render.places import by_weight
-from icemigrate.render.writers import writer_lines
-from icemigrate.results import PlanResult
+from icemigrate.planning.merge import Conflict
+from icemigrate.planning.plan import MigrationPlan, Plan, PlannedChange, PlannedDataStep, Step, TablePlan
+from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
+from icemigrate.render import phrases
+from icemigrate.render.finding_locations import by_severity
+from icemigrate.render.markdown_text import (
+    COMMENT_LIMIT,
+    comment_size,
+    cut_to_limit,
+    diagnostic_line,
+    fenced_sql,
+    inline_code,
+    safe_text,
+)
+from icemigrate.render.plan_details import new_table_lines, writer_lines
+from icemigrate.results.command_results import PlanResult
 
 
 def plan_markdown(result: PlanResult) -> str:
-    """The whole plan, as much of it as a comment can hold."""
+    """The plan, as much of it as a comment can contain."""
     full = _plan(result, with_statements=True)
-    return full if size(full) <= LIMIT else cut(_plan(result, with_statements=False))
+    return full if comment_size(full) <= COMMENT_LIMIT else cut_to_limit(_plan(result, with_statements=False))
 
 
 def _plan(result: PlanResult, *, with_statements: bool) -> str:
     plan = result.plan
-    lines = [f"### icemigrate plan: {code(plan.project)} → {code(plan.environment)}", ""]
-    lines += [f"**{words.summary_line(plan)}**", ""]
-    obstacles = words.obstacles_line(plan)
+    lines = [f"### icemigrate plan: {inline_code(plan.project)} → {inline_code(plan.environment)}", ""]
+    lines += [f"**{phrases.summary_line(plan)}**", ""]
+    obstacles = phrases.obstacles_line(plan)
     if obstacles:
         lines += [f"**{obstacles}**", ""]
     lines += _diagnostics(result.diagnostics)
     for migration in plan.migrations:
         lines += _migration(migration, plan, with_statements)
-    lines += [f"- {text(line)}" for line in words.lying_old_lines(result)]
+    lines += [f"- {safe_text(line)}" for line in phrases.old_partition_lines(result)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _diagnostics(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
-    lines = [diagnostic_line(d) for d in by_weight(diagnostics)]
+    lines = [diagnostic_line(d) for d in by_severity(diagnostics)]
     if lines:
         yield from (*lines, "")
 
 
 def _migration(migration: MigrationPlan, plan: Plan, with_statements: bool) -> Iterator[str]:
-    yield f"#### {code(migration.version)} {text(migration.description)}"
+    yield f"#### {inline_code(migration.version)} {safe_text(migration.description)}"
     yield ""
     for namespace in migration.create_namespaces:
-        yield f"- **+** create namespace {code('.'.join(namespace))}"
-    recorded = words.recorded_text(migration)
+        yield f"- **+** create namespace {inline_code('.'.join(namespace))}"
+    recorded = phrases.recorded_text(migration)
     if recorded is not None:
         yield recorded
     if migration.create_namespaces or recorded is not None:
         yield ""
+    stages = plan_stages(plan, migration)
     for table in migration.tables:
-        yield from _table(table, migration, plan, with_statements)
+        yield from _table(table, table_stages(stages, table), migration, with_statements)
     for namespace in migration.drop_namespaces:
-        yield f"- **-** drop namespace {code('.'.join(namespace))}, left empty"
+        yield f"- **-** drop namespace {inline_code('.'.join(namespace))}, left empty"
 
 
-def _table(table: TablePlan, migration: MigrationPlan, plan: Plan, with_statements: bool) -> Iterator[str]:
-    parts = [*table_parts(table, plan.catalog_name, plan.project, migration.version)]
-    changes: list[PlannedChange | PlannedWork] = []
-    for part in parts:
-        changes += part.changes if isinstance(part, Step) else part.works
-    about = [words.count(len(changes), "change") if changes else "nothing to do"]
+def _table(
+    table: TablePlan, stages: Sequence[TableStage], migration: MigrationPlan, with_statements: bool
+) -> Iterator[str]:
+    changes = [change for stage in stages for change in stage.changes()]
+    about = [phrases.format_count(len(changes), "change") if changes else "nothing to do"]
     about += _worst(changes)
     if broken := sum(1 for w in table.writers if w.breaks):
-        about.append(f"{words.count(broken, 'writer')} to look after")
+        about.append(f"{phrases.format_count(broken, 'writer')} affected")
     if table.conflicts:
-        about.append(words.count(len(table.conflicts), "conflict"))
-    label = code(words.table_label(table))
-    yield f"<details><summary>{words.table_symbol(table)} {label}: {', '.join(about)}</summary>"
+        about.append(phrases.format_count(len(table.conflicts), "conflict"))
+    label = inline_code(phrases.table_label(table))
+    yield f"<details><summary>{phrases.table_symbol(table)} {label}: {', '.join(about)}</summary>"
     yield ""
-    for part in parts:
-        if isinstance(part, Step):
-            yield from _step(part, migration)
-        else:
-            for work in part.works:
-                yield from _work(work, migration)
-    files = words.old_files_text(table)
+    for stage in stages:
+        for data_step in stage.data_steps:
+            yield from _work(data_step, migration)
+        for step in stage.steps:
+            yield from _step(step, migration)
+    files = phrases.old_files_text(table)
     if files is not None:
-        yield f"- files: {text(files)}"
-    yield from (f"- note: {text(once_quoted(note))}" for note in table.notes)
-    for writer in table.writers:
+        yield f"- files: {safe_text(files)}"
+    yield from (f"- note: {safe_text(once_quoted(note))}" for note in table.notes)
+    for writer in (writer for writer in table.writers if writer.breaks):
         first, *rest = writer_lines(writer)
-        yield f"- {'⚠️ ' if writer.breaks else ''}{text(first)}"
-        yield from (f"  - {text(line.strip())}" for line in rest)
+        yield f"- ⚠️ {safe_text(first)}"
+        yield from (f"  - {safe_text(line.strip())}" for line in rest)
     for conflict in table.conflicts:
-        yield from _conflict(conflict, migration)
+        yield from _conflict(conflict)
     if with_statements:
-        statements = [words.visible(one) for part in parts for one in _statements(part, table, migration)]
+        statements = [phrases.visible_text(one) for stage in stages for one in _statements(stage, migration)]
         if statements:
-            yield from ("", *fenced("\n".join(statements)))
+            yield from ("", *fenced_sql("\n".join(statements)))
     yield ""
     yield "</details>"
     yield ""
 
 
-def _statements(part: Step | RowsPart, table: TablePlan, migration: MigrationPlan) -> Iterator[str]:
-    if isinstance(part, Step):
-        yield from map(words.statement_text, part.statements)
-    else:
-        yield from words.work_lines(part, table, migration)
+def _statements(stage: TableStage, migration: MigrationPlan) -> Iterator[str]:
+    yield from phrases.row_statement_lines(stage, migration)
+    for step in stage.steps:
+        yield from map(shown_statement, step.statements)
 
 
-def _worst(changes: Iterable[PlannedChange | PlannedWork]) -> Iterator[str]:
+def _worst(changes: Iterable[PlannedChange | PlannedDataStep]) -> Iterator[str]:
     changes = list(changes)
     yield from dict.fromkeys(h.kind.value for c in changes for h in c.hazards)
-    if any(c.reversal.answer is Reversible.NO for c in changes):
+    if any(c.reversal.answer is Reversibility.NO for c in changes):
         yield "not reversible"
 
 
 def _step(step: Step, migration: MigrationPlan) -> Iterator[str]:
-    for change, tells_way_back in words.changes_of(step):
-        yield f"- **{text(change.change.symbol)}** {text(change.text)}"
+    for change, tells_way_back in phrases.changes_with_reversal_flag(step):
+        yield f"- **{safe_text(change.change.symbol)}** {safe_text(change.text)}"
         if tells_way_back:
             yield from _costs(change, migration)
-        yield from (f"  - {text(line)}" for line in created_lines(change.change, None))
+        yield from (f"  - {safe_text(line)}" for line in new_table_lines(change.change, None))
 
 
-def _work(work: PlannedWork, migration: MigrationPlan) -> Iterator[str]:
-    yield f"- **{text(words.work_symbol(work))}** {text(work.text)}"
+def _work(work: PlannedDataStep, migration: MigrationPlan) -> Iterator[str]:
+    yield f"- **{safe_text(phrases.data_step_symbol(work))}** {safe_text(work.text)}"
     if work.work.writes:
         yield from _costs(work, migration)
 
 
-def _costs(change: PlannedChange | PlannedWork, migration: MigrationPlan) -> Iterator[str]:
+def _costs(change: PlannedChange | PlannedDataStep, migration: MigrationPlan) -> Iterator[str]:
     for hazard in change.hazards:
-        yield f"  - ⚠️ {text(words.hazard_text(hazard, migration))}"
-    yield f"  - {text(words.reversal_text(change.reversal))}"
+        yield f"  - ⚠️ {safe_text(phrases.hazard_text(hazard, migration))}"
+    yield f"  - {safe_text(phrases.reversal_text(change.reversal))}"
 
 
-def _conflict(conflict: Conflict, migration: MigrationPlan) -> Iterator[str]:
-    yield f"- ❌ conflict: {code(conflict.fact)}"
+def _conflict(conflict: Conflict) -> Iterator[str]:
+    yield f"- ❌ conflict: {inline_code(conflict.fact)}"
     for label, value in (("base", conflict.base), ("wanted", conflict.wanted), ("actual", conflict.actual)):
-        yield f"  - {label}: {code(value)}"
-    for way in words.ways_out(conflict, migration):
-        yield f"  - {text(way)}"
+        yield f"  - {label}: {inline_code(value)}"
+    yield from (f"  - {safe_text(text)}" for text in conflict.resolutions)

@@ -6,21 +6,28 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from icemigrate.drift.results import ReconcileResult
-from icemigrate.model.imported import ImportResult
-from icemigrate.render import words
-from icemigrate.render.style import Style
-from icemigrate.results import (
+from icemigrate.render import phrases
+from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.results.command_results import (
     ApplyResult,
+    ImportResult,
     RebaseResult,
     RepairResult,
     RevertResult,
     RollbackResult,
     SquashResult,
 )
-from icemigrate.status_results import HistoryResult, Status, TableStatus, UnlockResult
+from icemigrate.results.drift_results import ReconcileResult
+from icemigrate.results.status_results import (
+    HistoryEvent,
+    HistoryResult,
+    Status,
+    TableStatus,
+    UnlockResult,
+    WaitingValues,
+)
 
-_GAP = "  "
+_COLUMN_SEPARATOR = "  "
 _WIDEST = 80
 _NAMED = 3
 """How many tables are named in one line."""
@@ -28,28 +35,56 @@ _REASON = 120
 """Characters of a text in a line of the history."""
 
 
-def status_text(status: Status, style: Style) -> str:
+_SHORTEST_MS = 50
+"""A shorter time is shown as a dash, because it would round to 0.0 s."""
+
+
+def status_text(status: Status, style: TerminalStyle) -> str:
     """Migrations, then tables."""
-    lines = [style.dim(f"{status.project} → {status.environment} ({words.visible(status.catalog)})"), ""]
+    lines = [
+        style.dim(f"{status.project} → {status.environment} ({phrases.visible_text(status.catalog)})"),
+        "",
+    ]
     lines += _columns(
         [
-            (m.version, _state(m.state, style), words.moment(m.applied_at), words.one_line(m.description))
+            (
+                m.version,
+                _state(m.state, style),
+                phrases.timestamp_text(m.applied_at),
+                phrases.one_line(m.description),
+            )
             for m in status.migrations
         ],
         ("version", "state", "applied at", "description"),
         style,
     )
     lines += [
-        style.changed(f"{m.version} was rolled back in part; left is {words.one_line('; '.join(m.stays))}.")
+        style.changed(
+            f"{m.version} was rolled back in part; still present: {phrases.one_line('; '.join(m.stays))}."
+        )
         for m in status.migrations
         if m.stays
+    ]
+    lines += [
+        style.dim(f"{m.version} was rolled back at {phrases.timestamp_text(m.rolled_back_at)}.")
+        for m in status.migrations
+        if m.rolled_back_at is not None
+    ]
+    lines += [style.changed(_waiting_line(m.version, w)) for m in status.migrations for w in m.waiting]
+    lines += [
+        style.changed(f"{m.version}: {phrases.one_line(text)}.") for m in status.migrations for text in m.lost
+    ]
+    lines += [
+        style.bad(f"{m.version}: {phrases.one_line(m.interruption)}.")
+        for m in status.migrations
+        if m.interruption
     ]
     if status.tables:
         lines.append("")
     lines += _columns(
         [
             (
-                words.one_line(t.table if t.table == t.name else f"{t.table} (in the catalog: {t.name})"),
+                phrases.one_line(t.table if t.table == t.name else f"{t.table} (in the catalog: {t.name})"),
                 t.version or "–",
                 _presence(t, style),
                 ", ".join(t.pending) or "–",
@@ -59,73 +94,98 @@ def status_text(status: Status, style: Style) -> str:
         ("table", "at", "catalog", "pending"),
         style,
     )
-    lines += [f"{words.one_line(t.name)}: {words.note_line(t.note)}." for t in status.tables if t.note]
+    lines += [f"{phrases.one_line(t.name)}: {phrases.note_line(t.note)}." for t in status.tables if t.note]
     lines += [
-        style.dim(words.lying_old_line(t.name, t.old_files)) for t in status.tables if t.old_files is not None
+        style.bad(f"{phrases.one_line(t.name)} cannot be read: {phrases.note_line(t.unreadable)}.")
+        for t in status.tables
+        if t.unreadable
     ]
-    differing = [words.one_line(t.name) for t in status.tables if t.differs]
+    lines += [
+        style.dim(phrases.old_partition_line(t.name, t.old_files))
+        for t in status.tables
+        if t.old_files is not None
+    ]
+    differing = [phrases.one_line(t.name) for t in status.tables if t.differs]
     if differing:
         lines += ["", style.changed(_differing(differing))]
     if status.lock is not None:
-        lines += ["", style.changed(f"The lock is held by {words.one_line(status.lock.words)}.")]
+        lines += ["", style.changed(f"The lock is held by {phrases.one_line(status.lock.words)}.")]
     lines += ["", style.bold(_status_line(status))]
     return "\n".join(lines) + "\n"
 
 
-def _state(state: str, style: Style) -> str:
+def _waiting_line(version: str, waiting: WaitingValues) -> str:
+    values = phrases.one_line(f"`{waiting.table}`: only {waiting.kept_in} has values of {waiting.listed}")
+    ways = (
+        f"`icemigrate rollback --only {version} --refill`, or `restore_columns` with `refill: true` in a new "
+        "migration, restores them"
+    )
+    return f"{version} was rolled back without all values of {values}; {ways}."
+
+
+_STATE_TEXTS = {"held": "rolled back", "late": "out of order"}
+"""Texts for states whose name in JSON is another."""
+
+
+def _state(state: str, style: TerminalStyle) -> str:
     waiting = ("pending", "running", "unrecorded")
     paint = style.good if state == "applied" else style.changed if state in waiting else style.bad
-    return paint(state)
+    return paint(_STATE_TEXTS.get(state, state))
 
 
-def _presence(table: TableStatus, style: Style) -> str:
+def _presence(table: TableStatus, style: TerminalStyle) -> str:
     expected = table.version is not None
+    if table.unreadable:
+        return style.bad("unreadable")
     if not table.exists:
         return style.bad("missing") if expected else "not yet"
     if expected:
         return style.bad("another table") if table.note else "there"
     if table.ours and table.note:
         return style.bad("there, not in the history")
-    return style.changed("there, half made" if table.ours else "there, not ours")
+    return style.changed("there, incomplete" if table.ours else "there, unmanaged")
 
 
 def _differing(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     named = [*names[:_NAMED], *([f"{more} more"] if more > 0 else [])]
     verb = "differs" if len(names) == 1 else "differ"
-    return f"{words.listed(named)} {verb} from what is recorded: `icemigrate drift` tells how."
+    return f"{phrases.join_with_and(named)} {verb} from the recorded state: `icemigrate drift` shows how."
 
 
 def _status_line(status: Status) -> str:
     at = f"at {status.version}" if status.version else "nothing is applied"
     parts_of = [m.version for m in status.migrations if m.stays]
     if parts_of:
-        at += f", with parts of {words.listed(parts_of)}"
+        at += f", with parts of {phrases.join_with_and(parts_of)}"
     elif not status.version:
         at += " yet"
     pending = status.count("pending")
-    parts = [at, f"{pending} pending" if pending else "nothing pending"]
-    parts += [f"{n} {state}" for state in ("held", "running", "interrupted") if (n := status.count(state))]
+    others = " else" if status.count("running", "interrupted") else ""
+    parts = [at, f"{pending} pending" if pending else f"nothing{others} pending"]
+    parts[1:1] = [f"{n} {state}" for state in ("running", "interrupted") if (n := status.count(state))]
+    if held := status.count("held"):
+        parts.append(f"{held} {_STATE_TEXTS['held']}")
     unrecorded = status.count("unrecorded")
     if unrecorded:
-        parts.append(f"{words.count(unrecorded, 'squash', 'squashes')} to record")
+        parts.append(f"{phrases.format_count(unrecorded, 'squash', 'squashes')} to record")
     wrong = status.count("edited", "missing", "late", "partial")
     if wrong:
-        parts.append(f"{wrong} that `plan` refuses")
+        parts.append(f"{wrong} refused by `plan`")
     return f"{status.project} in {status.environment}: {', '.join(parts)}."
 
 
-def history_text(history: HistoryResult, style: Style) -> str:
-    """One line for each thing that happened."""
+def history_text(history: HistoryResult, style: TerminalStyle) -> str:
+    """One line for each event."""
     if not history.events:
-        return f"{history.project} in {history.environment}: nothing was applied yet.\n"
+        return f"{history.project} in {history.environment}: no migration was applied yet.\n"
     rows = [
         (
-            words.moment(e.at),
-            _event(e.event, style),
+            phrases.timestamp_text(e.at),
+            _event(e, style),
             e.version or "–",
-            "–" if e.duration_ms is None else words.duration(e.duration_ms),
-            words.one_line(e.by),
+            "–" if (e.duration_ms or 0) < _SHORTEST_MS else phrases.elapsed_text(e.duration_ms or 0),
+            phrases.one_line(e.by),
             " – ".join(
                 _short(text, of) for text, of in ((e.description, _WIDEST), (e.message, _REASON)) if text
             ),
@@ -134,145 +194,184 @@ def history_text(history: HistoryResult, style: Style) -> str:
     ]
     lines = _columns(rows, ("at", "event", "version", "took", "by", "description"), style)
     if history.earlier:
-        earlier = words.count(history.earlier, "earlier event")
-        lines.append(style.dim(f"{earlier}: only the rows of the history tell of them."))
+        earlier = phrases.format_count(history.earlier, "earlier event")
+        lines.append(style.dim(f"{earlier} not shown: the history table has them."))
     return "\n".join(lines) + "\n"
 
 
 def _short(text: str, widest: int = _WIDEST) -> str:
-    line = words.one_line("; ".join(part.strip() for part in text.splitlines() if part.strip()))
+    line = phrases.one_line("; ".join(part.strip() for part in text.splitlines() if part.strip()))
     return line if len(line) <= widest else f"{line[: widest - 1].rstrip()}…"
 
 
-def _event(event: str, style: Style) -> str:
+def _event(event: HistoryEvent, style: TerminalStyle) -> str:
     paint = (
         style.good
-        if event in ("applied", "redone")
+        if event.event in ("applied", "redone")
         else style.bad
-        if event in ("failed", "interrupted")
+        if event.event in ("failed", "interrupted")
         else style.changed
     )
-    return paint(event.replace("_", " "))
+    return paint(f"{event.action or ''} {event.event.replace('_', ' ')}".strip())
 
 
-def apply_text(result: ApplyResult, style: Style) -> str:
-    """What was applied; its notes were told with the plan and on the way."""
+def apply_text(result: ApplyResult, style: TerminalStyle) -> str:
+    """The applied versions; notes were shown with the plan and its progress."""
     lines = []
     if not result.applied:
-        lines.append(words.nothing_line(result))
+        lines.append(phrases.nothing_line(result))
     elif result.is_baseline:
-        what = words.count(len(result.applied), "migration")
+        what = phrases.format_count(len(result.applied), "migration")
         lines.append(
-            f"{style.good('Recorded')} {what} in {result.environment} as done already, no table touched: "
-            f"{', '.join(result.applied)}."
+            f"{style.good('Baselined')} {what} in {result.environment}: {', '.join(result.applied)}; "
+            "no tables were changed."
         )
     else:
-        what = words.count(len(result.applied), "migration")
+        what = phrases.format_count(len(result.applied), "migration")
+        took = phrases.elapsed_text(result.elapsed_ms)
         lines.append(
-            f"{style.good('Applied')} {what} to {result.environment} in {words.duration(result.elapsed_ms)}: "
-            f"{', '.join(result.applied)}."
+            f"{style.good('Applied')} {what} to {result.environment} in {took}: {', '.join(result.applied)}."
         )
     return "\n".join(lines) + "\n"
 
 
-def reconcile_text(result: ReconcileResult, style: Style) -> str:
-    """What was led back; its notes were told with the plan and on the way."""
+def reconcile_text(result: ReconcileResult, style: TerminalStyle) -> str:
+    """The reconciled tables; notes were shown with the plan and its progress."""
     if not result.tables:
-        return f"{words.LED_BACK}\n"
-    what = words.count(len(result.tables), "table")
-    took = words.duration(result.elapsed_ms)
-    names = ", ".join(map(words.one_line, result.tables))
-    return f"{style.good('Led back')} {what} in {result.environment} in {took}: {names}.\n"
+        return f"{phrases.NOTHING_TO_RECONCILE}\n"
+    what = phrases.format_count(len(result.tables), "table")
+    took = phrases.elapsed_text(result.elapsed_ms)
+    names = ", ".join(map(phrases.one_line, result.tables))
+    return f"{style.good('Reconciled')} {what} in {result.environment} in {took}: {names}.\n"
 
 
-def unlock_text(result: UnlockResult, style: Style) -> str:
-    """Whose lock was taken away."""
+def unlock_text(result: UnlockResult, style: TerminalStyle) -> str:
+    """The former holder of the lock."""
     if result.lock is None:
-        return f"{result.project} in {result.environment}: nobody holds the lock.\n"
+        return f"{result.project} in {result.environment}: no process holds the lock.\n"
     if not result.taken:
-        return "Nothing was done.\n"
-    return f"{style.good('Unlocked')}: {words.one_line(result.lock.words)} does not hold the lock any more.\n"
+        return "Cancelled: the lock was not released.\n"
+    return f"{style.good('Unlocked')}: {phrases.one_line(result.lock.words)} no longer holds the lock.\n"
 
 
-def rollback_text(result: RollbackResult, style: Style) -> str:
-    """What was taken back; its notes were told with the plan and on the way."""
+def rollback_text(result: RollbackResult, style: TerminalStyle) -> str:
+    """The versions that were undone; notes were shown with the plan and its progress."""
     lines = []
     if result.by_others:
-        lines.append(f"Nothing was done: somebody else took {', '.join(result.by_others)} back meanwhile.")
+        lines.append(f"Nothing to do: another process already rolled back {', '.join(result.by_others)}.")
     elif not result.rolled_back:
         last = (
             "no migration is applied" if result.last is None else f"{result.last} is the last that is applied"
         )
         lines.append(f"Nothing to roll back: {last}.")
     else:
-        what = words.count(len(result.rolled_back), "migration")
+        what = phrases.format_count(len(result.rolled_back), "migration")
         lines.append(
             f"{style.good('Rolled back')} {what} in {result.environment} "
-            f"in {words.duration(result.elapsed_ms)}: {', '.join(result.rolled_back)}."
+            f"in {phrases.elapsed_text(result.elapsed_ms)}: {', '.join(result.rolled_back)}."
         )
-        one = len(result.rolled_back) == 1
-        version, which = (result.rolled_back[0], "it") if one else ("VERSION", "one")
+        first, last = min(result.rolled_back, key=int), max(result.rolled_back, key=int)
+        versions, which, files = f"{first}..{last}", "them", "their files were"
+        if first == last:
+            versions, which, files = first, "it", "its file was"
         lines.append(
-            f"Held from now on; `icemigrate apply --redo {version}` applies {which} again, "
-            "its file mended or not."
+            f"`icemigrate apply --redo {versions}` applies {which} again, also after {files} edited."
         )
     return "\n".join(lines) + "\n"
 
 
-def repair_text(result: RepairResult, style: Style) -> str:
-    """Which files count as what was applied."""
+def repair_text(result: RepairResult, style: TerminalStyle) -> str:
+    """Which files count as what was applied, or which tables were adopted."""
+    if result.action == "adopt":
+        return _adopted_text(result, style)
+    if result.action == "abandon":
+        return _abandoned_text(result, style)
     if not result.repaired:
         return f"{result.project} in {result.environment}: no applied file was edited.\n"
     lines = [
-        f"{style.good('Repaired')} {r.version}: checksum {r.was} was applied, the file has {r.now} and "
-        "declares the same."
+        (
+            f"{style.good('Repaired')} {r.version}: applied with checksum {r.was}; the file now "
+            f"has {r.now} and declares the same."
+        )
         for r in result.repaired
     ]
     return "\n".join(lines) + "\n"
 
 
-def rebase_text(result: RebaseResult, style: Style) -> str:
+def _abandoned_text(result: RepairResult, style: TerminalStyle) -> str:
+    """Which rolled-back versions no redo applies again."""
+    if not result.abandoned:
+        return f"{result.project} in {result.environment}: these versions are abandoned already.\n"
+    versions = ", ".join(result.abandoned)
+    what, files = (
+        ("them", "their files if they still exist")
+        if len(result.abandoned) > 1
+        else ("it", "its file if it still exists")
+    )
+    return (
+        f"{style.good('Abandoned')} {versions} in {result.environment}: no run applies {what} again.\n"
+        f"Remove {files}; otherwise an environment that has not applied {what} applies {what}.\n"
+    )
+
+
+def _adopted_text(result: RepairResult, style: TerminalStyle) -> str:
+    """Which tables that were created again are recorded now."""
+    if not result.adopted:
+        return f"{result.project} in {result.environment}: no table was created again.\n"
+    lines = [
+        f"{style.good('Adopted')} {phrases.one_line(a.table)}: table {phrases.one_line(a.now)} takes the "
+        f"place of table {phrases.one_line(a.was)}."
+        for a in result.adopted
+    ]
+    lines.append("`icemigrate drift` shows in what the tables differ from their recorded state.")
+    return "\n".join(lines) + "\n"
+
+
+def rebase_text(result: RebaseResult, style: TerminalStyle) -> str:
     """Which files were renamed."""
     if not result.renamed:
-        return f"{result.project} in {result.environment}: no file has to be renumbered.\n"
+        return f"{result.project} in {result.environment}: no file needs a new number.\n"
     lines = [
-        f"{style.good('renamed')} {words.one_line(r.old)} → {words.one_line(r.new)}" for r in result.renamed
+        f"{style.good('renamed')} {phrases.one_line(r.old)} → {phrases.one_line(r.new)}"
+        for r in result.renamed
     ]
-    lines += [f"{style.changed('warning:')} {words.note_line(note)}" for note in result.notes]
+    lines += [f"{style.changed('warning:')} {phrases.note_line(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"
 
 
-def squash_text(result: SquashResult, style: Style) -> str:
-    """The file that was written, and those that it replaces."""
-    lines = [f"{style.good('wrote')} {words.one_line(result.path)}"]
-    lines += [f"{style.changed('removed')} {words.one_line(path)}" for path in result.removed]
+def squash_text(result: SquashResult, style: TerminalStyle) -> str:
+    """The written file, and the files that it replaces."""
+    lines = [f"{style.good('wrote')} {phrases.one_line(result.path)}"]
+    lines += [f"{style.changed('removed')} {phrases.one_line(path)}" for path in result.removed]
     return "\n".join(lines) + "\n"
 
 
-def revert_text(result: RevertResult, style: Style) -> str:
+def revert_text(result: RevertResult, style: TerminalStyle) -> str:
     """The file that was written."""
-    notes = [style.dim(f"note: {words.note_line(note)}") for note in result.notes]
+    notes = [style.dim(f"note: {phrases.note_line(note)}") for note in result.notes]
     return "\n".join([*notes, result.path]) + "\n"
 
 
-def import_text(result: ImportResult, style: Style) -> str:
-    """The file that was written, or what would be: a file too, its notes as comments."""
+def import_text(result: ImportResult, style: TerminalStyle) -> str:
+    """The written file, or its content on a dry run, with notes as comments."""
     if result.path is None:
         head, *rest = result.content.splitlines(keepends=True)
-        return "".join([head, *(f"# note: {words.note_line(note)}\n" for note in result.notes), *rest])
-    notes = [style.dim(f"note: {words.note_line(note)}") for note in result.notes]
-    what = words.count(len(result.tables), "table")
-    return "\n".join([*notes, f"{style.good('wrote')} {words.one_line(result.path)}, with {what}"]) + "\n"
+        return "".join([head, *(f"# note: {phrases.note_line(note)}\n" for note in result.notes), *rest])
+    notes = [style.dim(f"note: {phrases.note_line(note)}") for note in result.notes]
+    what = phrases.format_count(len(result.tables), "table")
+    return "\n".join([*notes, f"{style.good('wrote')} {phrases.one_line(result.path)}, with {what}"]) + "\n"
 
 
-def _columns(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...], style: Style) -> list[str]:
-    """Rows as aligned columns below their heads; nothing where there are no rows."""
+def _columns(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...], style: TerminalStyle) -> list[str]:
+    """Rows as aligned columns with headings; empty without rows."""
     if not rows:
         return []
     widths = [max(_width(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
 
     def line(row: tuple[str, ...]) -> str:
-        return _GAP.join(c + " " * (w - _width(c)) for c, w in zip(row, widths, strict=True)).rstrip()
+        return _COLUMN_SEPARATOR.join(
+            c + " " * (w - _width(c)) for c, w in zip(row, widths, strict=True)
+        ).rstrip()
 
     return [style.dim(line(heads)), *map(line, rows)]
 

@@ -24,8 +24,8 @@ from typing import Any
 
 import yaml
 
-from icemigrate.app.checking import check
-from icemigrate.app.opening import open_project
+from icemigrate.commands.check import check
+from icemigrate.commands.project_files import open_project
 from icemigrate.diagnostics import Diagnostic
 
 HERE = Path.cwd()

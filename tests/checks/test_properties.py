@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from icemigrate.checks.known_properties import FAMILIES, PREFIXED, PROPERTIES, Kind, wrong
-from icemigrate.model.column_properties import PREFIXES
-from icemigrate.model.reserved import RESERVED_PROPERTIES
+from icemigrate.iceberg.table_properties import PREFIXES, RESERVED_PROPERTIES
+from icemigrate.rules.known_properties import (
+    FAMILIES,
+    PREFIXED,
+    PROPERTIES,
+    PropertyKind,
+    property_value_problem,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,8 +26,8 @@ from icemigrate.model.reserved import RESERVED_PROPERTIES
         (("zstd", "gzip"), ["zstd", "GZIP"]),
     ],
 )
-def test_values_that_iceberg_reads(kind: Kind, right: list[str]) -> None:
-    assert [value for value in right if wrong(kind, value) is not None] == []
+def test_values_that_iceberg_reads(kind: PropertyKind, right: list[str]) -> None:
+    assert [value for value in right if property_value_problem(kind, value) is not None] == []
 
 
 @pytest.mark.parametrize(
@@ -36,8 +41,8 @@ def test_values_that_iceberg_reads(kind: Kind, right: list[str]) -> None:
         (("zstd", "gzip"), ["zsdt", ""]),
     ],
 )
-def test_values_that_iceberg_does_not_read(kind: Kind, bad: list[str]) -> None:
-    assert [value for value in bad if wrong(kind, value) is None] == []
+def test_values_that_iceberg_does_not_read(kind: PropertyKind, bad: list[str]) -> None:
+    assert [value for value in bad if property_value_problem(kind, value) is None] == []
 
 
 def test_the_list_is_one_of_ordinary_properties() -> None:

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.app.checking import check
-from icemigrate.app.opening import open_project
-from icemigrate.checks import BY_WORD, RULES, rule_of
-from icemigrate.checks.base import Level, Rule
 from icemigrate.cli import main
+from icemigrate.commands.check import check
+from icemigrate.commands.project_files import open_project
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import ExitCode
+from icemigrate.rules import RULES, RULES_BY_NAME, find_rule
+from icemigrate.rules.rule import Rule, RuleLevel
 from tests.checks.corpus import Case, all_cases, found, of_last
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = all_cases()
 SECTIONS = ("Why", "Bad", "Good", "Instead")
-FILES = sorted(path.stem for path in (ROOT / "icemigrate" / "checks").glob("im*.py"))
-MODULES = [importlib.import_module(f"icemigrate.checks.{name}") for name in FILES]
+FILES = sorted(path.stem for path in (ROOT / "icemigrate" / "rules").glob("im*.py"))
+MODULES = [importlib.import_module(f"icemigrate.rules.{name}") for name in FILES]
 each = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 # Those that look at SQL have their documents in tests/impact.
 each_of_tables = pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def _blocks(rule: Rule) -> Mapping[str, tuple[str, ...]]:
 def _project(rule: Rule) -> str:
     """The project file that the page shows, for a rule that finds nothing without it."""
     block = re.search(r"^```yaml\n(rules:\n.*?)```$", rule.page, re.MULTILINE | re.DOTALL)
-    return block[1] if block and rule.level in (Level.OFF, Level.ERROR) else ""
+    return block[1] if block and rule.level in (RuleLevel.OFF, RuleLevel.ERROR) else ""
 
 
 @each_of_tables
@@ -92,19 +92,19 @@ def test_a_rule_is_called_as_its_file(rule: Rule) -> None:
     assert [m.__name__.rpartition(".")[2][:6] for m in own] == [f"im{rule.id[2:]}_"]
     assert rule.docstring is own[0].__doc__
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
-    assert rule_of(rule.id) is rule_of(rule.name) is rule_of(rule.id.lower()) is rule
+    assert find_rule(rule.id) is find_rule(rule.name) is find_rule(rule.id.lower()) is rule
 
 
 def test_rules_stand_in_the_order_of_their_ids() -> None:
     ids = [rule.id for rule in RULES]
     assert ids == sorted(set(ids))
-    assert len(BY_WORD) == 2 * len(RULES)
+    assert len(RULES_BY_NAME) == 2 * len(RULES)
     assert [module.RULE for module in MODULES] == list(RULES)
 
 
 def test_only_what_is_dangerous_is_an_error() -> None:
     """What the project itself forbids, what makes every write fail, and queries of its own that fail."""
-    assert [rule.id for rule in RULES if rule.level is Level.ERROR] == ["IM111", "IM201", "IM502"]
+    assert [rule.id for rule in RULES if rule.level is RuleLevel.ERROR] == ["IM111", "IM201", "IM502"]
 
 
 def test_the_reference_project_has_no_errors() -> None:
@@ -118,7 +118,7 @@ def test_explain_shows_the_page(rule: Rule, capsys: pytest.CaptureFixture[str]) 
     assert main(["explain", rule.name]) == ExitCode.OK
     shown = capsys.readouterr().out
     assert shown.startswith(
-        f"# {rule.id} {rule.name}\n\n{rule.title}.\n\nBy itself its level is `{rule.level.value}`."
+        f"# {rule.id} {rule.name}\n\n{rule.title}.\n\nDefault level: `{rule.level.value}`."
     )
     assert all(f"\n## {section}\n" in shown for section in SECTIONS)
     assert all(f"- `{option.key}`: " in shown for option in rule.options)

@@ -24,18 +24,18 @@ import pyiceberg.catalog.sql  # noqa: F401
 import pyspark.sql  # noqa: F401
 from py4j.clientserver import JavaClient
 
-import icemigrate.app.applying
-import icemigrate.app.rolling_back
 import icemigrate.cli.apply
 import icemigrate.cli.plan
 import icemigrate.cli.rollback
 import icemigrate.cli.unlock
-import icemigrate.engine.publish_atomic
-import icemigrate.engine.spark
-import icemigrate.executor
-import icemigrate.executor.fencing
+import icemigrate.commands.apply
+import icemigrate.commands.rollback
+import icemigrate.execution
+import icemigrate.execution.fencing
 import icemigrate.render.formats
 import icemigrate.render.progress_text
+import icemigrate.spark.publish_atomic
+import icemigrate.spark.spark_engine
 from icemigrate.cli import main
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _watch_lease(on_look: Callable[[int], None]) -> None:
 
     :param on_look: given how many there were, behind each.
     """
-    guard_of = icemigrate.executor.fencing._guard
+    guard_of = icemigrate.execution.fencing._guard
     looks = 0
 
     def counting(*args: Any) -> Any:
@@ -173,9 +173,9 @@ def _watch_lease(on_look: Callable[[int], None]) -> None:
             looks += 1
             on_look(looks)
 
-        return type(guard)(guard.project, guard.history, guard.epoch, require)
+        return type(guard)(guard.project, guard.history, guard.epoch, require, guard.run)
 
-    icemigrate.executor.fencing._guard = counting
+    icemigrate.execution.fencing._guard = counting
 
 
 def _reporting(conductor: Path) -> Callable[[str, int], None]:

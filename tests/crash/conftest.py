@@ -12,7 +12,7 @@ from tests.crash.client import Gateway
 from tests.crash.stage import Copies, Stage, set_up
 from tests.crash.walking import At, walk_over
 from tests.crash.world import World
-from tests.one_spark import end_jvm, start_jvm
+from tests.support.spark_settings import end_jvm, start_jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

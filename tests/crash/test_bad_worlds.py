@@ -15,10 +15,10 @@ import pytest
 
 import icemigrate
 from icemigrate.cli import main
-from icemigrate.engine.session import start
-from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.errors import ExitCode
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
+from icemigrate.spark.session import start_spark
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
 from tests.crash.cable import Cable
 from tests.crash.client import Blow, Gateway
 from tests.crash.stage import Stage, set_up
@@ -143,7 +143,7 @@ def test_a_history_that_somebody_altered(alone: Stage, crash_jvm: SparkSession) 
 
 def session_of(world: World, jvm: SparkSession) -> SparkSession:
     assert jvm is not None
-    return start(SparkSettings(world.catalog, sqlite_catalog_conf(world.database, world.warehouse)))
+    return start_spark(SparkSettings(world.catalog, sqlite_catalog_conf(world.database, world.warehouse)))
 
 
 def test_a_clock_that_jumps(alone: Stage, crash_jvm: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_a_clock_that_jumps(alone: Stage, crash_jvm: SparkSession, monkeypatch: 
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
             return datetime.now(tz) + timedelta(days=(-1) ** next(looks))
 
-    for module in ("executor.run", "history.journal"):
+    for module in ("execution.run", "history.journal"):
         monkeypatch.setattr(f"icemigrate.{module}.datetime", Jumping)
     project = icemigrate.Project(alone.world.folder)
     assert project.apply(spark=crash_jvm).applied == ("0002",)
@@ -177,7 +177,7 @@ tables:
 
 def lake_on(kind: Kind, crash_jvm: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A project with a row in its table and a migration pending."""
-    from icemigrate.app.spark import open_engine
+    from icemigrate.execution.spark_start import open_engine
     from icemigrate.project import choose_environment
 
     for name, value in kind.variables.items():
@@ -198,17 +198,17 @@ def breaks_and_goes_on(
     lake: Lake, cable: Cable, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line is cut when the migration has made its first table; then it is mended."""
-    from icemigrate.render.progress_text import Progress
+    from icemigrate.render.progress_text import ProgressWriter
 
-    hear = Progress.__call__
+    hear = ProgressWriter.__call__
 
-    def cut(self: Progress, event: Any) -> None:
+    def cut(self: ProgressWriter, event: Any) -> None:
         hear(self, event)
         if type(event).__name__ == "TableVerified":
             cable.cut()
 
     with monkeypatch.context() as patched:
-        patched.setattr(Progress, "__call__", cut)
+        patched.setattr(ProgressWriter, "__call__", cut)
         code = main(["apply", "--auto-approve"])
     told = capsys.readouterr()
     assert code == ExitCode.ERROR, told

@@ -55,6 +55,11 @@ def replaced_at(stage: Stage, command: tuple[str, ...], blow: Blow, then: tuple[
     # A rename, a creation and a drop are no commits: they fail since the other process did the same.
     assert end.code in (ExitCode.LOCKED, ExitCode.ERROR), (blow, end)
     assert "Traceback" not in end.err + end.out, end
+    if "stopped at: " in end.err:
+        holds = "applied" if then[0] == "apply" else "rolled back"
+        assert end.code == ExitCode.LOCKED, end
+        assert f"another process took over: 0002 is {holds}" in end.err, end
+        assert "0002 needs nothing more" in end.err, end
     assert then[0] != command[0] or world.rows() == rows, "no table and no history changed"
     return True
 

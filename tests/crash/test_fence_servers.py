@@ -13,6 +13,7 @@ import pytest
 from icemigrate.cli import main
 from icemigrate.errors import ExitCode
 from tests.crash.client import Blow, Gateway, Order
+from tests.crash.fence_everywhere import SCENES, Place, pause
 from tests.crash.test_bad_worlds import lake_on
 from tests.crash.test_fence import is_paused
 from tests.crash.world import begun, ended
@@ -79,10 +80,25 @@ def test_a_commit_of_a_replaced_process_is_refused(
         assert end.code == ExitCode.LOCKED, (look, end)
         assert properties(lake) == before, look
         history = lake.history()
-        assert {a.version.text: a.standing for a in history.applied}[f"{version:04}"] == "held"
+        assert {a.version.text: a.state for a in history.applied}[f"{version:04}"] == "held"
         assert (history.lock, history.intents) == (None, ())
 
 
+def test_a_maintain_that_was_replaced_deletes_no_row(
+    kind: Kind, gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It pauses right before the commit that publishes the deletion of rows.
+
+    `tests.crash.fence_everywhere` goes over every look of every command.
+    """
+    for name, value in kind.variables.items():
+        monkeypatch.setenv(name, value)
+    place = Place(kind, gateway, tmp_path / "maintain", "maintain")
+    SCENES["maintain"].prepare(place)
+    assert pause(place, SCENES["maintain"], _BEFORE_ROWS_ARE_DELETED, "4"), "it has fewer looks"
+
+
+_BEFORE_ROWS_ARE_DELETED = 11
 _LOOKS = {"postgres": (2, 4), "rest": (1, 2, 3, 4)}
 """Behind which looks at the lock: two for each table, one when it is read and one before the commit."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.model.marks import is_own_branch
+from icemigrate.iceberg.ref_names import is_icemigrate_branch
 from tests.crash.client import Blow, Gateway
 from tests.crash.stage import Stage, append
 from tests.crash.test_bad_worlds import session_of
@@ -87,7 +87,7 @@ def test_rows_are_written_once_and_go_back_wherever_it_died(rows: Stage, tmp_pat
         else:
             world.done("rollback")
             stage.is_undone()
-        assert not any(is_own_branch(name) for t in world.tables().values() for name in t.refs)
+        assert not any(is_icemigrate_branch(name) for t in world.tables().values() for name in t.refs)
         return True
 
     # Lock, intent, metadata, branch, two writes, publication with the swap, record.
@@ -121,7 +121,7 @@ def test_ctrl_c_while_rows_are_written_leaves_nothing_behind(rows: Stage, tmp_pa
         world.restore(stage.pending)
         end = world.hit("apply", blow=Blow(number, sent))
         assert stage.is_at_rest, end
-        assert not any(is_own_branch(name) for t in world.tables().values() for name in t.refs), end
+        assert not any(is_icemigrate_branch(name) for t in world.tables().values() for name in t.refs), end
         if end.code == 0:
             stage.is_done()
             return False

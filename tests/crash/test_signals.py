@@ -21,7 +21,7 @@ def test_a_signal_before_anything_is_done(copies: Copies, number: signal.Signals
     end = stage.world.hit("apply", blow=Blow(0, number))
     assert end.code == _CODES[number], end
     assert "Traceback" not in end.err
-    assert end.err.splitlines()[-1] in ("Interrupted.", "error: it was asked to end (SIGTERM)")
+    assert end.err.splitlines()[-1] in ("Interrupted.", "error: stopped by SIGTERM")
     assert stage.world.rows() == stage.pending
 
 

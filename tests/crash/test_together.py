@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from icemigrate.engine.session import start
-from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.errors import ExitCode
+from icemigrate.spark.session import start_spark
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
 from tests.crash.client import Gateway
 from tests.crash.stage import MAKE, Stage
 from tests.crash.world import World, barrier_of, ended
@@ -90,7 +90,7 @@ def test_writers_lose_nothing(staged: Stage, crash_jvm: SparkSession) -> None:
     world = staged.world
     assert crash_jvm is not None
     conf = sqlite_catalog_conf(world.database, world.warehouse)
-    session = start(SparkSettings(world.catalog, conf))
+    session = start_spark(SparkSettings(world.catalog, conf))
     reader = world.reader()
 
     def by_spark(at: int) -> None:

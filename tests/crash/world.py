@@ -12,12 +12,12 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.app.opening import open_project
-from icemigrate.app.world import opened
-from icemigrate.history.properties import History
-from icemigrate.model.names import TableName
-from icemigrate.model.table import Table
-from icemigrate.model.type_text import format_type
+from icemigrate.commands.project_files import open_project
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.history.history_properties import History
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.type_text import format_type
 from tests.crash.client import Blow, Gateway, Order, run
 
 if TYPE_CHECKING:
@@ -185,16 +185,16 @@ class World:
 
     def history(self) -> History:
         """What the history says."""
-        with opened(open_project(self.folder), None) as world:
+        with open_environment(open_project(self.folder), None) as world:
             return world.history()
 
     def standings(self) -> dict[str, str]:
         """Versions and where they stand."""
-        return {a.version.text: a.standing for a in self.history().applied}
+        return {a.version.text: a.state for a in self.history().applied}
 
     def tables(self) -> dict[TableName, Table]:
         """All tables but the history."""
-        with opened(open_project(self.folder), None) as world:
+        with open_environment(open_project(self.folder), None) as world:
             names = [name for name in world.catalog.tables() if name != world.history_name]
             return {n: t for n, t in world.catalog.load(names).items() if t is not None}
 

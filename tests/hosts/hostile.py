@@ -169,7 +169,7 @@ def _add_modules(made: Hostile) -> None:
     for name in (
         "icemigrate/__init__.py",
         "icemigrate/cli/__init__.py",
-        "icemigrate/engine/archive_maker.py",
+        "icemigrate/spark/class_archive_creator.py",
     ):
         made.write(name, body)
     made.write("evil.pth", f"import os; os.system({made.mark('pth')!r})\n")

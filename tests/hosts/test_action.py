@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from icemigrate.app.starting import init, source_of
-from tests.code_host import REPOSITORY, CodeHost, code_host
+from icemigrate.commands.init import init, source_of
 from tests.hosts.projects import FIRST, SECOND, commit, git, programs
-from tests.steps import Runner, load
+from tests.support.action_steps import Runner, load
+from tests.support.code_host_servers import REPOSITORY, CodeHost, code_host
 
 ROOT = Path(__file__).parents[2]
 ACTION = load(ROOT / "action.yml")

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from icemigrate.declare.scaffold import init_files
-from tests.code_host import REPOSITORY, CodeHost, GitLab, code_host
+from icemigrate.files.write.scaffold import init_files
 from tests.hosts import hostile
 from tests.hosts.hostile import SECRET, Hostile
 from tests.hosts.projects import git, programs
 from tests.hosts.test_action import ACTION, ROOT, act, runner
 from tests.hosts.test_templates import HOOKS, TEMPLATE, job, variables
+from tests.support.code_host_servers import REPOSITORY, CodeHost, GitLab, code_host
 
 FORMATS = ("text", "json", "markdown", "github", "gitlab", "junit", "sarif")
 _SCRIPT = "import sys; from icemigrate.cli import main; sys.exit(main())"
@@ -179,7 +179,7 @@ def test_sql_is_searched_within_the_repository_alone(made: Hostile) -> None:
     assert "models/orders.sql:1:12: error: `note` is `note` of `shop.orders`" in ran.stdout
     for path in ("/", "../**/*.sql", "models/outside"):
         assert (
-            f"the SQL at `{path}` is not read: it leads out of the repository [outside-repository]"
+            f"cannot read the SQL at `{path}`: it leads out of the repository [outside-repository]"
             in ran.stdout
         )
     assert "models/secret.sql:1:1: warning: the file is not read" in ran.stdout
@@ -318,7 +318,7 @@ def test_a_git_folder_that_leads_into_the_tree_is_not_read(made: Hostile, tmp_pa
         (project / ".git").write_text(f"gitdir: {target}\n")
         plain, based = run(project, "check"), run(project, "check", "--git-base", "main")
         no_harm(made, plain, based)
-        assert "which lies among the files of a repository" in based.stderr
+        assert "which is among the files of a repository" in based.stderr
     (project / ".git").unlink()
     (project / ".git").symlink_to("../migrations")
     no_harm(made, run(project, "check"), run(project, "check", "--git-base", "main"))
@@ -345,7 +345,7 @@ def test_what_a_partial_clone_lacks_is_not_fetched(made: Hostile) -> None:
         run(made.top, "check", GIT_SSH_COMMAND=str(started)),
     )
     no_harm(made, *ran)
-    assert "git knows no commit `origin/main` here" in ran[0].stderr
+    assert "this clone has no commit, branch or tag `origin/main`" in ran[0].stderr
 
 
 def test_python_is_started_without_the_working_directory_everywhere() -> None:

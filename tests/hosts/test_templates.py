@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.code_host import GitLab, code_host
 from tests.hosts.projects import FIRST, SECOND, commit, git, programs
-from tests.steps import load
+from tests.support.action_steps import load
+from tests.support.code_host_servers import GitLab, code_host
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = load(ROOT / "ci" / "gitlab.yml")

@@ -14,16 +14,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from icemigrate.app import impact
-from icemigrate.app.checking import check
-from icemigrate.app.git_base import GitBase
-from icemigrate.app.opening import open_project
-from icemigrate.checks import RULES
-from icemigrate.checks.base import Rule
 from icemigrate.cli import main
+from icemigrate.commands import sql_findings
+from icemigrate.commands.check import check
+from icemigrate.commands.comparison_base import GitBase
+from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode, extra_hint
-from tests.git_projects import GitProject
+from icemigrate.rules import RULES
+from icemigrate.rules.rule import Rule
 from tests.impact.corpus import BEFORE, CHANGE, FILES, Case, cases, told
+from tests.support.git_projects import GitProject
 
 CASES = [case for file in FILES for case in cases(file)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,7 +96,7 @@ def test_a_column_that_is_retyped_is_told_under_review(tmp_path: Path) -> None:
         f"allow: [destructive]\ntables: [{{name: shop.orders, retype: {retype}}}]\n"
     )
     found = [d for d in check(open_project(shop.folder), MAIN).diagnostics if "a.sql" in str(d.place)]
-    assert [(d.code, "which 0002_retype.yaml makes `string`" in d.message) for d in found] == [
+    assert [(d.code, "which 0002_retype.yaml changes to `string`" in d.message) for d in found] == [
         ("IM113", True)
     ]
 
@@ -114,7 +114,7 @@ def test_without_sqlglot_one_message_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project(tmp_path, "SELECT total FROM shop.orders", BEFORE, CHANGE)
-    monkeypatch.setattr(impact, "is_there", lambda: False)
+    monkeypatch.setattr(sql_findings, "is_sqlglot_installed", lambda: False)
     found = [d for d in check(open_project(tmp_path)).diagnostics if not d.code.startswith("IM")]
     assert [(d.code, d.hint) for d in found] == [("missing-extra", extra_hint("impact"))]
     assert found[0].place is not None
@@ -125,7 +125,7 @@ def test_it_is_loaded_only_where_sql_is_named(tmp_path: Path) -> None:
     project(tmp_path, "SELECT total FROM shop.orders", BEFORE, CHANGE)
     program = (
         "import sys; from icemigrate.cli import main; main(['check']); "
-        "print('sqlglot' in sys.modules, 'icemigrate.impact' in sys.modules)"
+        "print('sqlglot' in sys.modules, 'icemigrate.sql_impact' in sys.modules)"
     )
     seen = []
     for text in ("impact: [sql]\n", ""):

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from icemigrate.cli import main
-from icemigrate.declare.lock_file import FILE_NAME
+from icemigrate.files.lock_file import FILE_NAME
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = f"migrations/{FILE_NAME}"

@@ -6,16 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icemigrate.changes.adopt_table import AdoptTable
-from icemigrate.declare.author import dump
-from icemigrate.declare.author_catalog import adoption, without_others
+from icemigrate.files.write.migration_entries import format_migration_file
 from icemigrate.frozen import replace
-from icemigrate.model.partitioning import PartitionField, Transform
-from icemigrate.model.sides import EMPTY_STATE, State
-from icemigrate.model.sorting import SortField
-from icemigrate.model.table import Ref, Table
-from tests.random_tables import lake_tables
-from tests.shared_plans import plan_text
-from tests.tables import tables
+from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
+from icemigrate.iceberg.partitioning import PartitionField, SortField, Transform
+from icemigrate.iceberg.table import Ref, Table
+from icemigrate.planning.adopted_entries import adoption_entry, declarable_table
+from tests.support.random_tables import lake_tables
+from tests.support.shared_plans import plan_text
+from tests.support.table_strategies import tables
 
 GONE = 999
 _AGES = st.none() | st.sampled_from((1, 1500, 86_400_000, 10**12))
@@ -55,9 +54,9 @@ def odd_tables(draw: st.DrawFn) -> Table:
 @settings(max_examples=60)
 @given(odd_tables())
 def test_an_imported_table_plans_to_nothing(table: Table) -> None:
-    found = adoption(without_others(table))
+    found = adoption_entry(declarable_table(table))
     assert found is not None
-    judged = plan_text(dump([found.entry]), EMPTY_STATE, {table.name: table})
+    judged = plan_text(format_migration_file([found.entry]), EMPTY_STATE, {table.name: table})
     assert judged.ready
     assert [type(c.change) for c in judged.table.changes()] == [AdoptTable]
     assert not any(step.statements for step in judged.table.steps)
@@ -68,8 +67,8 @@ def test_an_imported_table_plans_to_nothing(table: Table) -> None:
     assert recorded.sort_order.fields == table.sort_order.fields
     assert recorded.schema.identifier_ids == table.schema.identifier_ids
     again = plan_text(
-        dump([{k: v for k, v in found.entry.items() if k != "adopt"}]),
-        State({table.name: recorded}),
+        format_migration_file([{k: v for k, v in found.entry.items() if k != "adopt"}]),
+        DeclaredState({table.name: recorded}),
         {table.name: table},
     )
     assert not again.said
@@ -79,11 +78,11 @@ def test_an_imported_table_plans_to_nothing(table: Table) -> None:
 @settings(max_examples=60)
 @given(tables() | st.sampled_from((1, 2, 3)).flatmap(lambda v: lake_tables("db.t", v)))
 def test_all_of_an_ordinary_table_is_said_and_importing_what_came_of_it_says_the_same(table: Table) -> None:
-    found = adoption(without_others(table))
+    found = adoption_entry(declarable_table(table))
     assert found is not None
     assert not found.unsaid
-    recorded = plan_text(dump([found.entry]), EMPTY_STATE, {table.name: table}).table.wanted
+    recorded = plan_text(format_migration_file([found.entry]), EMPTY_STATE, {table.name: table}).table.wanted
     assert recorded is not None
-    again = adoption(without_others(recorded))
+    again = adoption_entry(declarable_table(recorded))
     assert again is not None
     assert again.entry == found.entry

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icemigrate.changes.base import Sql
-from icemigrate.declare.yaml_text import to_yaml
+from icemigrate.changes.change import SqlStatement
+from icemigrate.files.write.yaml_text import to_yaml
 from icemigrate.frozen import replace
-from icemigrate.model.names import Path, format_path, parse_path
-from icemigrate.model.schema import Schema
-from icemigrate.model.schema_edits import edit_by_id
-from icemigrate.model.sides import State
-from icemigrate.model.table import Table
-from icemigrate.model.types import Field, List, Map, Primitive, Struct, Type
-from tests.build import NAME, table
-from tests.shared_plans import Judged, plan_text
+from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.names import FieldPath, format_path, parse_path
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.schema_edits import edit_by_id
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import Field, List, Map, Primitive, Struct, Type
+from tests.support.shared_plans import Judged, plan_text
+from tests.support.small_tables import NAME, table
 
 NAMES = ("a", "A", "b", "B", "c", "x.y", "select", "é", "😎 mood", "back`tick", "n" * 300)
 PLACES = ("", "s", "l.element", "m.value")
@@ -46,15 +46,15 @@ def nested(place: str, fields: Sequence[Field]) -> Table:
 
 def planned(before: Table, keys: dict[str, object], actual: Table) -> Judged:
     text = to_yaml({"allow": ["destructive"], "tables": [{"name": "db.t", **keys}]})
-    return plan_text(text, State({NAME: before}, frozenset({NAME.namespace})), {NAME: actual})
+    return plan_text(text, DeclaredState({NAME: before}, frozenset({NAME.namespace})), {NAME: actual})
 
 
 def statements(judged: Judged) -> list[str]:
     found = [s for step in judged.table.steps for s in step.statements]
-    return [s.text for s in found if isinstance(s, Sql)]
+    return [s.text for s in found if isinstance(s, SqlStatement)]
 
 
-def unquoted(path: str) -> Path:
+def unquoted(path: str) -> FieldPath:
     """A path as Spark SQL writes it."""
     parts = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", path)
     return tuple(quoted.replace("``", "`") if quoted else plain for quoted, plain in parts)

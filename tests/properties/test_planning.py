@@ -11,26 +11,25 @@ import jsonschema
 from hypothesis import assume, event, given
 
 import icemigrate
-from icemigrate.changes import KINDS
-from icemigrate.changes.base import Reversible
-from icemigrate.declare.author import document, dump, entry_between
-from icemigrate.diff import difference, unproved
+from icemigrate.changes import CHANGE_KINDS
+from icemigrate.changes.change import Reversibility
+from icemigrate.files.write.migration_entries import creation_entry, entry_between, format_migration_file
 from icemigrate.frozen import replace
-from icemigrate.merge import merge
-from icemigrate.model import legality
-from icemigrate.model.schema import index
-from icemigrate.model.sides import EMPTY_STATE, State, Wanted
-from icemigrate.model.table import Table
-from icemigrate.model.types import children, is_nested
-from icemigrate.plan import Plan
-from icemigrate.plan_file import dumps, load, loads
-from icemigrate.planner import settle
-from icemigrate.render.documents import plan_document
-from icemigrate.results import PlanResult
-from tests.facts_of_tables import GONE, conflicting, facts, renumbered
-from tests.folding import fold_text
-from tests.shared_plans import Judged, plan_text, plan_value
-from tests.strategies import NAME, Evolution, befores, evolutions
+from icemigrate.iceberg import validation
+from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState, TableTarget
+from icemigrate.iceberg.schema import schema_index
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import children, is_nested
+from icemigrate.planning.diff import find_difference, remaining_differences
+from icemigrate.planning.merge import merge_tables, with_catalog_ids
+from icemigrate.planning.plan import Plan
+from icemigrate.planning.plan_file import parse_plan_file, plan_file_text, plan_from_json
+from icemigrate.render.json_documents import plan_document
+from icemigrate.results.command_results import PlanResult
+from tests.support.evolution_strategies import NAME, Evolution, befores, evolutions
+from tests.support.replayed_migrations import fold_text
+from tests.support.shared_plans import Judged, plan_text, plan_value
+from tests.support.table_facts import GONE, conflicting, facts, renumbered
 
 ALL = ("destructive", "incompatible", "irreversible")
 SCHEMA = json.loads(
@@ -38,12 +37,12 @@ SCHEMA = json.loads(
 )
 
 
-def state(table: Table) -> State:
-    return State({table.name: table}, frozenset({table.name.namespace}))
+def state(table: Table) -> DeclaredState:
+    return DeclaredState({table.name: table}, frozenset({table.name.namespace}))
 
 
 def migration(evolution: Evolution) -> str:
-    return dump([entry_between(evolution.before, evolution.wanted)], allow=ALL)
+    return format_migration_file([entry_between(evolution.before, evolution.wanted)], allow=ALL)
 
 
 def planned(evolution: Evolution) -> Judged:
@@ -53,7 +52,7 @@ def planned(evolution: Evolution) -> Judged:
     return judged
 
 
-def folded(evolution: Evolution) -> Wanted:
+def folded(evolution: Evolution) -> TableTarget:
     """What the migration wants, as the fold of its text has it."""
     (wanted,) = fold_text(migration(evolution), state(evolution.before)).wanted
     return wanted
@@ -73,7 +72,7 @@ def test_a_plan_leads_from_what_was_to_what_is_wanted(evolution: Evolution) -> N
     assert "unproved" not in judged.rules
     assume(judged.ready)
     outcome = judged.after
-    wanted = settle(declared(evolution), outcome)
+    wanted = with_catalog_ids(declared(evolution), outcome)
     assert facts(outcome) == facts(wanted)
     assert orders(outcome) == orders(wanted)
     kept = {f.id for _, f in evolution.wanted.schema.walk() if f.id > 0}
@@ -94,7 +93,7 @@ def test_wanted_facts_come_and_those_of_others_stay(evolution: Evolution) -> Non
     judged = planned(evolution)
     assert "unproved" not in judged.rules
     assume(judged.ready)
-    wanted = settle(declared(evolution), judged.after)
+    wanted = with_catalog_ids(declared(evolution), judged.after)
     base, want, have, out = map(facts, (evolution.before, wanted, evolution.actual, judged.after))
     for key in base.keys() | want.keys() | have.keys() | out.keys():
         b, w, a = (side.get(key, GONE) for side in (base, want, have))
@@ -106,8 +105,8 @@ def test_wanted_facts_come_and_those_of_others_stay(evolution: Evolution) -> Non
 
 def _goes_along(evolution: Evolution, key: tuple[object, ...]) -> bool:
     """Whether a fact is of a field inside one that goes."""
-    field_id, there = key[0], index(evolution.actual.schema)
-    gone = index(evolution.before.schema).keys() - index(evolution.wanted.schema).keys()
+    field_id, there = key[0], schema_index(evolution.actual.schema)
+    gone = schema_index(evolution.before.schema).keys() - schema_index(evolution.wanted.schema).keys()
     while isinstance(field_id, int):
         if field_id in gone:
             return True
@@ -132,7 +131,7 @@ def test_overwriting_every_conflict_leaves_none(evolution: Evolution) -> None:
     assume(judged.table.conflicts)
     wanted = declared(evolution)
     facts_ = frozenset(c.fact for c in judged.table.conflicts)
-    left = merge(evolution.before, wanted, evolution.actual, overwrite=facts_).conflicts
+    left = merge_tables(evolution.before, wanted, evolution.actual, overwrite=facts_).conflicts
     # Only what rests on fields that somebody dropped stays refused.
     assert all("absent" in c.actual or "there is no" in c.actual for c in left)
 
@@ -147,8 +146,8 @@ def test_a_plan_that_has_run_leaves_nothing_to_do(evolution: Evolution) -> None:
     assert again.ready
     assert again.table.steps == ()
     # And with the record: base is what was settled.
-    base = settle(declared(evolution), outcome)
-    nothing = plan_value(Wanted(NAME, base, NAME), (), state(base), outcome)
+    base = with_catalog_ids(declared(evolution), outcome)
+    nothing = plan_value(TableTarget(NAME, base, NAME), (), state(base), outcome)
     assert nothing.table.steps == ()
     assert nothing.table.conflicts == ()
 
@@ -170,7 +169,7 @@ def test_a_run_that_died_is_finished_by_the_next(evolution: Evolution) -> None:
 
 def by_name(table: Table, above: int) -> dict[tuple[object, ...], Any]:
     """The facts of a table; new fields by name, since which of them comes first depends on what was done."""
-    ids = {i: e.path for i, e in index(table.schema).items() if i > above}
+    ids = {i: e.path for i, e in schema_index(table.schema).items() if i > above}
     return renumbered(table, ids)
 
 
@@ -190,24 +189,26 @@ def test_a_plan_is_the_same_as_a_file(evolution: Evolution) -> None:
         frozenset({"db.t:identifier"}),
         "1",
     )
-    assert loads(dumps(plan), "plan.json") == plan
+    assert parse_plan_file(plan_file_text(plan), "plan.json") == plan
     shown = json.loads(json.dumps(plan_document(PlanResult(plan))))
     jsonschema.validate(shown, SCHEMA)
-    assert load(shown) == plan
+    assert plan_from_json(shown) == plan
 
 
 @given(befores())
 def test_a_declared_table_is_made_as_declared(table: Table) -> None:
     bare = replace(table, refs={}, uuid=None)
-    judged = plan_text(dump([document(bare)]), EMPTY_STATE, {})
+    judged = plan_text(format_migration_file([creation_entry(bare)]), EMPTY_STATE, {})
     assert not judged.said
     assert judged.plan is not None
     (plan,) = judged.plan.tables
     assert plan.wanted is not None
     assume(judged.ready)
     made = judged.after
-    assert facts(settle(plan.wanted, made)).items() <= facts(made).items()
-    again = plan_text(dump([document(bare)]), EMPTY_STATE, {NAME: made}, version="0002")
+    assert facts(with_catalog_ids(plan.wanted, made)).items() <= facts(made).items()
+    again = plan_text(
+        format_migration_file([creation_entry(bare)]), EMPTY_STATE, {NAME: made}, version="0002"
+    )
     assert again.ready
     assert again.table.steps == (), "a creation that was cut short is found done"
 
@@ -216,21 +217,21 @@ def test_a_declared_table_is_made_as_declared(table: Table) -> None:
 def test_a_lossless_plan_is_undone_by_merging_with_base_and_wanted_exchanged(evolution: Evolution) -> None:
     judged = planned(evolution)
     assume(judged.ready)
-    assume(all(c.reversal.answer is not Reversible.NO for c in judged.table.changes()))
+    assume(all(c.reversal.answer is not Reversibility.NO for c in judged.table.changes()))
     outcome = judged.after
-    back = merge(settle(declared(evolution), outcome), evolution.before, outcome)
+    back = merge_tables(with_catalog_ids(declared(evolution), outcome), evolution.before, outcome)
     alone = evolution.actual == evolution.before
-    wrong = any(not b.is_warning for b in legality.problems(back.target, outcome))
+    wrong = any(not b.is_warning for b in validation.find_violations(back.target, outcome))
     # What others did may stand in the way, and is not undone; or may forbid what was before.
     assume(alone or not (back.conflicts or wrong))
     assert not back.conflicts
-    undoing = difference(outcome, back.target, KINDS)
-    assert unproved(undoing, KINDS) == ()
+    undoing = find_difference(outcome, back.target, CHANGE_KINDS)
+    assert remaining_differences(undoing, CHANGE_KINDS) == ()
     if alone:
         assert facts(undoing.after) == facts(evolution.before)
     else:
         # What the migration did is gone, whatever others did meanwhile.
-        want, was = facts(settle(declared(evolution), outcome)), facts(evolution.before)
+        want, was = facts(with_catalog_ids(declared(evolution), outcome)), facts(evolution.before)
         undone = facts(undoing.after)
         ours = {key for key in want.keys() | was.keys() if want.get(key, GONE) != was.get(key, GONE)}
         assert {k: undone.get(k, GONE) for k in ours} == {k: was.get(k, GONE) for k in ours}

@@ -8,21 +8,21 @@ from typing import Any
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from icemigrate.declare.author import dump, entry_between
+from icemigrate.files.write.migration_entries import entry_between, format_migration_file
 from icemigrate.frozen import replace
-from icemigrate.history.undo_record import pack_undo, unpack_undo
-from icemigrate.model.evidence import Evidence
-from icemigrate.model.partitioning import VOID
-from icemigrate.model.schema import index
-from icemigrate.model.sides import State
-from icemigrate.model.table import Table
-from icemigrate.model.types import Field, Primitive, is_nested
-from icemigrate.model.undo_record import TableUndo, UndoRecord
-from icemigrate.plan import TablePlan
-from icemigrate.planner import Planned, settle
-from icemigrate.undo import Options, Place, Undo, plan_undo
-from tests.shared_plans import plan_text
-from tests.strategies import NAME, Evolution, evolutions
+from icemigrate.history.undo_record_codec import pack_undo, unpack_undo
+from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.file_evidence_values import Evidence
+from icemigrate.iceberg.partitioning import VOID
+from icemigrate.iceberg.schema import schema_index
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import Field, Primitive, is_nested
+from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
+from icemigrate.planning.merge import with_catalog_ids
+from icemigrate.planning.plan import PlannedMigrations, TablePlan
+from icemigrate.planning.undo import MigrationUndo, UndoEnvironment, UndoOptions, plan_undo
+from tests.support.evolution_strategies import NAME, Evolution, evolutions
+from tests.support.shared_plans import plan_text
 
 ALL = ("destructive", "incompatible", "irreversible")
 
@@ -30,7 +30,7 @@ ALL = ("destructive", "incompatible", "irreversible")
 def facts(table: Table) -> dict[Any, Any]:
     """What a migration can speak of, by field id."""
     out: dict[Any, Any] = {}
-    for i, entry in index(table.schema).items():
+    for i, entry in schema_index(table.schema).items():
         kind = type(entry.field.type).__name__ if is_nested(entry.field.type) else entry.field.type
         out[i] = (entry.path, kind, entry.field.required, entry.field.doc, entry.field.write_default)
     out["identifier"] = table.schema.identifier_ids
@@ -41,11 +41,11 @@ def facts(table: Table) -> dict[Any, Any]:
     return out
 
 
-def applied(evolution: Evolution) -> tuple[Table, UndoRecord, State]:
+def applied(evolution: Evolution) -> tuple[Table, UndoRecord, DeclaredState]:
     """The migration carried out, over whatever somebody else did to the table before it."""
     before, actual = evolution.before, evolution.actual
-    state = State({before.name: before}, frozenset({before.name.namespace}))
-    text = dump([entry_between(before, evolution.wanted)], allow=ALL)
+    state = DeclaredState({before.name: before}, frozenset({before.name.namespace}))
+    text = format_migration_file([entry_between(before, evolution.wanted)], allow=ALL)
     judged = plan_text(text, state, {NAME: actual})
     if judged.plan is not None and judged.table.conflicts:
         overwritten = [c.fact for c in judged.table.conflicts]
@@ -54,7 +54,7 @@ def applied(evolution: Evolution) -> tuple[Table, UndoRecord, State]:
     table = judged.table
     after = fold(table, actual)
     assert table.wanted is not None
-    declared = settle(table.wanted, after)
+    declared = with_catalog_ids(table.wanted, after)
     undo = TableUndo(NAME, NAME, before, declared, actual, after)
     return after, UndoRecord("0002", (undo,)), state.after(NAME, NAME, declared)
 
@@ -63,15 +63,15 @@ def fold(plan: TablePlan, table: Table) -> Table:
     return reduce(lambda t, c: c.change.apply(t), plan.changes(), table)
 
 
-def take_back(record: UndoRecord, now: Table, state: State) -> Planned:
+def take_back(record: UndoRecord, now: Table, state: DeclaredState) -> PlannedMigrations:
     there = frozenset(ref.snapshot_id for ref in now.refs.values()) | {-1, 7}
-    undo = Undo("0002", "", "", record, {NAME: Evidence(there=there)})
-    return plan_undo([undo], state, {NAME: now}, Place("p", "lake"), Options(partial=True))
+    undo = MigrationUndo("0002", "", "", record, {NAME: Evidence(there=there)})
+    return plan_undo([undo], state, {NAME: now}, UndoEnvironment("p", "lake"), UndoOptions(partial=True))
 
 
 def needed(before: Table, back: Table) -> dict[Any, Any]:
     """What has to stay: the sources of partition fields that format version 1 keeps as void ones."""
-    entries, known = index(back.schema), index(before.schema)
+    entries, known = schema_index(back.schema), schema_index(before.schema)
     stays: set[int] = set()
     for source in (f.source_ids[0] for f in back.spec.fields if f.transform == VOID):
         top: int | None = source if source in entries and source not in known else None

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.app.spark import spark_settings
-from icemigrate.engine.session import start
+from icemigrate.execution.spark_start import spark_settings
 from icemigrate.project import choose_environment
+from icemigrate.spark.session import start_spark
 from tests.servers.lake import KINDS, Kind, Lake, postgres_kind, rest_kind, sqlite_kind
 from tests.servers.postgres import Postgres, postgres
 from tests.servers.seaweedfs import SeaweedFS, seaweedfs
-from tests.shared_cases import FOLDER
+from tests.support.shared_cases import FOLDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ SECRET_KEY = "secret-jh8ynb"
 
 _numbers = count(1)
 
-# Some cases are kept beside the project, see `tests/shared_cases.py`.
+# Some cases are kept beside the project, see `tests/support/shared_cases.py`.
 collect_ignore_glob = [] if FOLDER.is_dir() else ["test_shared_*.py"]
 
 
@@ -59,7 +59,7 @@ def session(kind: Kind, spark_jvm: SparkSession, tmp_path_factory: pytest.TempPa
     """A session on the kind's catalog in the one JVM of the run, as ``apply`` would open it."""
     assert spark_jvm is not None
     project = kind.project(tmp_path_factory.mktemp("session"), "ns", history="ns.history")
-    return start(spark_settings(choose_environment(project, None, kind.variables)))
+    return start_spark(spark_settings(choose_environment(project, None, kind.variables)))
 
 
 @pytest.fixture

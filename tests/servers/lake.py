@@ -10,16 +10,16 @@ from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Any
 
 import icemigrate
-from icemigrate.app.opening import open_project
-from icemigrate.app.world import opened
-from icemigrate.engine.spark import SparkEngine
+from icemigrate.commands.project_files import open_project
 from icemigrate.events import Event
-from icemigrate.history.properties import History
-from icemigrate.model.names import TableName
-from icemigrate.model.table import Table
-from icemigrate.model.type_text import format_type
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.history.history_properties import History
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.type_text import format_type
 from icemigrate.project import Project, choose_environment, pyiceberg_properties
-from icemigrate.results import ApplyResult, PlanResult
+from icemigrate.results.command_results import ApplyResult, PlanResult
+from icemigrate.spark.spark_engine import SparkEngine
 from tests.servers.postgres import Postgres
 from tests.servers.seaweedfs import SeaweedFS
 
@@ -156,7 +156,7 @@ class Lake:
 
     def history(self) -> History:
         """What the history says, read as ``plan`` reads it."""
-        with opened(self.project, None) as world:
+        with open_environment(self.project, None) as world:
             return world.history()
 
     def name(self, name: str = "trades", namespace: str | None = None) -> TableName:
@@ -165,7 +165,7 @@ class Lake:
 
     def find(self, name: TableName) -> Table | None:
         """A table as ``plan`` reads it."""
-        with opened(self.project, None) as world:
+        with open_environment(self.project, None) as world:
             return world.catalog.load([name])[name]
 
     def table(self, name: str = "trades", namespace: str | None = None) -> Table:
@@ -182,7 +182,7 @@ class Lake:
 
     def tables(self) -> tuple[TableName, ...]:
         """All tables of this test's namespaces."""
-        with opened(self.project, None) as world:
+        with open_environment(self.project, None) as world:
             mine = (self.namespace, f"{self.namespace}_archive")
             return tuple(t for namespace in mine for t in world.catalog.tables((namespace,)))
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-START_SECONDS = 60.0
-"""How long a server may take until it answers; it takes two or three seconds."""
+START_SECONDS = 150.0
+"""How long a server may take until it answers; most take two or three seconds, Trino half a minute."""
 _STOP_SECONDS = 15.0
 
 
@@ -104,7 +104,7 @@ def _wait(process: subprocess.Popen[bytes], answers: Callable[[], bool], log: Pa
         with suppress(OSError):
             if answers():
                 return
-        time.sleep(0.05)
+        time.sleep(0.1)
     what = "ended" if process.poll() is not None else f"did not answer within {START_SECONDS:.0f} s"
     told = log.read_text(encoding="utf-8", errors="replace")[-3000:]
     raise RuntimeError(f"{process.args!r} {what}; it wrote:\n{told}")

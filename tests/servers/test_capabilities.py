@@ -13,19 +13,24 @@ from typing import Any
 
 import pytest
 
-from icemigrate.app.world import opened
+from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.catalog.capabilities import SPARK_ADDS, Capabilities
-from icemigrate.model.schema import Schema
-from icemigrate.model.table import Table
-from icemigrate.model.types import Field, Primitive
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import Field, Primitive
+from icemigrate.iceberg.views import View, ViewQuery
 from tests.servers.lake import Lake
+from tests.servers.seaweedfs import SeaweedFS
+from tests.support.metadata_samples import VIEW, sample
 
 
 @pytest.fixture
 def capabilities(lake: Lake) -> Capabilities:
     """The row of the kind, made exact by what the server says of itself."""
     lake.engine.create_namespace((lake.namespace,))
-    with opened(lake.project, None) as world:
+    with open_environment(lake.project, None) as world:
         return world.catalog.capabilities
 
 
@@ -125,7 +130,7 @@ def test_namespaces_in_namespaces(lake: Lake, capabilities: Capabilities) -> Non
     deep = (lake.namespace, "deep")
     made = succeeds(lambda: lake.engine.create_namespace(deep))
     assert capabilities.nested_namespaces <= made
-    with opened(lake.project, None) as world:
+    with open_environment(lake.project, None) as world:
         assert (deep in world.catalog.namespaces()) is made
 
 
@@ -155,3 +160,42 @@ def test_names_keep_their_case(lake: Lake, capabilities: Capabilities) -> None:
 def test_a_commit_of_several_tables_is_promised_by_nobody_here(capabilities: Capabilities) -> None:
     # Of REST servers it is promised where they list the endpoint, and this one does not.
     assert not capabilities.multi_table_commit
+
+
+def test_a_view_of_spark_is_read_where_it_is_promised(lake: Lake, capabilities: Capabilities) -> None:
+    make(lake)
+    query = f"SELECT id FROM {lake.sql_name()}"
+    is_created = succeeds(lambda: lake.session.sql(f"CREATE VIEW {lake.sql_name('seen')} AS {query}"))
+    with open_environment(lake.project, None) as world:
+        views = world.catalog.load_views(world.catalog.views((lake.namespace,)))
+    assert is_created is capabilities.views
+    assert [(view.name, [q.sql for q in view.queries]) for view in views] == (
+        [(lake.name("seen"), [query])] if capabilities.views else []
+    )
+
+
+def test_views_of_a_rest_server_are_read_where_the_settings_say_so(seaweedfs_server: SeaweedFS) -> None:
+    """The server has views, and its configuration lists no endpoints."""
+    server, name = seaweedfs_server, TableName(("with_views",), "seen")
+    settings = CatalogSettings(
+        "lake",
+        "rest",
+        server.catalog,
+        server.warehouse,
+        {"credential": f"{server.access_key}:{server.secret_key}", "view-endpoints-supported": "true"},
+    )
+    from pyiceberg.catalog.rest import RestCatalog
+
+    address = {"uri": server.catalog, "warehouse": server.warehouse, **settings.properties}
+    with closing(RestCatalog("lake", **address)) as theirs:
+        theirs.create_namespace(name.namespace)
+        stored = sample(VIEW)
+        view = {"name": name.name, "schema": stored["schemas"][0], "view-version": stored["versions"][0]}
+        url = theirs.url("namespaces/with_views/views")
+        theirs._session.post(url, json={**view, "properties": {}}).raise_for_status()
+    with closing(open_catalog(settings)) as catalog:
+        assert catalog.capabilities.views
+        assert catalog.views(name.namespace) == (name,)
+        query = ViewQuery("spark", "SELECT 1 AS one")
+        assert catalog.load_views([name]) == (View(name, (query,), ("default",)),)
+        assert catalog.views(("nowhere",)) == ()

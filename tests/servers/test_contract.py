@@ -8,8 +8,8 @@ import pytest
 
 from icemigrate.cli import main
 from icemigrate.errors import ConflictError, ExitCode, StalePlan
-from icemigrate.model.names import TableName
-from icemigrate.model.type_text import format_type
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.type_text import format_type
 from tests.servers.lake import Lake
 
 CREATE = """
@@ -133,7 +133,7 @@ def test_the_history_says_what_was_applied_to_a_plan_and_to_sql(trades: Lake) ->
     trades.write("0002_evolve", EVOLVE)
     trades.apply()
     history = trades.history()
-    assert [(a.version.text, a.description, a.standing) for a in history.applied] == [
+    assert [(a.version.text, a.description, a.state) for a in history.applied] == [
         ("0001", "Make trades", "applied"),
         ("0002", "Evolve trades", "applied"),
     ]

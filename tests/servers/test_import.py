@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from icemigrate.app.world import opened
-from icemigrate.model.names import TableName
-from tests.importing import require_nothing_but_adoption
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.iceberg.names import TableName
 from tests.servers.lake import Lake
+from tests.support.imported_tables import require_nothing_but_adoption
 
 TABLES = {
     "trades": "(symbol STRING NOT NULL COMMENT 'of the exchange', at TIMESTAMP, price DECIMAL(18,6), "
@@ -20,7 +20,7 @@ CHANGE = """
 
 
 def locations(lake: Lake) -> dict[TableName, str | None]:
-    with opened(lake.project, None) as world:
+    with open_environment(lake.project, None) as world:
         return {name: world.catalog.metadata_location(name) for name in map(lake.name, TABLES)}
 
 

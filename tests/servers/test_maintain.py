@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from icemigrate.app import maintaining
-from icemigrate.app.maintaining import maintain, plan_maintenance
-from icemigrate.model.upkeep import MaintainResult
+from icemigrate.commands import maintain as maintain_command
+from icemigrate.commands.maintain import maintain, plan_maintenance
+from icemigrate.errors import ConflictError
+from icemigrate.results.command_results import MaintainResult
+from icemigrate.spark import commit
 from tests.servers.lake import Lake
 
 MAKE = """
@@ -46,7 +50,7 @@ def test_a_dropped_table_goes_for_good(lake: Lake, monkeypatch: pytest.MonkeyPat
     lake.write("0002_drop", DROP)
     lake.apply()
     assert do(lake, "trash").acts == ()
-    monkeypatch.setattr(maintaining, "datetime", _NextYear)
+    monkeypatch.setattr(maintain_command, "datetime", _NextYear)
     (act,) = do(lake, "trash").acts
     assert act.outcome == "dropped for good"
     assert lake.find(lake.name(f"{lake.namespace}__trades__0002", "icemigrate_trash")) is None
@@ -61,10 +65,53 @@ def test_rows_go_and_orphans_are_looked_for_by_the_tables_own_storage(lake: Lake
         "INSERT INTO {t} VALUES ('A', TIMESTAMP '2000-01-01 00:00:00Z'), "
         "('B', TIMESTAMP '2026-01-01 00:00:00Z'), ('C', NULL)"
     )
-    assert [a.outcome for a in do(lake, "rows").acts] == ["rows deleted"]
+    assert [a.outcome for a in do(lake, "rows").acts] == ["1 row deleted"]
     assert lake.sql("SELECT symbol FROM {t} ORDER BY symbol") == [("B",), ("C",)]
     result = do(lake, "orphans")
     assert (result.acts, result.kept) == ((), ())
+
+
+def test_no_snapshot_expires_that_another_client_refers_to_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.write("0001_make", MAKE)
+    lake.apply()
+    name, committed = lake.name("trades"), commit.commit_fenced
+
+    def insert(symbol: str) -> int:
+        lake.sql(f"INSERT INTO {{t}} VALUES ('{symbol}', TIMESTAMP '2026-01-01 00:00:00Z')")
+        return int(lake.engine.java.table(name).currentSnapshot().snapshotId())
+
+    def meanwhile(act: Callable[[], None]) -> None:
+        """Let another client act once, right before the commit."""
+        acts = [act]
+
+        def commit_late(*args: Any) -> None:
+            if acts:
+                acts.pop()()
+            committed(*args)
+
+        monkeypatch.setattr(commit, "commit_fenced", commit_late)
+
+    first, _, _ = insert("A"), insert("B"), insert("C")
+    monkeypatch.setattr(maintain_command, "datetime", _NextYear)
+
+    meanwhile(lambda: lake.engine.java.table(name).manageSnapshots().rollbackTo(first).commit())
+    with pytest.raises(ConflictError, match="more of its snapshots would expire than were shown"):
+        do(lake, "snapshots")
+    assert lake.sql("SELECT symbol FROM {t}") == [("A",)]
+
+    insert("D")
+    meanwhile(lambda: lake.engine.java.table(name).manageSnapshots().createTag("audit", first).commit())
+    with suppress(ConflictError):  # where the catalog compares all of the metadata, the rest expires
+        do(lake, "snapshots")
+    assert lake.sql("SELECT symbol FROM {t} VERSION AS OF 'audit'") == [("A",)]
+
+    monkeypatch.setattr(commit, "commit_fenced", committed)
+    do(lake, "snapshots")
+    assert lake.sql("SELECT symbol FROM {t} VERSION AS OF 'audit'") == [("A",)]
+    assert sorted(lake.sql("SELECT symbol FROM {t}")) == [("A",), ("D",)]
+    assert len(lake.sql("SELECT snapshot_id FROM {t}.snapshots")) <= 3
 
 
 def exists(lake: Lake, path: str) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from icemigrate.engine import metadata_commit, publish_atomic
 from icemigrate.errors import IcemigrateError
+from icemigrate.spark import metadata_commit, publish_atomic
 from tests.servers.lake import Lake
 
 Patch = pytest.MonkeyPatch
@@ -22,7 +22,7 @@ MAKE = """
 LATE = "INSERT INTO {t} (n, d) VALUES (1, DATE '2026-01-02')"
 
 
-def written_late(lake: Lake, monkeypatch: Patch, name: str = "build") -> None:
+def written_late(lake: Lake, monkeypatch: Patch, name: str = "build_metadata") -> None:
     """A row comes when a commit has been made ready by a function of this name, and before it is sent."""
     build, done = getattr(metadata_commit, name), list[int]()
 
@@ -67,8 +67,8 @@ def test_a_column_stays_optional_where_a_null_comes_before_the_commit(lake: Lake
     wanted = "tables: [{name: market_data.trades, columns: [{name: n, required: true}]}]"
     lake.write("0002_require", f"{{allow: [incompatible], {wanted}}}")
     monkeypatch.setattr("tests.servers.test_preconditions.LATE", LATE.replace("(1,", "(NULL,"))
-    written_late(lake, monkeypatch, "holding_main")
-    with pytest.raises(IcemigrateError, match=r"rows were written to .* meanwhile"):
+    written_late(lake, monkeypatch, "assert_main_unmoved")
+    with pytest.raises(IcemigrateError, match="rows were written to"):
         lake.apply()
     assert lake.sql("SELECT count(*) FROM {t} WHERE n IS NULL") == [(1,)]
 
@@ -80,13 +80,13 @@ def test_rows_that_come_before_the_commit_of_what_allows_any_are_another_try(
     lake.apply()
     lake.sql(LATE)
     lake.write("0002_rename", "tables: [{name: market_data.trades, renames: {n: m}}]")
-    land, came = publish_atomic.land, list[object]()
+    land, came = publish_atomic.commit_changes, list[object]()
 
     def late(*args: Any) -> bool:
         if not came:
             came.append(lake.sql(LATE))
         return land(*args)
 
-    monkeypatch.setattr(publish_atomic, "land", late)
+    monkeypatch.setattr(publish_atomic, "commit_changes", late)
     lake.apply()
     assert lake.sql("SELECT m FROM {t}") == [(1,), (1,)]

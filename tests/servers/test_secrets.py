@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.app.doctor import doctor
-from icemigrate.app.opening import open_project
 from icemigrate.cli import main
+from icemigrate.commands.doctor import doctor
+from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode
 from tests.servers.lake import Kind, Lake
 

@@ -6,15 +6,21 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from icemigrate.app.world import opened
-from icemigrate.declare.author import document
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.files.write.migration_entries import creation_entry
 from icemigrate.frozen import replace
-from icemigrate.model.names import TableName
-from icemigrate.model.table import Table
-from tests.importing import own, require_nothing_but_adoption
-from tests.making import make_by_pyiceberg, make_by_spark, pyiceberg_of, table_name, without_defaults
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table
 from tests.servers.lake import Lake
-from tests.shared_cases import Course, courses
+from tests.support.case_tables import (
+    make_by_pyiceberg,
+    make_by_spark,
+    pyiceberg_of,
+    table_name,
+    without_defaults,
+)
+from tests.support.imported_tables import own, require_nothing_but_adoption
+from tests.support.shared_cases import Course, courses
 
 pytestmark = pytest.mark.parametrize("kind", ["rest"], indirect=True)
 
@@ -47,14 +53,18 @@ def test_whole_namespaces_are_taken_in_and_plan_to_nothing(lake: Lake, maker: Ca
     make = maker(lake)
     for id_, name in names.items():
         make(name, COURSES[id_])
-    with opened(lake.project, None) as world:
+    with open_environment(lake.project, None) as world:
         there = world.catalog.load(names.values())
     lost = LOST[maker.__name__]
     for id_, name in names.items():
         found, asked = there[name], replace(COURSES[id_].end, name=name)
         assert found is not None
-        assert document(own(found)) == document(own(lost[id_](asked) if id_ in lost else asked)), id_
-        assert id_ not in lost or document(own(found)) != document(own(asked)), f"{id_}: nothing is lost"
+        assert creation_entry(own(found)) == creation_entry(
+            own(lost[id_](asked) if id_ in lost else asked)
+        ), id_
+        assert id_ not in lost or creation_entry(own(found)) != creation_entry(own(asked)), (
+            f"{id_}: nothing is lost"
+        )
 
     result = lake.api.import_tables("market_data")
     assert len(result.tables) == len(names) > 130
@@ -65,5 +75,5 @@ def test_whole_namespaces_are_taken_in_and_plan_to_nothing(lake: Lake, maker: Ca
 
     lake.api.apply(lake.api.plan(baseline=True), spark=lake.session)
     assert lake.plan().is_empty
-    with opened(lake.project, None) as world:
+    with open_environment(lake.project, None) as world:
         assert world.catalog.load(names.values()) == there

@@ -8,7 +8,7 @@ import pytest
 
 from tests.servers.lake import Lake
 from tests.servers.seaweedfs import SeaweedFS
-from tests.servers.trino import CATALOG, Trino, trino
+from tests.servers.trino import CATALOG, Trino, rest_properties, trino
 
 pytestmark = pytest.mark.parametrize("kind", ["rest"], indirect=True)
 
@@ -30,7 +30,17 @@ tables:
 
 @pytest.fixture(scope="module")
 def reader(seaweedfs_server: SeaweedFS) -> Iterator[Trino]:
-    with trino(seaweedfs_server) as server:
+    lake = seaweedfs_server
+    properties = rest_properties(
+        lake.catalog,
+        lake.s3,
+        lake.access_key,
+        lake.secret_key,
+        warehouse=lake.warehouse,
+        security="OAUTH2",
+        oauth2__credential=f"{lake.access_key}:{lake.secret_key}",
+    )
+    with trino(properties) as server:
         yield server
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.app.applying import apply, require_ready
-from icemigrate.app.spark import spark_settings
-from icemigrate.app.world import opened
 from icemigrate.cli import main
-from icemigrate.engine.session import start
+from icemigrate.commands.apply import apply, require_ready
 from icemigrate.errors import EngineError, ExitCode, LockHeld
 from icemigrate.events import StatementStarted
-from icemigrate.model.names import TableName
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.execution.spark_start import spark_settings
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.undo import UndoOptions
 from icemigrate.project import choose_environment
-from icemigrate.undo import Options
+from icemigrate.spark.session import start_spark
 from tests.servers.lake import Lake, rest_kind
 from tests.servers.seaweedfs import SeaweedFS
 
@@ -62,7 +62,7 @@ def roll_back(lake: Lake) -> tuple[str, ...]:
 
 
 def namespaces(lake: Lake) -> tuple[tuple[str, ...], ...]:
-    with opened(lake.project, None) as world:
+    with open_environment(lake.project, None) as world:
         return world.catalog.namespaces()
 
 
@@ -170,7 +170,7 @@ def test_what_a_storage_refuses_of_a_refill_is_told(
     for name, value in kind.variables.items():
         monkeypatch.setenv(name, value)
     project = kind.project(tmp_path, "refused", "refused_meta.history")
-    session = start(spark_settings(choose_environment(project, None, kind.variables)))
+    session = start_spark(spark_settings(choose_environment(project, None, kind.variables)))
     lake = Lake(kind, session, tmp_path, "refused")
     lake.write("0001_make", f"{MAKE.rstrip()}\n        format_version: 3\n")
     lake.apply()
@@ -178,10 +178,12 @@ def test_what_a_storage_refuses_of_a_refill_is_told(
     lake.write("0002_change", CHANGE)
     lake.apply()
     lake.sql("UPDATE {t} SET venue = 'X'")
-    with pytest.raises(EngineError, match=r"the storage admits no `\.puffin` files") as failed:
-        lake.api.rollback(options=Options(refill=True), spark=lake.session)
+    before = lake.table()
+    with pytest.raises(EngineError, match=r"the storage rejects `\.puffin` files") as failed:
+        lake.api.rollback(options=UndoOptions(refill=True), spark=lake.session)
+    assert lake.table() == before, "a trial found it before anything was committed"
     assert "`icemigrate rollback --no-refill` ends an undo" in str(failed.value.hint)
-    lake.api.rollback(options=Options(refill=False), spark=lake.session)
+    lake.api.rollback(options=UndoOptions(refill=False), spark=lake.session)
     lost = [("A", 10, None), ("B", 11, None)]
     assert lake.sql("SELECT symbol, volume, qualifiers FROM {t} ORDER BY symbol") == lost
     assert {name for name, ref in lake.table().refs.items() if ref.kind == "branch"} == {"main"}
@@ -196,7 +198,7 @@ def test_values_that_were_rewritten_away_come_back_from_the_tag(lake: Lake) -> N
     lake.apply()
     lake.sql("UPDATE {t} SET venue = 'X'")
     lake.sql("INSERT INTO {t} VALUES ('C', 'Y', 12)")
-    lake.api.rollback(options=Options(refill=True), spark=lake.session, on_event=lake.events.append)
+    lake.api.rollback(options=UndoOptions(refill=True), spark=lake.session, on_event=lake.events.append)
     assert lake.sql("SELECT symbol, volume, qualifiers FROM {t} ORDER BY symbol") == [
         ("A", 10, 7),
         ("B", 11, 8),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from icemigrate.model.layout import OldShare
-from icemigrate.plan import TablePlan
-from tests.making import pyiceberg_of
+from icemigrate.iceberg.partition_evolution import OldSpecFiles
+from icemigrate.planning.plan import TablePlan
 from tests.servers.lake import Lake
+from tests.support.case_tables import pyiceberg_of
 
 pytestmark = pytest.mark.parametrize("kind", ["rest"], indirect=True)
 
@@ -40,7 +40,7 @@ def test_a_plan_names_the_writers_and_the_files_that_stay_as_they_lie(lake: Lake
     assert all(w.breaks for w in table.writers), "both give `size` by its name"
     share = table.old_files
     assert share is not None
-    assert share == OldShare(2, 2, sum(sizes), sum(sizes))
+    assert share == OldSpecFiles(2, 2, sum(sizes), sum(sizes))
     lake.apply()
 
     lake.sql("INSERT INTO {t} VALUES ('C', 3)")

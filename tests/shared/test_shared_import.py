@@ -8,11 +8,11 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.declare.author import document
+from icemigrate.files.write.migration_entries import creation_entry
 from icemigrate.frozen import replace
-from tests.importing import imported, own
-from tests.making import make_by_pyiceberg, table_name
-from tests.shared_cases import courses
+from tests.support.case_tables import make_by_pyiceberg, table_name
+from tests.support.imported_tables import imported, own
+from tests.support.shared_cases import courses
 
 COURSES = courses()
 NOT_MADE = dict.fromkeys(
@@ -41,5 +41,7 @@ def test_tables_made_by_pyiceberg_are_imported_to_nothing(tmp_path: Path) -> Non
         there = found[name]
         assert (there is None) is (id_ in NOT_MADE)
         if there is not None:
-            assert document(own(there)) == document(own(replace(COURSES[id_].end, name=name))), id_
+            assert creation_entry(own(there)) == creation_entry(own(replace(COURSES[id_].end, name=name))), (
+                id_
+            )
             assert not imported(there).unsaid

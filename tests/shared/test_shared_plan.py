@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import pytest
 
-from icemigrate.changes.base import HazardKind
+from icemigrate.changes.change import HazardKind
 from icemigrate.frozen import replace
-from icemigrate.plan import Plan
-from icemigrate.plan_file import dumps, loads
-from tests.shared_cases import Case, evolution_cases, real_schema_steps, settled
-from tests.shared_plans import REFUSED_BY, judge, outcome
+from icemigrate.planning.plan import Plan
+from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
+from tests.support.shared_cases import Case, evolution_cases, real_schema_steps, settled
+from tests.support.shared_plans import REFUSED_BY, judge, outcome
 
 CASES = (*evolution_cases(), *real_schema_steps())
 ALLOWED = [c for c in CASES if c.verdict == "allowed"]
@@ -83,4 +83,4 @@ def test_a_plan_is_the_same_after_it_was_saved(case: Case) -> None:
     judged = judge(case)
     assert judged.plan is not None
     plan = Plan("cases", "local", "sqlite", "lake", (judged.plan,), based_on={case.before.name: case.before})
-    assert loads(dumps(plan), "plan.json") == plan
+    assert parse_plan_file(plan_file_text(plan), "plan.json") == plan

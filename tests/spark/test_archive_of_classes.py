@@ -10,30 +10,33 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.engine.archive import VARIABLE, Archive
+from icemigrate.spark.class_archive import VARIABLE, ClassArchive
 
 _START = """
 import sys
 from pathlib import Path
-from icemigrate.engine import archive, session, settings
-archive.make_later = lambda kept, *rest: None
+from icemigrate.spark import class_archive, session, session_settings as settings
+class_archive.make_later = lambda kept, *rest: None
 folder = Path(sys.argv[1])
 conf = settings.sqlite_catalog_conf(folder / "c.db", folder / "w")
-spark = session.start(settings.SparkSettings("local", conf))
+spark = session.start_spark(settings.SparkSettings("local", conf))
 java = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
 kept = [a.partition("=")[2] for a in java if a.startswith("-XX:SharedArchiveFile")]
 print(kept[0] if kept else "none", spark.sql("SHOW NAMESPACES IN local").count())
 """
 _ORDER = """
 import json
-from icemigrate.engine import archive, jars, java
-from icemigrate.engine.settings import QUICK_JVM
-from icemigrate.versions import CURRENT, SQLITE_JDBC
+from pathlib import Path
+from icemigrate.spark import class_archive, find_java, jars
+from icemigrate.spark.session_settings import QUICK_JVM, SparkSettings, sqlite_catalog_conf
+from icemigrate.versions import CURRENT
 import pyspark
-found = java.find(CURRENT.java)
-files = jars.locate((CURRENT.iceberg_runtime, SQLITE_JDBC)).files
-kept = archive.archive_for(found.home, found.version, pyspark.__version__, files, QUICK_JVM)
-print(json.dumps({"path": str(kept.path), "java": str(found.home), "jars": [str(f) for f in files]}))
+found = find_java.find_java(CURRENT.java)
+settings = SparkSettings("local", sqlite_catalog_conf(Path("/c.db"), Path("/w")))
+files = jars.locate_jars(settings, CURRENT).files
+kept = class_archive.archive_for(found.home, found.version, pyspark.__version__, files, QUICK_JVM)
+order = {"path": str(kept.path), "jars": [str(f) for f in files], "on_class_path": True}
+print(json.dumps(order | {"java": str(found.home)}))
 """
 
 
@@ -50,15 +53,16 @@ def test_an_archive_is_made_once_used_and_left_when_it_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = json.loads(_python(tmp_path, _ORDER))
-    archive = Archive(Path(order["path"]))
+    archive = ClassArchive(Path(order["path"]))
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "JAVA_HOME": order["java"]}
     makers = [
         subprocess.Popen(
-            [sys.executable, "-m", "icemigrate.engine.archive_maker", json.dumps(order)], env=environment
+            [sys.executable, "-m", "icemigrate.spark.class_archive_creator", json.dumps(order)],
+            env=environment,
         )
         for _ in range(2)
     ]
-    assert [maker.wait(timeout=200) for maker in makers] == [0, 0]
+    assert [maker.wait(timeout=900) for maker in makers] == [0, 0]
     assert sorted(p.suffix for p in archive.path.parent.iterdir()) == [".jsa", ".json"]
     assert _python(tmp_path, _START, str(tmp_path)) == f"{archive.path} 0"
 

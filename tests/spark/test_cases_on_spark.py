@@ -13,22 +13,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.catalog.port import Catalog
-from icemigrate.changes.base import Sql
-from icemigrate.engine.port import Marker
-from icemigrate.engine.publish import Publisher
-from icemigrate.engine.publish_atomic import AtomicPublisher
-from icemigrate.engine.publish_direct import DirectPublisher
-from icemigrate.engine.spark import SparkEngine
+from icemigrate.catalog.catalog_port import Catalog
+from icemigrate.changes.change import SqlStatement
 from icemigrate.frozen import replace
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import EMPTY_STATE, State
-from icemigrate.model.table import Table
-from icemigrate.plan_rows import later_name
-from icemigrate.sql.names import table_sql
-from tests import case_documents as documents
-from tests import case_texts as texts
-from tests.case_documents import Case, Entry, Place, Planned, World, as_migration, make_plan
+from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table
+from icemigrate.planning.stages import later_name
+from icemigrate.spark.engine_port import Marker
+from icemigrate.spark.publish import DirectPublisher, Publisher
+from icemigrate.spark.publish_atomic import AtomicPublisher
+from icemigrate.spark.spark_engine import SparkEngine
+from icemigrate.spark_sql.identifiers import table_sql
+from tests.support import case_documents as documents
+from tests.support import case_texts as texts
+from tests.support.case_documents import Case, Entry, Place, Planned, World, as_migration, make_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +63,7 @@ class Lake:
     def place(self, number: int) -> Place:
         return Place(self.catalog.settings.name, f"case{number}", self.catalog.default_location)
 
-    def world(self, base: State, place: Place) -> World:
+    def world(self, base: DeclaredState, place: Place) -> World:
         """The catalog as it is now, read as ``plan`` reads it."""
         own = (place.namespace, f"{place.namespace}_")
         names = [
@@ -116,7 +115,7 @@ class Lake:
             self.engine.create_namespace(namespace)
         for table in planned.plan.tables:
             for statement in (s for step in table.steps for s in step.statements):
-                assert isinstance(statement, Sql)
+                assert isinstance(statement, SqlStatement)
                 self.engine.sql(statement.text)
 
     def entry(self, world: World, version: str, entry: Entry, place: Place) -> Planned:

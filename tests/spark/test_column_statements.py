@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from icemigrate.changes.alteration import one_by_one
-from icemigrate.changes.base import MetadataCommit, Sql
-from icemigrate.diff import difference, unproved
-from icemigrate.engine.publish import fold
-from icemigrate.engine.spark import SparkEngine
+from icemigrate.changes.alter_column import single_field_statements
+from icemigrate.changes.change import MetadataCommit, SqlStatement
 from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
-from icemigrate.model.names import TableName
-from icemigrate.model.schema_edits import edit_by_id
-from icemigrate.model.table import Table
-from icemigrate.model.types import Field
-from icemigrate.sql.literals import string_sql
-from icemigrate.sql.names import quote
-from icemigrate.sql.types import spark_loads
-from icemigrate.steps import as_steps
-from tests.build import table, with_columns
-from tests.columns import COLUMN_KINDS, METRICS, pairs
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema_edits import edit_by_id
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import Field
+from icemigrate.planning.diff import find_difference, remaining_differences
+from icemigrate.planning.steps import as_steps
+from icemigrate.spark.publish import apply_step
+from icemigrate.spark.spark_engine import SparkEngine
+from icemigrate.spark_sql.identifiers import quote
+from icemigrate.spark_sql.literals import string_sql
+from icemigrate.spark_sql.type_sql import spark_loads
+from tests.support.column_edits import COLUMN_KINDS, METRICS, pairs
+from tests.support.small_tables import table, with_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,12 +61,12 @@ class Lake:
 
     def go(self, before: Table, target: Table) -> tuple[Table, list[str]]:
         """Lead a table to another state; how it then is, and the statements, the table's name taken out."""
-        outcome = difference(before, target, COLUMN_KINDS)
-        assert set(unproved(outcome, COLUMN_KINDS)) <= {"properties"}
+        outcome = find_difference(before, target, COLUMN_KINDS)
+        assert set(remaining_differences(outcome, COLUMN_KINDS)) <= {"properties"}
         said = []
         for step in as_steps(outcome.found, self.catalog):
             for statement in step.statements:
-                if isinstance(statement, Sql):
+                if isinstance(statement, SqlStatement):
                     self.engine.sql(statement.text)
                     said.append(statement.text.split(before.name.name, 1)[1].strip())
                 else:
@@ -325,15 +325,15 @@ def test_alterations_of_every_kind_are_one_statement_and_one_commit(lake: Lake, 
 def test_a_spark_that_takes_one_column_is_told_one_after_another(lake: Lake) -> None:
     before = lake.make(table("a: required int, b: int, c: int"))
     target = with_columns(before, "c: int, a: long, b: long")
-    (first, second) = as_steps(difference(before, target, COLUMN_KINDS).found, lake.catalog)
+    (first, second) = as_steps(find_difference(before, target, COLUMN_KINDS).found, lake.catalog)
     now = before
     for step in (first, second):
         changes = [planned.change for planned in step.changes]
-        for statement in one_by_one(changes, now, lake.catalog):
-            assert isinstance(statement, Sql)
+        for statement in single_field_statements(changes, now, lake.catalog):
+            assert isinstance(statement, SqlStatement)
             assert "," not in statement.text
             lake.engine.sql(statement.text)
-        now = fold(step, now)
+        now = apply_step(step, now)
     there = lake.engine.table(before.name)
     assert there is not None
     assert there.schema.fields == now.schema.fields == target.schema.fields
@@ -382,8 +382,8 @@ def test_what_spark_cannot_say_is_committed(lake: Lake, version: int) -> None:
     assert after.schema.fields[1] == gone
     assert after.last_column_id > before.last_column_id
     assert said == [
-        "[make id required; take away the description of id;"
-        " bring back gone struct<a: int, b: string>, under its own field id 2, after id;"
+        "[make id required; remove the description of id;"
+        " restore gone struct<a: int, b: string>, under its own field id 2, after id;"
         " add g uuid, after gone]",
         "ADD COLUMNS (n INT AFTER g)",
         "[add l list<required int>; add s.u fixed[4], required]",

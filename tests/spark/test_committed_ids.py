@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icemigrate.app.applying import apply
-from icemigrate.app.planning import plan
-from icemigrate.app.rolling_back import plan_rollback, rollback
-from icemigrate.app.world import opened
 from icemigrate.changes.drop_column import DropColumn
+from icemigrate.commands.apply import apply
+from icemigrate.commands.plan import plan
+from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.errors import EngineError, ExitCode, StalePlan
 from icemigrate.events import Event, MigrationStarted, StatementStarted, TablePublishing, TableVerified
-from icemigrate.executor import Undone
-from icemigrate.history.journal import Held
-from icemigrate.model.names import TableName
-from icemigrate.undo import PLAIN, Options
-from tests.spark.own_project import OwnProject
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.execution.failures import Undone
+from icemigrate.history.journal import LockedJournal
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.undo import DEFAULT_UNDO_OPTIONS, UndoOptions
+from tests.support.spark_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PARTIAL = Options(partial=True)
+PARTIAL = UndoOptions(partial=True)
 TRADES = TableName(("shop",), "trades")
 MAKE = """
 tables:
@@ -66,7 +66,7 @@ class Shop(OwnProject):
         assert made.ready, made
         apply(self.opened, made.plan, spark=self.spark, on_event=listen, lock_timeout_s=60)
 
-    def rollback(self, options: Options = PLAIN) -> list[str]:
+    def rollback(self, options: UndoOptions = DEFAULT_UNDO_OPTIONS) -> list[str]:
         """Take the last version back; the plan's notes."""
         made = plan_rollback(self.opened, options=options, spark=self.spark)
         assert made.ready, made.diagnostics
@@ -81,14 +81,14 @@ class Shop(OwnProject):
         self.spark.sql(f"INSERT INTO {self.catalog}.shop.trades VALUES (1)")
 
     def columns(self) -> dict[str, int]:
-        with opened(self.opened, None) as world:
+        with open_environment(self.opened, None) as world:
             table = world.catalog.load([TRADES])[TRADES]
             assert table is not None
             return {f.name: f.id for f in table.schema.fields}
 
     def created(self) -> list[int]:
         """What the history says that the last version added to the trades."""
-        with opened(self.opened, None) as world:
+        with open_environment(self.opened, None) as world:
             history = world.history()
             record = history.undo_record(history.applied[-1].version)
         assert record is not None
@@ -160,9 +160,9 @@ def test_a_column_that_another_client_adds_right_before_the_table_is_read_moves_
     """The later steps of a `retype` name fields by the ids that the plan foresaw."""
     shop.insert()
     shop.file("0002_fill", FILL)
-    begin, done = Held.begin, list[None]()
+    begin, done = LockedJournal.begin, list[None]()
 
-    def add(self: Held, *given: Any) -> Any:
+    def add(self: LockedJournal, *given: Any) -> Any:
         began = begin(self, *given)
         if not done:
             done.append(shop.add("theirs"))
@@ -170,7 +170,7 @@ def test_a_column_that_another_client_adds_right_before_the_table_is_read_moves_
 
     listen: Callable[[Event], None] = lambda event: None  # noqa: E731
     if is_begun:
-        monkeypatch.setattr(Held, "begin", add)
+        monkeypatch.setattr(LockedJournal, "begin", add)
     else:
         listen = before_the_commit(MigrationStarted, lambda: shop.add("theirs"))
     with pytest.raises((Undone, StalePlan), match="another client added a column"):
@@ -199,7 +199,7 @@ def test_a_run_that_dies_before_it_can_record_the_commit_is_undone_by_what_it_co
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.file("0002_add", ADD)
-    monkeypatch.setattr(Held, "correct", kill)
+    monkeypatch.setattr(LockedJournal, "correct_undo_record", kill)
     listen = adding(shop, kill) if shop.publishes_at_once else before_the_commit(TableVerified, kill)
     with pytest.raises(Killed):
         shop.apply(listen)
@@ -213,7 +213,7 @@ def test_a_run_is_undone_by_what_it_committed_also_where_its_table_was_renamed_s
     tagged: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tagged.file("0002_add", ADD)
-    monkeypatch.setattr(Held, "correct", kill)
+    monkeypatch.setattr(LockedJournal, "correct_undo_record", kill)
     with pytest.raises(Killed):
         tagged.apply(adding(tagged))
     monkeypatch.undo()
@@ -282,7 +282,7 @@ def test_a_field_of_an_unknown_origin_is_left_and_named(
     properties = "'write.metadata.previous-versions-max'='1'"
     shop.spark.sql(f"ALTER TABLE {shop.catalog}.shop.trades SET TBLPROPERTIES ({properties})")
     shop.file("0002_add", ADD)
-    monkeypatch.setattr(Held, "correct", kill)
+    monkeypatch.setattr(LockedJournal, "correct_undo_record", kill)
     with pytest.raises(Killed):
         shop.apply()
     monkeypatch.undo()
@@ -292,3 +292,31 @@ def test_a_field_of_an_unknown_origin_is_left_and_named(
     assert [p.rule for m in made.plan.migrations for p in m.problems] == ["unproved-field"]
     shop.rollback(PARTIAL)
     assert shop.columns().keys() == {"id", "venue", "legs", "more", "yet_more"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "migration", "theirs"),
+    [
+        (", record: history", ADD, "venue string, legs struct<a: int>"),
+        ("", FILL, "venue string"),
+        # A statement of Spark names no run: only the type tells.
+        (", publish: direct", ADD, "venue int, legs struct<a: int>"),
+    ],
+    ids=["no-tags", "data-step", "direct"],
+)
+def test_columns_like_ours_that_another_client_adds_after_a_crash_are_theirs(
+    tmp_path: Path, spark: SparkSession, settings: str, migration: str, theirs: str
+) -> None:
+    """The run dies before it commits; then another client adds the very columns of the migration."""
+    shop = Shop(tmp_path, spark, settings)
+    shop.insert()
+    shop.file("0002_add", migration)
+    kind = StatementStarted if "direct" in settings else TablePublishing
+    with pytest.raises(Killed):
+        shop.apply(before_the_commit(kind, kill))
+    assert list(shop.columns()) == ["id"]
+    shop.spark.sql(f"ALTER TABLE {shop.catalog}.shop.trades ADD COLUMNS ({theirs})")
+    there = shop.columns()
+    notes = shop.rollback()
+    assert shop.columns() == there
+    assert any("venue (field id 2); this migration did not add it" in note for note in notes)

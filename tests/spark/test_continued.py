@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icemigrate.app.applying import apply
-from icemigrate.app.planning import plan
-from icemigrate.app.rolling_back import plan_rollback, rollback
-from icemigrate.app.world import opened
 from icemigrate.cli import main
+from icemigrate.commands.apply import apply
+from icemigrate.commands.plan import plan
+from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.errors import ExitCode
 from icemigrate.events import (
     Event,
@@ -23,7 +22,8 @@ from icemigrate.events import (
     TablePublished,
     TablePublishing,
 )
-from icemigrate.undo import PLAIN, Options
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.planning.undo import DEFAULT_UNDO_OPTIONS, UndoOptions
 from tests.spark.test_data_steps import Desk
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ RETYPE = """
     allow: [destructive]
     tables:
       - {name: db.trades, retype: {n: {to: string, using: cast(n as string)}}}
+"""
+RENAME = """
+    tables:
+      - {name: db.deals, renamed_from: db.trades, renames: {n: size}, columns: [{name: venue, type: string}]}
 """
 DROP = "{allow: [destructive], tables: [{name: db.trades, drop_columns: [n]}]}"
 
@@ -73,7 +77,7 @@ def apply_until(desk: Desk, kind: type[Event], **asked: Any) -> None:
         apply(desk.opened, made, spark=desk.spark, on_event=kill_at(kind))
 
 
-def roll_back_until(desk: Desk, kind: type[Event], options: Options = PLAIN) -> None:
+def roll_back_until(desk: Desk, kind: type[Event], options: UndoOptions = DEFAULT_UNDO_OPTIONS) -> None:
     made = plan_rollback(desk.opened, options=options, spark=desk.spark).plan
     with pytest.raises(Killed):
         rollback(desk.opened, made, options=options, spark=desk.spark, on_event=kill_at(kind))
@@ -103,7 +107,7 @@ def test_a_restored_column_that_was_being_filled_keeps_its_values_where_it_dies(
     apply_until(desk, StatementStarted)
     desk.run("apply", "--auto-approve")
     assert desk.rows("id, n") == [(1, 10), (2, 20), (3, 7)]
-    with opened(desk.opened, None) as world:
+    with open_environment(desk.opened, None) as world:
         history = world.history()
         record = history.undo_record(history.applied[-1].version)
     assert record is not None
@@ -119,18 +123,35 @@ def test_a_rollback_that_dies_before_it_does_anything_is_continued_with_its_opti
     desk.file("0002", DROP)
     desk.run("apply", "--auto-approve")
     desk.spark.sql(f"INSERT OVERWRITE {desk.table} SELECT * FROM {desk.table}")
-    asked = Options(refill=True, metadata_only=True)
+    asked = UndoOptions(refill=True, metadata_only=True)
     roll_back_until(desk, MigrationStarted, asked)
     roll_back_until(desk, StatementStarted, asked)
     assert main(["rollback", "--discard-new-data", "--auto-approve"]) == ExitCode.USAGE
     told = "".join(capsys.readouterr())
     assert "`--discard-new-data` contradicts `--metadata-only`" in told
     assert "omit `--discard-new-data`: the rollback is continued with `--metadata-only`" in told
-    ended = plan_rollback(desk.opened, options=Options(refill=False), spark=desk.spark)
-    assert "and keeps `--metadata-only`" in str(ended.diagnostics), "a refill can be ended"
+    ended = plan_rollback(desk.opened, options=UndoOptions(refill=False), spark=desk.spark)
+    assert "with `--metadata-only`" in str(ended.diagnostics), "a refill can be ended"
     desk.run("rollback", "--auto-approve")
-    assert "this run continues it, and keeps `--metadata-only`, `--refill`" in "".join(capsys.readouterr())
+    assert "this run continues it, with `--metadata-only`, `--refill`" in "".join(capsys.readouterr())
     assert desk.rows("id, n") == [(1, 10), (2, 20)]
+
+
+@pytest.mark.parametrize("kind", [MigrationStarted, StatementStarted, StatementFinished])
+@pytest.mark.parametrize("options", [DEFAULT_UNDO_OPTIONS, UndoOptions(partial=True)])
+def test_a_rollback_of_an_interrupted_apply_that_is_interrupted_too_undoes_all_of_it(
+    desk: Desk, kind: type[Event], options: UndoOptions
+) -> None:
+    desk.file("0002", RENAME)
+    apply_until(desk, TablePublished)
+    roll_back_until(desk, kind, options)
+    roll_back_until(desk, MigrationStarted, options)
+    desk.run("rollback", "--auto-approve")
+    assert desk.rows("id, n") == [(1, 10), (2, 20)]
+    assert desk.spark.table(desk.table).columns == ["id", "n"]
+    assert [row.tableName for row in desk.spark.sql(f"SHOW TABLES IN {desk.catalog}.db").collect()] == [
+        "trades"
+    ]
 
 
 def test_what_an_apply_was_to_overwrite_is_overwritten_by_the_run_that_continues_it(desk: Desk) -> None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from icemigrate.errors import Mistakes
-from icemigrate.model.names import TableName
-from icemigrate.sql.names import table_sql
-from tests.spark.undo_world import UndoWorld, facts
+from icemigrate.iceberg.names import TableName
+from icemigrate.spark_sql.identifiers import table_sql
+from tests.support.undo_project import UndoWorld, facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

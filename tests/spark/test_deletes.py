@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.undo import Options
-from tests.spark.deleting import DROP, Deleting
+from icemigrate.iceberg.file_evidence_values import EvidenceQuery
+from icemigrate.planning.undo import UndoOptions
+from tests.support.deleted_rows import DROP, NAME, C, Deleting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REFILL = Options(refill=True)
+REFILL = UndoOptions(refill=True)
 BEFORE = "icemigrate-shop-0002-before"
 
 
@@ -41,7 +42,7 @@ def test_rows_that_were_rewritten_one_by_one_get_their_values_back(
     lake.sql("INSERT INTO @ VALUES (100, 'new')")
     expected = {i: value for i, value in expected.items() if i != 2} | {100: None}
     percent = 100 * in_files // 6
-    notes = lake.notes(Options())
+    notes = lake.notes(UndoOptions())
     assert f"values of c that are still in the files: {in_files} of 6 rows ({percent} %)" in notes
     lost = 6 - in_files
     assert [n.split(" lost")[0] for n in notes if "--refill" in n] == [f"up to {lost} rows"]
@@ -68,7 +69,7 @@ def test_equality_deletes_count_though_no_manifest_tells_how_many_rows_they_dele
     assert str(by_java) == "3 of 4 rows (75 %)"
     assert str(by_python) == "at most 5 of at most 6 rows"
     lake.call("rewrite_position_delete_files(table => 'db.t', options => map('rewrite-all', 'true'))")
-    assert "values of c that are still in the files: 3 of 4 rows (75 %)" in lake.notes(Options())
+    assert "values of c that are still in the files: 3 of 4 rows (75 %)" in lake.notes(UndoOptions())
     done = lake.rollback(REFILL)
     assert lake.rows() == {1: "c1", 2: "c2", 3: "c3", 5: "c5"}
     assert any(f"brought back from {BEFORE}: 1 value of c" in n for n in done)
@@ -87,6 +88,27 @@ def test_a_delete_file_of_several_data_files_is_counted_by_the_engine_and_bounds
     assert by_python.held_at_least <= 3 <= by_python.held
     lake.sql("UPDATE @ SET v = 'x'")
     # Nothing is left, whatever the files that nobody reads any more hold.
-    assert "values of c that are still in the files: 0 of 3 rows (0 %)" in lake.notes(Options())
+    assert "values of c that are still in the files: 0 of 3 rows (0 %)" in lake.notes(UndoOptions())
     lake.rollback(REFILL)
     assert lake.rows() == lake.rows_by_pyiceberg() == {2: "c2", 4: "c4", 5: "c5"}
+
+
+@pytest.mark.parametrize("format_version", [2, 3])
+def test_nulls_in_deleted_rows_do_not_count(tmp_path: Path, spark: SparkSession, format_version: int) -> None:
+    """An undo of `required: false` asks how many rows are null now, whatever deleted the others."""
+    lake = Deleting(tmp_path, spark, format_version)
+    lake.insert(range(3))
+    since = EvidenceQuery(lake.table().snapshot_id, nulls=frozenset({C}))
+
+    def nulls() -> int | None:
+        return lake.engine.evidence(NAME, since).nulls[C]
+
+    lake.sql(
+        "INSERT INTO @ SELECT /*+ COALESCE(1) */ * FROM VALUES "
+        "(10, 'a', NULL), (11, 'b', NULL), (12, 'c', 'c12')"
+    )
+    assert nulls() == 2
+    lake.sql("DELETE FROM @ WHERE id = 10")
+    assert nulls() == 1
+    lake.sql("DELETE FROM @ WHERE id = 11")
+    assert nulls() == 0

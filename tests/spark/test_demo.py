@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from demo import demo, stage, way_back
-from tests.documents import ROOT
+from tests.support.played_documents import ROOT
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_it_goes_forward_and_back_and_forward(folder: Path, capsys: pytest.Captu
     assert (
         plan < shown.index("+ price decimal(18,6), under its own field id 5") < shown.index("Rolled back 1")
     )
-    assert "Nothing to apply: 0008 is held" in shown
+    assert "Nothing to apply: 0008 is rolled back" in shown
     assert "+ currency string, under its own field id 13" in shown
     days = re.findall(r"\|(2026-03-0\d)\|2000  \|(\d+) +\|(\S+) *\|", shown)
     assert [(day, prices) for day, prices, _ in days] == 2 * [

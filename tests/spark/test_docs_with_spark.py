@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.documents import PLAYED, needs_spark
+from tests.support.played_documents import PLAYED, needs_spark
 from tests.test_docs import play_page
 
 

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from icemigrate.app.applying import apply
-from icemigrate.app.mapping import catalog_settings
-from icemigrate.app.planning import plan
-from icemigrate.app.reconciling import asked, plan_reconcile, reconcile
-from icemigrate.app.saving import save_plan, saved_plan
 from icemigrate.catalog import open_catalog
+from icemigrate.commands.apply import apply
+from icemigrate.commands.plan import plan
+from icemigrate.commands.reconcile import plan_reconcile, reconcile, reconcile_request
+from icemigrate.commands.user_files import load_saved_plan, save_plan
 from icemigrate.diagnostics import has_errors
-from icemigrate.drift.facts import compare
-from icemigrate.drift.results import DriftResult, TableDrift
 from icemigrate.errors import Mistakes
-from icemigrate.model.names import TableName
-from icemigrate.model.table import Table
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table
+from icemigrate.planning.drift.differing_facts import find_differing_facts
+from icemigrate.project.namespace_mapping import catalog_settings
 from icemigrate.render.formats import render
-from icemigrate.results import PlanResult, errors_of
-from tests.spark.own_project import OwnProject
+from icemigrate.results.command_results import PlanResult, errors_of
+from icemigrate.results.drift_results import DriftResult, TableDrift
+from tests.support.spark_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +52,7 @@ MADE = """\
 TAGS = """\
   - name: db.{0}
     branches: {{audit: {{retention: {{max_age: 7d}}}}, lab: {{}}}}
-    tags: {{first: {{retention: {{max_age: 365d}}}}, second: {{}}}}
+    tags: {{first: {{retention: {{max_age: 365d}}}}, second: {{branch: main}}}}
 """
 SPARK = """\
 ALTER TABLE @ RENAME COLUMN note TO remark
@@ -111,7 +111,7 @@ class Shop(OwnProject):
         return found
 
     def plan_reconcile(self, *tables: str, allow: tuple[str, ...] = ()) -> PlanResult:
-        what = asked([f"db.{t}" for t in tables], allow)
+        what = reconcile_request([f"db.{t}" for t in tables], allow)
         return plan_reconcile(self.opened, None, what, spark=self.spark)
 
     def by_pyiceberg(self, table: str) -> None:
@@ -189,6 +189,7 @@ def test_hand_changes_are_told_accepted_and_led_back(shop: Shop, tmp_path: Path)
         "columns.flag",
         "properties.theirs",
         "branches.extra",
+        "properties.write.distribution-mode",
     }
     facts = {f.fact: f for f in shop.drifted("t").facts}
     # The row was written under the new names, by this very application; the flag came after it.
@@ -206,7 +207,7 @@ def test_hand_changes_are_told_accepted_and_led_back(shop: Shop, tmp_path: Path)
     before = shop.table("t")
     assert shop.apply() == ("0003",)
     # Rows are retained by a column that is still called so; nothing of the table had to be changed.
-    assert compare(before, shop.table("t")) == ()
+    assert find_differing_facts(before, shop.table("t")) == ()
     assert shop.drift("db.t").tables == ()
 
     refused = shop.plan_reconcile("r")
@@ -218,8 +219,8 @@ def test_hand_changes_are_told_accepted_and_led_back(shop: Shop, tmp_path: Path)
     schema = json.loads((SCHEMAS / "plan.schema.json").read_text("utf-8"))
     jsonschema.validate(document, schema, format_checker=jsonschema.FormatChecker())
     save_plan(result, tmp_path / "back.json")
-    assert saved_plan(tmp_path / "back.json") == result.plan
-    done = reconcile(shop.opened, saved_plan(tmp_path / "back.json"), spark=shop.spark)
+    assert load_saved_plan(tmp_path / "back.json") == result.plan
+    done = reconcile(shop.opened, load_saved_plan(tmp_path / "back.json"), spark=shop.spark)
     assert done.tables == ("db.r",)
     schema = json.loads((SCHEMAS / "reconcile.schema.json").read_text("utf-8"))
     jsonschema.validate(json.loads(render(done, "json")), schema)
@@ -232,8 +233,9 @@ def test_hand_changes_are_told_accepted_and_led_back(shop: Shop, tmp_path: Path)
         "columns.flag",
         "properties.theirs",
         "branches.extra",
+        "properties.write.distribution-mode",
     }
-    assert [f for f in compare(recorded, now) if f.managed] == []
+    assert [f for f in find_differing_facts(recorded, now) if f.managed] == []
     # Rows from before have the values of the column that came back, rows that were written since none.
     assert shop.sql("SELECT id, volume, note, address.street FROM @ ORDER BY id", "r") == [
         (1, 10, "x", "s"),
@@ -297,6 +299,43 @@ def test_a_table_with_another_name_gets_its_name_back(shop: Shop) -> None:
     assert shop.drift().tables == ()
 
 
+def moved_and_back(shop: Shop, first: int) -> None:
+    """A file moves a tag and a branch and pins a tag where it is; what they left outlives an expiry."""
+    before = shop.table("t").refs
+    shop.write(
+        "0004_move.yaml",
+        "allow: [destructive]\ntables:\n  - name: db.t\n"
+        "    branches: {audit: {branch: main, retention: {max_age: 9d, snapshots: {keep_at_least: 3}}}}\n"
+        f"    tags: {{first: {{snapshot: {first}}}, third: {{branch: audit}}}}\n",
+    )
+    (planned,) = plan(shop.opened).plan.migrations
+    texts = [c.text for t in planned.tables for c in t.changes()]
+    assert [t.split(" (")[0] for t in texts] == [
+        f"move branch audit from snapshot {before['audit'].snapshot_id}",
+        f"move tag third from snapshot {before['third'].snapshot_id}",
+    ]
+    assert f"to snapshot {before['main'].snapshot_id} (" in texts[0]
+    shop.apply()
+    now = shop.table("t").refs
+    assert (now["first"], now["audit"].snapshot_id) == (before["first"], before["main"].snapshot_id)
+    assert now["third"].snapshot_id == before["audit"].snapshot_id
+    kept = {ref.snapshot_id for name, ref in now.items() if name.startswith("icemigrate-shop-0004-released")}
+    assert kept == {before["audit"].snapshot_id, before["third"].snapshot_id}
+    shop.sql("INSERT INTO @ VALUES (4, 40, 'z', null, now())")
+    options = "table => 'db.t', older_than => now(), retain_last => 1"
+    shop.sql(f"CALL {shop.catalog}.system.expire_snapshots({options})")
+    shop.project.rollback(spark=shop.spark)
+    back = shop.table("t").refs
+    assert {n: back[n] for n in ("first", "audit", "third")} == {
+        n: before[n] for n in ("first", "audit", "third")
+    }
+    apply(shop.opened, plan(shop.opened, redo="0004").plan, spark=shop.spark)
+    assert shop.table("t").refs["audit"].snapshot_id == back["main"].snapshot_id
+    shop.project.rollback(spark=shop.spark)
+    shop.write("0004_move.yaml", f"tables:\n  - name: db.t\n    tags: {{first: {{snapshot: {first}}}}}\n")
+    apply(shop.opened, plan(shop.opened, redo="0004").plan, spark=shop.spark)
+
+
 def test_references_as_code_go_the_whole_course(shop: Shop) -> None:
     """Made, changed, dropped with consent, undone and done again; what others do to them is told."""
 
@@ -340,6 +379,7 @@ def test_references_as_code_go_the_whole_course(shop: Shop) -> None:
     assert shop.drift().tables == ()
     apply(shop.opened, plan(shop.opened, redo="0003").plan, spark=shop.spark)
     assert references() == changed
+    moved_and_back(shop, first)
     shop.sql("ALTER TABLE @ DROP TAG third")
     shop.sql("ALTER TABLE @ REPLACE TAG first RETAIN 5 DAYS")
     shop.sql("ALTER TABLE @ DROP BRANCH audit")

@@ -16,18 +16,18 @@ import pytest
 
 from icemigrate.errors import Mistakes
 from icemigrate.frozen import replace
-from icemigrate.model.json_form import primitive_text
-from icemigrate.model.names import TableName, parse_path
-from icemigrate.model.promotions import promotion_since
-from icemigrate.model.schema import Schema
-from icemigrate.model.table import Table
-from icemigrate.model.type_text import parse_type
-from icemigrate.model.types import Field, since_version
-from icemigrate.sql.names import table_sql
-from icemigrate.sql.types import spark_loads
-from icemigrate.undo.values import Options
-from tests.random_rows import differing
-from tests.spark.undo_world import UndoWorld, facts
+from icemigrate.iceberg.names import TableName, parse_path
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.schema_json import primitive_text
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.type_promotions import promotion_since
+from icemigrate.iceberg.type_text import parse_type
+from icemigrate.iceberg.types import Field, since_version
+from icemigrate.planning.undo.undo_inputs import UndoOptions
+from icemigrate.spark_sql.identifiers import table_sql
+from icemigrate.spark_sql.type_sql import spark_loads
+from tests.support.random_rows import differing
+from tests.support.undo_project import UndoWorld, facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -272,7 +272,7 @@ def test_a_date_becomes_a_timestamp_and_is_one_again_beside_its_partitions(world
     with pytest.raises(Mistakes) as refused:
         world.project.rollback(spark=world.spark)
     assert [d.code for d in refused.value.diagnostics] == ["narrow-type"]
-    world.project.rollback(spark=world.spark, options=Options(partial=True))
+    world.project.rollback(spark=world.spark, options=UndoOptions(partial=True))
     assert types_of(world.actual(T).schema)["d"] == "timestamp"
     assert [str(f.transform) for f in world.actual(T).spec.live] == ["month"]
 

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.engine.spark import SparkEngine
-from icemigrate.events import Event, MigrationRecorded, Noted, StatementStarted, TableMarked
-from icemigrate.executor import Interrupted, apply
+from icemigrate.events import Event, MigrationRecorded, NoteAdded, StatementStarted, TableMarked
+from icemigrate.execution.failures import Interrupted
+from icemigrate.execution.run import run_plan
+from icemigrate.history.history_io import HistoryWriter
+from icemigrate.history.history_record import HistoryRecord
 from icemigrate.history.journal import Journal
-from icemigrate.history.record import Record
-from icemigrate.history.write import HistoryWriter
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import State
-from icemigrate.model.table import Table
-from tests.planning import Deployment
+from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table
+from icemigrate.spark.spark_engine import SparkEngine
+from tests.support.planned_migrations import Deployment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,8 +82,8 @@ class Lake:
     def add(self, version: str, text: str, **values: object) -> None:
         self.deployment.files[version] = text.format(ns=self.namespace, **values)
 
-    def apply(self, keep: timedelta | None = None) -> tuple[Record, ...]:
-        return apply(self.deployment.plan(), self.engine, self.journal, self.events.append, keep=keep)
+    def apply(self, keep: timedelta | None = None) -> tuple[HistoryRecord, ...]:
+        return run_plan(self.deployment.plan(), self.engine, self.journal, self.events.append, keep=keep)
 
     def table(self, name: str = "trades") -> Table:
         table = self.catalog.load([TableName((self.namespace,), name)])[TableName((self.namespace,), name)]
@@ -90,7 +91,7 @@ class Lake:
         return table
 
     @property
-    def state(self) -> State:
+    def state(self) -> DeclaredState:
         return self.deployment.read().state
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
@@ -243,18 +244,18 @@ def test_a_migration_that_stops_halfway_goes_on_when_it_is_applied_again(lake: L
             lake.spark.sql(f"ALTER TABLE {trades} ADD COLUMN venue string COMMENT 'Where'")
 
     with pytest.raises(Interrupted) as stopped:
-        apply(lake.deployment.plan(), lake.engine, lake.journal, be_first)
+        run_plan(lake.deployment.plan(), lake.engine, lake.journal, be_first)
     fault = stopped.value
     assert "ADD COLUMN" in fault.failed
     assert any("RENAME COLUMN" in text for text in fault.done)
-    assert any("SET TBLPROPERTIES" in text for text in fault.left)
+    assert any("SET TBLPROPERTIES" in text for text in fault.remaining)
     lines = fault.message.splitlines()
     assert lines[1].startswith("migration 0002 stopped at: ALTER TABLE")
     assert "venue" in lines[1]
-    assert lines.index("done before it:") < lines.index("not done:")
+    assert lines.index("statements that ran:") < lines.index("statements that did not run:")
     assert "icemigrate apply" in (fault.hint or "")
     assert "\tat " not in fault.message
-    standings = [(a.version.text, a.standing) for a in lake.deployment.read().applied]
+    standings = [(a.version.text, a.state) for a in lake.deployment.read().applied]
     assert standings == [("0001", "applied"), ("0002", "interrupted")]
     assert "icemigrate-market-0002" not in lake.table().refs
 
@@ -314,8 +315,8 @@ def test_what_others_change_meanwhile_is_noted(lake: Lake) -> None:
         if isinstance(event, StatementStarted) and event.number == 2:
             lake.spark.sql(f"ALTER TABLE {lake.prefix}.trades SET TBLPROPERTIES ('their.key' = 'x')")
 
-    apply(plan, lake.engine, lake.journal, meddle)
-    notes = [e.text for e in lake.events if isinstance(e, Noted)]
+    run_plan(plan, lake.engine, lake.journal, meddle)
+    notes = [e.text for e in lake.events if isinstance(e, NoteAdded)]
     assert any("their.key" in note for note in notes)
     assert lake.table().properties["their.key"] == "x"
     assert [e.tag for e in lake.events if isinstance(e, TableMarked)][-1] == "icemigrate-market-0002"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icemigrate.errors import Mistakes
-from tests.spark.own_project import OwnProject
+from tests.support.spark_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

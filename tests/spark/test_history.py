@@ -10,26 +10,25 @@ from typing import TYPE_CHECKING
 import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.catalog.port import Catalog
-from icemigrate.declare.version import Version
-from icemigrate.engine.session import start
-from icemigrate.engine.spark import SparkEngine
+from icemigrate.catalog.catalog_port import Catalog
 from icemigrate.errors import HeadMoved, HistoryError, LockHeld, LockLost
+from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
-from icemigrate.history.head import summary
-from icemigrate.history.intent import Intent
-from icemigrate.history.journal import Held, Journal
-from icemigrate.history.properties import FORMAT_KEY
-from icemigrate.history.read import read
-from icemigrate.history.record import SCHEMA, Record
-from icemigrate.history.write import HistoryWriter
-from icemigrate.model.names import TableName
-from icemigrate.model.schema import Schema
-from icemigrate.model.sides import EMPTY_STATE, State
-from icemigrate.model.table import Table
-from icemigrate.model.types import Field, Primitive
-from icemigrate.model.undo_record import TableUndo, UndoRecord
-from icemigrate.plan import Direction
+from icemigrate.history.head_snapshot import head_summary
+from icemigrate.history.history_io import HistoryWriter, read_history
+from icemigrate.history.history_properties import FORMAT_KEY
+from icemigrate.history.history_record import SCHEMA, HistoryRecord, RunOutcome
+from icemigrate.history.journal import Journal, LockedJournal
+from icemigrate.history.recorded_versions import Intent
+from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import Field, Primitive
+from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
+from icemigrate.planning.plan import Direction
+from icemigrate.spark.session import start_spark
+from icemigrate.spark.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,14 +55,14 @@ def name(fresh_name: str) -> TableName:
     return TableName((fresh_name,), "history")
 
 
-def record(version: str, **values: object) -> Record:
-    made = Record(
+def record(version: str, **values: object) -> HistoryRecord:
+    made = HistoryRecord(
         version=Version.parse(version),
         description=f"What {version} does",
         checksum="c" * 64,
         project="market",
         environment="prod",
-        outcome="applied",
+        outcome=RunOutcome.APPLIED,
         started_at=BEGAN,
         finished_at=BEGAN + timedelta(seconds=1.5),
         user="ana",
@@ -75,10 +74,10 @@ def record(version: str, **values: object) -> Record:
     return replace(made, **values)  # type: ignore[arg-type]
 
 
-def state(columns: int = 60) -> State:
+def state(columns: int = 60) -> DeclaredState:
     fields = tuple(Field(i, f"column_{i}", Primitive("string"), doc="ü" * 20) for i in range(1, columns + 1))
     table = Table(TableName(("db",), "a"), Schema(fields), last_column_id=columns)
-    return State({table.name: table}, frozenset({("db",)}), frozenset({TableName(("db",), "gone")}))
+    return DeclaredState({table.name: table}, frozenset({("db",)}), frozenset({TableName(("db",), "gone")}))
 
 
 def undo_record(version: str) -> UndoRecord:
@@ -86,7 +85,7 @@ def undo_record(version: str) -> UndoRecord:
     return UndoRecord(version, (TableUndo(None, table.name, None, table, None, table),))
 
 
-def intent(held: Held, version: str) -> Intent:
+def intent(held: LockedJournal, version: str) -> Intent:
     tables = {"local.db.a": "file:/a.metadata.json"}
     return Intent(
         Version.parse(version), Direction.APPLY, BEGAN, "ana", "ci", held.run, ("db.a", "db.b"), tables
@@ -94,19 +93,19 @@ def intent(held: Held, version: str) -> Intent:
 
 
 @contextmanager
-def held(engine: SparkEngine, name: TableName) -> Iterator[Held]:
+def held(engine: SparkEngine, name: TableName) -> Iterator[LockedJournal]:
     writer = HistoryWriter(engine, name, "market")
-    with Journal(writer, timeout_s=0).held("apply", "ana", "ci") as journal:
+    with Journal(writer, timeout_s=0).hold_lock("apply", "ana", "ci") as journal:
         yield journal
 
 
-def keep(engine: SparkEngine, name: TableName, after: State, *records: Record) -> None:
+def keep(engine: SparkEngine, name: TableName, after: DeclaredState, *records: HistoryRecord) -> None:
     """Write one outcome after the other."""
     with held(engine, name) as journal:
         for row in records:
             assert row.version is not None
             version = row.version.text
-            started = replace(row, outcome="started", finished_at=None)
+            started = replace(row, outcome=RunOutcome.STARTED, finished_at=None)
             journal.begin(intent(journal, version), started, undo_record(version))
             journal.end(row, after)
 
@@ -114,15 +113,15 @@ def keep(engine: SparkEngine, name: TableName, after: State, *records: Record) -
 def test_what_was_written_is_what_a_plan_reads(
     engine: SparkEngine, catalog: Catalog, name: TableName
 ) -> None:
-    assert read(catalog, name, "market") is None
+    assert read_history(catalog, name, "market") is None
     with held(engine, name):
-        empty = read(catalog, name, "market")
+        empty = read_history(catalog, name, "market")
         assert empty is not None
         assert (empty.applied, empty.state, empty.intents) == ((), EMPTY_STATE, ())
         assert empty.lock is not None
         assert (empty.lock.user, empty.lock.host, empty.lock.action) == ("ana", "ci", "apply")
     keep(engine, name, state(), record("0001"))
-    history = read(catalog, name, "market")
+    history = read_history(catalog, name, "market")
     assert history is not None
     assert history.state == state()
     assert (history.intents, history.lock) == ((), None)
@@ -134,18 +133,18 @@ def test_what_was_written_is_what_a_plan_reads(
 
 def test_a_plan_reads_what_is_going_on(engine: SparkEngine, catalog: Catalog, name: TableName) -> None:
     with held(engine, name) as journal:
-        started = replace(record("0001"), outcome="started", finished_at=None)
+        started = replace(record("0001"), outcome=RunOutcome.STARTED, finished_at=None)
         journal.begin(intent(journal, "0001"), started, undo_record("0001"))
-        seen = read(catalog, name, "market")
+        seen = read_history(catalog, name, "market")
         assert seen is not None
         assert seen.lock is not None
         assert seen.lock.step == "0001: begins"
         assert seen.intent == intent(journal, "0001")
-        assert [(a.version.text, a.standing) for a in seen.applied] == [("0001", "interrupted")]
+        assert [(a.version.text, a.state) for a in seen.applied] == [("0001", "interrupted")]
         assert seen.undo_record(Version.parse("0001")) == undo_record("0001")
         assert seen.state == EMPTY_STATE
     # Nobody wrote an outcome: that is what a crash leaves behind, but for the lock.
-    after = read(catalog, name, "market")
+    after = read_history(catalog, name, "market")
     assert after is not None
     assert after.lock is None
     assert after.intent == seen.intent
@@ -156,7 +155,7 @@ def test_a_table_that_is_gone_leaves_no_property_behind(
 ) -> None:
     keep(engine, name, state(), record("0001"))
     keep(engine, name, EMPTY_STATE, record("0002"))
-    history = read(catalog, name, "market")
+    history = read_history(catalog, name, "market")
     assert history is not None
     assert history.state == EMPTY_STATE
     assert [a.version.text for a in history.applied] == ["0001", "0002"]
@@ -165,7 +164,9 @@ def test_a_table_that_is_gone_leaves_no_property_behind(
 def test_the_rows_hold_every_value(engine: SparkEngine, spark: SparkSession, name: TableName) -> None:
     rows = [
         record("0001"),
-        record("20261127203700", outcome="failed", message="no way", statements=(), tables=(), run="r1"),
+        record(
+            "20261127203700", outcome=RunOutcome.FAILED, message="no way", statements=(), tables=(), run="r1"
+        ),
     ]
     keep(engine, name, EMPTY_STATE, *rows)
     seen = spark.sql(f"SELECT * FROM local.{name} WHERE outcome != 'started' ORDER BY version").collect()
@@ -197,7 +198,7 @@ def test_a_history_of_a_newer_icemigrate_is_left_alone(
 ) -> None:
     with held(engine, name) as journal:
         spark.sql(f"ALTER TABLE local.{name} SET TBLPROPERTIES ('{FORMAT_KEY}' = '99')")
-        started = replace(record("0001"), outcome="started", finished_at=None)
+        started = replace(record("0001"), outcome=RunOutcome.STARTED, finished_at=None)
         with pytest.raises(HistoryError, match="newer icemigrate"):
             journal.begin(intent(journal, "0001"), started, undo_record("0001"))
     assert spark.table(f"local.{name}").count() == 0
@@ -219,7 +220,7 @@ def test_rows_that_somebody_wrote_by_hand_are_seen(
     keep(engine, name, state(), record("0001"))
     spark.sql(f"DELETE FROM local.{name} WHERE version = 1")
     with pytest.raises(HistoryError, match="altered by hand"):
-        read(catalog, name, "market")
+        read_history(catalog, name, "market")
     with pytest.raises(HistoryError, match="altered by hand"), held(engine, name):
         pytest.fail("a history that was altered is nobody's lock")
 
@@ -231,7 +232,7 @@ def test_a_compaction_is_no_harm(
     spark.sql(
         f"CALL local.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))"
     )
-    history = read(catalog, name, "market")
+    history = read_history(catalog, name, "market")
     assert history is not None
     assert history.state == state()
     keep(engine, name, state(1), record("0003"))
@@ -242,12 +243,12 @@ def test_of_all_who_saw_one_head_one_moves_it(
     engine: SparkEngine, warehouse: Warehouse, name: TableName
 ) -> None:
     HistoryWriter(engine, name, "market").prepare()
-    engines = [SparkEngine(start(warehouse.settings), warehouse.catalog) for _ in range(6)]
+    engines = [SparkEngine(start_spark(warehouse.settings), warehouse.catalog) for _ in range(6)]
 
     def swap(engine: SparkEngine, expected: int | None, number: int) -> int | None:
         try:
             return engine.append(
-                name, [], {"won": str(number)}, (), expected_head=expected, summary=summary("step", None)
+                name, [], {"won": str(number)}, (), expected_head=expected, summary=head_summary("step", None)
             )
         except HeadMoved:
             return None
@@ -274,14 +275,14 @@ def test_old_snapshots_of_the_history_are_forgotten_and_its_rows_are_not(
     name: TableName,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("icemigrate.engine.append.MOST_SNAPSHOTS", 10)
+    monkeypatch.setattr("icemigrate.spark.append_snapshot.MOST_SNAPSHOTS", 10)
     for number in range(1, 6):
         keep(engine, name, state(), record(f"{number:04}"))
     metadata = engine.metadata_json(name)
     assert metadata is not None
     assert 5 <= len(metadata["snapshots"]) <= 10
     assert spark.table(f"local.{name}").count() == 10
-    history = read(catalog, name, "market")
+    history = read_history(catalog, name, "market")
     assert history is not None
     assert [a.version.number for a in history.applied] == [1, 2, 3, 4, 5]
 
@@ -290,17 +291,17 @@ def test_many_who_begin_at_once_take_turns(
     engine: SparkEngine, warehouse: Warehouse, catalog: Catalog, name: TableName
 ) -> None:
     engine.create_namespace(name.namespace)
-    engines = [SparkEngine(start(warehouse.settings), warehouse.catalog) for _ in range(5)]
+    engines = [SparkEngine(start_spark(warehouse.settings), warehouse.catalog) for _ in range(5)]
     inside: list[int] = []
     most: list[int] = []
 
     def take_a_turn(number: int) -> str:
         journal = Journal(HistoryWriter(engines[number], name, "market"), timeout_s=120)
-        with journal.held("apply", f"user{number}", "ci") as held:
+        with journal.hold_lock("apply", f"user{number}", "ci") as held:
             inside.append(number)
             most.append(len(inside))
             version = f"{number + 1:04}"
-            started = record(version, outcome="started", finished_at=None)
+            started = record(version, outcome=RunOutcome.STARTED, finished_at=None)
             held.begin(intent(held, version), started, undo_record(version))
             held.end(record(version), state())
             inside.remove(number)
@@ -309,9 +310,9 @@ def test_many_who_begin_at_once_take_turns(
     with ThreadPoolExecutor(len(engines)) as pool:
         done = set(pool.map(take_a_turn, range(len(engines))))
     assert most == [1] * 5
-    history = read(catalog, name, "market")
+    history = read_history(catalog, name, "market")
     assert history is not None
-    assert {a.version.text for a in history.applied if a.standing == "applied"} == done
+    assert {a.version.text for a in history.applied if a.state == "applied"} == done
     assert (history.lock, history.intents) == (None, ())
 
 
@@ -319,12 +320,14 @@ def test_a_lock_that_was_taken_away_ends_the_work(
     engine: SparkEngine, spark: SparkSession, name: TableName
 ) -> None:
     journal = Journal(HistoryWriter(engine, name, "market"), timeout_s=0)
-    with journal.held("apply", "ana", "ci") as mine:
+    with journal.hold_lock("apply", "ana", "ci") as mine:
         with pytest.raises(LockHeld, match="held by ana on ci"), held(engine, name):
             pytest.fail("there is one lock")
-        row = replace(record("0001"), version=None, outcome="unlocked", action="unlock", message="it hung")
+        row = replace(
+            record("0001"), version=None, outcome=RunOutcome.UNLOCKED, action="unlock", message="it hung"
+        )
         journal.unlock(journal.writer.read().head, row)
-        with pytest.raises(LockLost, match="taken away"):
+        with pytest.raises(LockLost, match="unlock` removed"):
             mine.end(record("0001"), EMPTY_STATE)
         with pytest.raises(LockLost):
             mine.require()
@@ -334,9 +337,9 @@ def test_a_lock_that_was_taken_away_ends_the_work(
 
 def test_a_lock_is_not_taken_from_someone_who_is_alive(engine: SparkEngine, name: TableName) -> None:
     journal = Journal(HistoryWriter(engine, name, "market"), timeout_s=0)
-    with journal.held("apply", "ana", "ci") as mine:
+    with journal.hold_lock("apply", "ana", "ci") as mine:
         seen = journal.writer.read().head
         mine.lock.write("step")
         with pytest.raises(LockHeld, match="its holder is alive"):
-            journal.unlock(seen, replace(record("0001"), version=None, outcome="unlocked"))
+            journal.unlock(seen, replace(record("0001"), version=None, outcome=RunOutcome.UNLOCKED))
         mine.require()

@@ -83,7 +83,7 @@ def test_ctrl_c_while_spark_is_starting_is_one_line(moment: str, tmp_path: Path)
 
 def test_sigterm_while_spark_is_starting_is_one_message(tmp_path: Path) -> None:
     ran = interrupted(tmp_path, "JavaSparkContext", signal.SIGTERM)
-    assert ran.stderr == "Starting Spark …\nerror: it was asked to end (SIGTERM)\n"
+    assert ran.stderr == "Starting Spark …\nerror: stopped by SIGTERM\n"
     assert ran.returncode == 143
 
 

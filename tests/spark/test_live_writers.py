@@ -11,8 +11,8 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import SparkSession
 
 from icemigrate import Project
-from icemigrate.plan import LiveWriter
-from tests.spark.undo_world import UndoWorld
+from icemigrate.planning.plan import AffectedWriter
+from tests.support.undo_project import UndoWorld
 
 CREATE = "tables: [{name: db.t, columns: [{name: id, type: long}, {name: v, type: int}]}]"
 RENAME = "tables: [{name: db.t, renames: {v: volume}, partition_by: ['bucket(4, id)']}]"
@@ -51,7 +51,7 @@ def insert(world: UndoWorld, columns: str) -> None:
     world.spark.sql(f"INSERT INTO `{world.catalog}`.`db`.`t` ({columns}) VALUES (7, 70)")
 
 
-def writers(world: UndoWorld) -> dict[tuple[str | None, bool], LiveWriter]:
+def writers(world: UndoWorld) -> dict[tuple[str | None, bool], AffectedWriter]:
     (table,) = world.project.plan().plan.migrations[0].tables
     return {(w.writer.engine, w.writer.stream): w for w in table.writers}
 
@@ -84,7 +84,7 @@ def test_those_who_write_are_named_and_those_who_break_do_break(spark: SparkSess
     found = writers(world)
     assert sum(w.writer.commits for w in found.values()) == 6, "what icemigrate records is no write"
     assert [key for key, w in found.items() if w.must_restart] == [("spark", True)]
-    assert "gives `v`, which is called `volume` then" in found[None, False].breaks
+    assert "writes `v`, which this migration renames to `volume`" in found[None, False].breaks
     world.project.apply(spark=world.spark)
     with pytest.raises(ValueError, match="more columns: v"):
         append(world, "v")

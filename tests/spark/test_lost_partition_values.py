@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.lost_partitions import (
+from tests.support.lost_partition_tables import (
     IDENTITY,
     MIXED,
     OTHERS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from datetime import datetime, timedelta, timezone
@@ -13,19 +14,23 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from icemigrate.app import maintaining
-from icemigrate.app.maintaining import Maintenance, maintain, plan_maintenance
-from icemigrate.app.opening import open_project
 from icemigrate.cli import main
-from icemigrate.errors import EngineError, ExitCode, LockHeld, Mistakes, Stopped
-from icemigrate.model.names import TableName
-from icemigrate.model.upkeep import MaintainResult
+from icemigrate.commands import maintain as maintain_command
+from icemigrate.commands.maintain import MaintenancePlan, maintain, plan_maintenance
+from icemigrate.commands.project_files import open_project
+from icemigrate.errors import ConflictError, EngineError, ExitCode, LockHeld, Mistakes, Stopped
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.undo import UndoOptions
 from icemigrate.render.formats import render
-from icemigrate.undo import Options
+from icemigrate.results.command_results import MaintainResult
+from icemigrate.spark import maintenance_calls
+from icemigrate.spark.storage_deletes import delete_files
 from tests.spark.test_rollback import ROW_1, ROW_2, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from icemigrate.spark.spark_engine import SparkEngine
 
 DROP = """
     description: Trades are kept elsewhere now
@@ -57,12 +62,12 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def go(days: float) -> None:
         monkeypatch.setattr(_Later, "ahead", timedelta(days=days))
-        monkeypatch.setattr(maintaining, "datetime", _Later)
+        monkeypatch.setattr(maintain_command, "datetime", _Later)
 
     return go
 
 
-def look(shop: Shop, *parts: str) -> Maintenance:
+def look(shop: Shop, *parts: str) -> MaintenancePlan:
     return plan_maintenance(open_project(shop.folder), parts=parts, spark=shop.spark)
 
 
@@ -99,7 +104,7 @@ def test_the_trash_is_emptied_after_its_retention_and_the_undo_of_the_drop_says_
     (act,) = plan.result.acts
     assert act.table == TRASHED
     assert act.consequences == (
-        "0002 dropped `db.trades` and can then not be undone: `rollback` refuses, "
+        "0002 dropped `db.trades` and cannot be undone after that: `rollback` refuses, "
         "or with `--partial` leaves it dropped",
     )
     assert files(home), "looking changes nothing"
@@ -109,13 +114,53 @@ def test_the_trash_is_emptied_after_its_retention_and_the_undo_of_the_drop_says_
     assert shop.spark.sql(f"SHOW TABLES IN {shop.catalog}.icemigrate_trash").collect() == []
     event = shop.project.history().events[-1]
     assert (event.event, event.version) == ("maintained", None)
-    assert "can then not be undone" in (event.message or "")
+    assert "cannot be undone after that" in (event.message or "")
 
     assert do(shop, "trash").acts == (), "once is enough"
     with pytest.raises(Mistakes) as refused:
         shop.rollback()
     assert [d.code for d in refused.value.diagnostics] == ["trash-emptied"]
-    assert shop.rollback(options=Options(partial=True)) == ("0002",)
+    assert shop.rollback(options=UndoOptions(partial=True)) == ("0002",)
+
+
+def test_a_table_whose_purge_was_killed_behind_its_rename_is_restored(
+    shop: Shop, later: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.insert(ROW_1)
+    rows = shop.sql("SELECT * FROM @.trades")
+    shop.apply("0002", DROP)
+    later(31)
+    plan, looks = look(shop, "trash"), iter((maintenance_calls.require_same, _killed))
+    monkeypatch.setattr(maintenance_calls, "require_same", lambda *given: next(looks)(*given))
+    with pytest.raises(KeyboardInterrupt):
+        maintain(open_project(shop.folder), plan, spark=shop.spark)
+    monkeypatch.undo()
+    left = shop.spark.sql(f"SHOW TABLES IN {shop.catalog}.icemigrate_trash").collect()
+    assert [row["tableName"].startswith("db__trades__shop__0002__") for row in left] == [True]
+    assert shop.rollback() == ("0002",)
+    assert shop.sql("SELECT * FROM @.trades") == rows
+
+
+def test_a_table_that_another_process_dropped_meanwhile_is_not_reported_as_dropped(
+    shop: Shop, later: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.apply("0002", DROP)
+    later(31)
+    plan, require_same = look(shop, "trash"), maintenance_calls.require_same
+
+    def then_drop(engine: SparkEngine, name: TableName, uuid: str | None) -> None:
+        require_same(engine, name, uuid)
+        if str(name) != TRASHED:
+            shop.spark.sql(f"DROP TABLE {shop.catalog}.{name}")
+
+    monkeypatch.setattr(maintenance_calls, "require_same", then_drop)
+    with pytest.raises(ConflictError, match=f"another process has restored or dropped table `{TRASHED}`"):
+        maintain(open_project(shop.folder), plan, spark=shop.spark)
+    assert [e.event for e in shop.project.history().events if e.event == "maintained"] == []
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_what_a_rollback_put_into_the_trash_goes_after_its_own_stay(shop: Shop, later: Any) -> None:
@@ -124,7 +169,7 @@ def test_what_a_rollback_put_into_the_trash_goes_after_its_own_stay(shop: Shop, 
     later(31)
     (act,) = do(shop, "trash").acts
     assert act.table == "icemigrate_trash.db__trades__shop__0001"
-    assert act.consequences == ("`apply --redo 0001` makes `db.trades` anew then, without its rows",)
+    assert act.consequences == ("`apply --redo 0001` then creates `db.trades` again, without its rows",)
 
 
 def test_the_stay_in_the_trash_is_a_setting(shop: Shop, later: Any) -> None:
@@ -148,7 +193,7 @@ def test_a_trashed_table_whose_folder_another_uses_stays(shop: Shop, later: Any)
     assert done.acts == ()
     (kept,) = done.kept
     assert kept.is_refused
-    assert "`db.trades` keeps files in the same folder" in kept.reason
+    assert "`db.trades` stores files in the same folder" in kept.reason
     assert shop.sql("SELECT * FROM @.trades") == [(7,)]
 
 
@@ -170,7 +215,7 @@ def test_trash_of_another_history_of_the_same_project_name_is_refused(shop: Shop
     later(365)
     done = do(shop, "trash")
     assert done.acts == ()
-    assert [(k.reason, k.is_refused) for k in done.kept] == [("the history knows nothing of it", True)]
+    assert [(k.reason, k.is_refused) for k in done.kept] == [("the history has no record of it", True)]
     assert shop.spark.sql(f"SELECT * FROM {other}").collect() == []
 
 
@@ -240,7 +285,7 @@ def test_snapshots_of_a_table_with_a_copy_do_not_expire(shop: Shop, later: Any) 
     result = look(shop, "snapshots").result
     assert result.acts == ()
     (kept,) = (k for k in result.kept if k.is_refused)
-    assert "`db.copy` began as a copy of the same table" in kept.reason
+    assert "`db.copy` started as a copy of the same table" in kept.reason
 
 
 def test_a_policy_that_somebody_altered_is_not_followed(shop: Shop, later: Any) -> None:
@@ -263,7 +308,7 @@ def test_rows_go_by_their_age_and_those_without_one_stay(shop: Shop) -> None:
     )
     (act,) = look(shop, "rows").result.acts
     assert "at most 1 in 1 file" in act.text, act.text
-    assert [a.outcome for a in do(shop, "rows").acts] == ["rows deleted"]
+    assert [a.outcome for a in do(shop, "rows").acts] == ["1 row deleted"]
     assert sorted(shop.sql("SELECT id FROM @.trades")) == [(2,), (3,)]
     assert look(shop, "rows").acts == ()
 
@@ -276,7 +321,7 @@ def test_orphans_go_where_a_folder_is_a_tables_own_and_only_old_ones(shop: Shop)
     aged(home / "left-over.parquet", 3.1)
     (act,) = look(shop, "orphans").result.acts
     assert "remove 1 files" in act.text
-    assert [a.outcome for a in do(shop, "orphans").acts] == ["1 files removed"]
+    assert [a.outcome for a in do(shop, "orphans").acts] == ["1 files deleted"]
     assert not (home / "left-over.parquet").exists()
     assert shop.sql("SELECT id FROM @.trades") == [(1,)]
 
@@ -300,16 +345,16 @@ def test_orphan_cleaning_refuses_a_folder_that_another_table_uses(shop: Shop, wh
 
 
 def test_one_at_a_time(shop: Shop, later: Any) -> None:
-    from icemigrate.app.locking import journal
-    from icemigrate.app.world import opened
+    from icemigrate.execution.environment_session import open_environment
+    from icemigrate.execution.project_journal import open_journal
 
     shop.apply("0002", DROP)
     later(31)
     project = open_project(shop.folder)
     plan = look(shop, "trash")
     with (
-        opened(project, None) as world,
-        journal(world, shop.engine).held("apply", "ada", "ci"),
+        open_environment(project, None) as world,
+        open_journal(world, shop.engine).hold_lock("apply", "ada", "ci"),
         pytest.raises(LockHeld),
     ):
         maintain(project, plan, spark=shop.spark, lock_timeout_s=0)
@@ -324,7 +369,7 @@ def test_what_is_not_due_any_more_is_passed_over(shop: Shop, later: Any) -> None
     shop.rollback()
     done = maintain(open_project(shop.folder), plan, spark=shop.spark)
     assert done.acts == ()
-    assert done.notes == (f"{TRASHED}: trash is not to be done any more",)
+    assert done.notes == (f"{TRASHED}: trash is no longer needed",)
     assert shop.sql("SELECT id FROM @.trades") == [(1,)]
 
 
@@ -379,9 +424,9 @@ def test_the_command_shows_asks_and_does(
     later(31)
     assert main(["maintain", "--dry-run"]) == ExitCode.OK
     shown = capsys.readouterr().out
-    assert f"- {TRASHED}: drop for good, with its files: in the trash since " in shown
-    assert "0002 dropped `db.trades` and can then not be undone" in shown
-    assert main(["maintain"]) == ExitCode.USAGE, "there is no terminal to ask on"
+    assert f"- {TRASHED}: drop permanently, with its files: in the trash since " in shown
+    assert "0002 dropped `db.trades` and cannot be undone after that" in shown
+    assert main(["maintain"]) == ExitCode.USAGE, "standard input is not a terminal"
     assert capsys.readouterr().out == shown
     assert main(["maintain", "--auto-approve", "--format", "json"]) == ExitCode.OK
     document = json.loads(capsys.readouterr().out)
@@ -413,25 +458,87 @@ def test_the_api_maintains(shop: Shop) -> None:
 def test_what_was_done_before_a_failure_is_recorded_and_the_rest_is_done_next_time(
     shop: Shop, later: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from icemigrate.engine import upkeep
+    from icemigrate.spark import maintenance_calls
 
     shop.apply("0002", "tables: [{name: db.venues, columns: [{name: id, type: int}]}]")
     drop = "{name: db.trades, drop: true}, {name: db.venues, drop: true}"
     shop.apply("0003", f"allow: [destructive]\ntables: [{drop}]")
     later(31)
     first, second = (act.table for act in look(shop, "trash").result.acts)
-    purge = upkeep.purge
+    purge = maintenance_calls.purge_table
 
-    def fails_at_the_second(engine: Any, name: TableName) -> None:
+    def fails_at_the_second(engine: Any, name: TableName, uuid: str | None) -> None:
         if str(name) == second:
             raise EngineError("the storage is gone")
-        purge(engine, name)
+        purge(engine, name, uuid)
 
-    monkeypatch.setattr(upkeep, "purge", fails_at_the_second)
+    monkeypatch.setattr(maintenance_calls, "purge_table", fails_at_the_second)
     with pytest.raises(EngineError, match="the storage is gone"):
         do(shop, "trash")
     event = shop.project.history().events[-1]
     assert event.description == f"emptied the trash of {first}"
     assert shop.project.status().lock is None
-    monkeypatch.setattr(upkeep, "purge", purge)
+    monkeypatch.setattr(maintenance_calls, "purge_table", purge)
     assert [act.table for act in do(shop, "trash").acts] == [second]
+
+
+def _expirable(shop: Shop) -> frozenset[int]:
+    """Snapshots of which some are old enough to expire; the ids of all of them."""
+    shop.insert(ROW_1)
+    shop.apply("0002", RETAIN.replace("max_age: 2d", "max_age: 1s"))
+    for row in (ROW_2, "(3, 'CC', 1, 'X', TIMESTAMP '2026-01-03 10:00:00')"):
+        shop.insert(row)
+    shop.sql("DELETE FROM @.trades WHERE id = 2")
+    shop.sql("DELETE FROM @.trades WHERE id = 3")
+    return frozenset(id_ for (id_,) in shop.sql("SELECT snapshot_id FROM @.trades.snapshots"))
+
+
+def test_no_snapshot_expires_whose_tag_was_dropped_after_the_look(shop: Shop) -> None:
+    every = _expirable(shop)
+    tagged = shop.sql("SELECT snapshot_id FROM @.trades.snapshots ORDER BY committed_at DESC")[1][0]
+    shop.sql(f"ALTER TABLE @.trades CREATE TAG audit AS OF VERSION {tagged}")
+    time.sleep(1.1)
+    project, plan = open_project(shop.folder), look(shop, "snapshots")
+
+    def snapshots() -> frozenset[int]:
+        return frozenset(id_ for (id_,) in shop.sql("SELECT snapshot_id FROM @.trades.snapshots"))
+
+    def drop(_part: str, _table: str) -> None:
+        shop.sql("ALTER TABLE @.trades DROP TAG audit")
+
+    with pytest.raises(ConflictError, match="more of its snapshots would expire than were shown"):
+        maintain(project, plan, spark=shop.spark, on_act=drop)
+    assert snapshots() == every
+    done = maintain(project, plan, spark=shop.spark)
+    assert done.acts == ()
+    assert done.notes == ("db.trades: more snapshots would now expire than were shown",)
+    assert snapshots() == every
+    do(shop, "snapshots")
+    assert tagged not in snapshots()
+
+
+def test_files_that_the_storage_does_not_delete_are_not_counted_as_deleted(shop: Shop) -> None:
+    _expirable(shop)
+    kept = {str(path) for (path,) in shop.sql("SELECT file_path FROM @.trades.files")}
+    paths = [str(path) for (path,) in shop.sql("SELECT file_path FROM @.trades.all_data_files")]
+    for tag in ("icemigrate-shop-0002", "icemigrate-shop-0002-before"):
+        kept |= {str(path) for (path,) in shop.sql(f"SELECT _file FROM @.trades VERSION AS OF '{tag}'")}
+    place = Path(next(path for path in paths if path not in kept).removeprefix("file:"))
+    place.unlink()
+    place.mkdir()
+    (place / "inner").write_bytes(b"x")  # a folder that is not empty cannot be deleted as a file
+    time.sleep(1.1)
+    (act,) = do(shop, "snapshots").acts
+    found = re.fullmatch(
+        r"snapshots expired, (\d+) of (\d+) files deleted; the storage refused the others, .*", act.outcome
+    )
+    assert found, act.outcome
+    assert int(found[1]) == int(found[2]) - 1
+    assert place.is_dir()
+
+    files = shop.engine.java.jvm.java.util.ArrayList()
+    files.add(str(place))
+    io = shop.engine.java.table(TableName(("db",), "trades")).io()
+    with pytest.raises(EngineError, match="the storage deleted none of 1 unneeded files"):
+        delete_files(io, files)
+    assert place.is_dir()

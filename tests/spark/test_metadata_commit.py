@@ -4,19 +4,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.engine.conflicts import TRIES
-from icemigrate.engine.port import Marker
-from icemigrate.engine.session import start
-from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
-from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
-from icemigrate.model.names import TableName
-from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
-from icemigrate.model.schema import Schema
-from icemigrate.model.sorting import SortField, SortOrder
-from icemigrate.model.table import Ref, Table
-from icemigrate.model.types import Field, Fixed, List, Primitive, Struct
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.partitioning import PartitionField, PartitionSpec, SortField, SortOrder, Transform
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table import Ref, Table
+from icemigrate.iceberg.types import Field, Fixed, List, Primitive, Struct
+from icemigrate.spark.engine_port import Marker
+from icemigrate.spark.java_errors import TRIES
+from icemigrate.spark.session import start_spark
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
+from icemigrate.spark.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,7 +124,7 @@ def test_a_writer_that_is_always_faster_wins(engine: SparkEngine, name: TableNam
         engine.commit(name, lambda t: with_property(t, "theirs", str(len(tries))))
         return with_property(table, "ours", "x")
 
-    with pytest.raises(EngineError, match="changed by somebody else"):
+    with pytest.raises(EngineError, match="another writer changed"):
         engine.commit(name, fold)
     assert len(tries) == TRIES
     table = engine.table(name)
@@ -145,7 +144,7 @@ def test_what_is_not_there_is_none_to_read_and_a_fault_to_change(engine: SparkEn
     absent = TableName((namespace,), "absent")
     assert engine.table(absent) is None
     assert engine.table(TableName(("no such namespace",), "t")) is None
-    with pytest.raises(EngineError, match="no table"):
+    with pytest.raises(EngineError, match="no longer exists"):
         engine.commit(absent, lambda table: table)
 
 
@@ -199,7 +198,7 @@ def test_a_session_that_caches_tables_shows_them_as_they_are(
     engine: SparkEngine, name: TableName, warehouse: Warehouse
 ) -> None:
     conf = {**sqlite_catalog_conf(warehouse.database, warehouse.path), "cache-enabled": "true"}
-    caching = SparkEngine(start(SparkSettings(warehouse.catalog, conf)), warehouse.catalog)
+    caching = SparkEngine(start_spark(SparkSettings(warehouse.catalog, conf)), warehouse.catalog)
     first = caching.table(name)
     engine.commit(name, lambda t: with_field(t, "more", Primitive("int")))
     second = caching.table(name)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icemigrate.declare.yaml_text import to_yaml
-from icemigrate.model.names import TableName, format_path
-from icemigrate.model.types import Struct
-from tests.random_rows import differing
-from tests.spark.undo_world import UndoWorld, facts
+from icemigrate.files.write.yaml_text import to_yaml
+from icemigrate.iceberg.names import TableName, format_path
+from icemigrate.iceberg.types import Struct
+from tests.support.random_rows import differing
+from tests.support.undo_project import UndoWorld, facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

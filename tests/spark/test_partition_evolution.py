@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icemigrate.declare.author import dump
-from icemigrate.model.layout import Layout, OldShare, Portion, old_share
-from icemigrate.model.names import TableName
-from icemigrate.model.partitioning import VOID, Definition
-from icemigrate.model.table import Table
-from icemigrate.sql.names import table_sql
-from tests.spark.undo_world import UndoWorld
+from icemigrate.files.write.migration_entries import format_migration_file
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.partition_evolution import FilesBySpec, FileTotals, OldSpecFiles, old_spec_files
+from icemigrate.iceberg.partitioning import VOID, Definition
+from icemigrate.iceberg.table import Table
+from icemigrate.spark_sql.identifiers import table_sql
+from tests.support.undo_project import UndoWorld
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,7 +139,7 @@ class Lake:
 
     world: UndoWorld
     ways: list[Way]
-    shares: dict[TableName, OldShare | None] = field(default_factory=dict)
+    shares: dict[TableName, OldSpecFiles | None] = field(default_factory=dict)
 
     @property
     def names(self) -> list[TableName]:
@@ -149,7 +149,7 @@ class Lake:
         return [self.world.actual(name) for name in self.names]
 
     def apply(self, version: str, entries: list[dict[str, Any]]) -> None:
-        self.world.file(version, dump(entries))
+        self.world.file(version, format_migration_file(entries))
         planned = self.world.project.plan()
         self.shares = {t.declared: t.old_files for m in planned.plan.migrations for t in m.tables}
         self.world.project.apply(planned, spark=self.world.spark)
@@ -167,8 +167,8 @@ class Lake:
                 "SELECT spec_id, count(*), sum(file_size_in_bytes) FROM "
                 f"{table_sql(self.world.catalog, name)}.files GROUP BY spec_id"
             ).collect()
-            portions = {spec: Portion(files, size) for spec, files, size in rows}
-            share = old_share(Layout(portions), table, table.spec)
+            portions = {spec: FileTotals(files, size) for spec, files, size in rows}
+            share = old_spec_files(FilesBySpec(portions), table, table.spec)
             assert self.shares[name] == status[str(name)] == (share if share.files else None), name
 
     def live(self) -> list[set[Definition]]:

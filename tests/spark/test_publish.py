@@ -13,32 +13,31 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.engine import landing, publish_atomic
-from icemigrate.engine.copies import Copies
-from icemigrate.engine.explain import is_commit_conflict
-from icemigrate.engine.port import Marker
-from icemigrate.engine.publish import Publisher
-from icemigrate.engine.publish_atomic import AtomicPublisher
-from icemigrate.engine.publish_direct import DirectPublisher
-from icemigrate.engine.spark import SparkEngine
-from icemigrate.engine.telling import telling
 from icemigrate.errors import ConflictError, EngineError, StalePlan
 from icemigrate.events import (
     Event,
-    Noted,
+    NoteAdded,
     StatementFinished,
     StatementStarted,
     TableMarked,
     TablePublished,
 )
-from icemigrate.executor.verify import verify
+from icemigrate.execution.table_checks import verify_table
 from icemigrate.frozen import replace
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import EMPTY_STATE, State
-from icemigrate.model.table import Table
-from icemigrate.plan import TablePlan
-from icemigrate.planner import settle
-from tests.planning import make_plan
+from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table
+from icemigrate.planning.merge import with_catalog_ids
+from icemigrate.planning.plan import TablePlan
+from icemigrate.spark import commit, publish_atomic
+from icemigrate.spark.engine_port import Marker
+from icemigrate.spark.java_errors import is_commit_conflict
+from icemigrate.spark.publish import DirectPublisher, Publisher
+from icemigrate.spark.publish_atomic import AtomicPublisher
+from icemigrate.spark.spark_engine import SparkEngine
+from icemigrate.spark.statement_events import statement_announcer
+from icemigrate.spark.table_copies import TableCopies
+from tests.support.planned_migrations import make_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,7 +93,7 @@ class Lake:
         self.catalog = open_catalog(settings)
         self.engine = SparkEngine(spark, warehouse.catalog)
         self.atomic = AtomicPublisher(self.engine)
-        self.state: State = EMPTY_STATE
+        self.state: DeclaredState = EMPTY_STATE
         self.events: list[Event] = []
         self.name = TableName((namespace,), "trades")
         self.text = f"{warehouse.catalog}.{namespace}.trades"
@@ -123,7 +122,7 @@ class Lake:
         after = (by or self.atomic).publish(plan, before, marker, on_event)
         if after is not None:
             assert plan.wanted is not None
-            wanted = settle(plan.wanted, after)
+            wanted = with_catalog_ids(plan.wanted, after)
             self.state = self.state.after(plan.declared, plan.formerly, wanted)
         return after
 
@@ -205,7 +204,7 @@ def test_a_migration_is_one_commit_and_comes_out_as_planned(lake: Lake, version:
         for planned in step.changes:
             expected = planned.change.apply(expected)
     own = {name: ref for name, ref in after.refs.items() if not name.startswith("icemigrate-market-0002")}
-    verdict = verify(before, expected, replace(after, refs=own))
+    verdict = verify_table(before, expected, replace(after, refs=own))
     assert (verdict.ignored, verdict.foreign, verdict.renumbered) == ((), (), ())
     assert replace(after.schema, id=0) == replace(expected.schema, id=0)
     assert after.spec.fields == expected.spec.fields
@@ -326,7 +325,7 @@ def test_rows_appended_meanwhile_cost_one_more_try_and_no_more_statements(lake: 
     (published,) = lake.told(TablePublished)
     assert published.tries == 2
     assert len(lake.told(StatementStarted)) == lake.told(StatementStarted)[0].of
-    assert any("another writer" in e.text for e in lake.told(Noted))
+    assert any("another writer" in e.text for e in lake.told(NoteAdded))
     assert lake.rows(f"SELECT symbol FROM {lake.text}") == [("first",)]
     # The rows before the migration are those that the commit found.
     before = f"SELECT symbol FROM {lake.text} VERSION AS OF 'icemigrate-market-0002-before'"
@@ -354,7 +353,7 @@ def test_what_others_change_meanwhile_beside_the_plan_stays(lake: Lake) -> None:
     ids = [f.id for _, f in after.schema.walk()]
     assert len(set(ids)) == len(ids)
     assert len(lake.told(StatementStarted)) == 2 * lake.told(StatementStarted)[0].of
-    assert any("beside what the plan changes" in e.text for e in lake.told(Noted))
+    assert any("do not conflict with the plan" in e.text for e in lake.told(NoteAdded))
 
 
 @pytest.mark.parametrize(
@@ -397,15 +396,15 @@ def test_a_writer_that_never_lets_go_ends_the_tries(lake: Lake, monkeypatch: pyt
 
     lake.atomic = AtomicPublisher(lake.engine, pause=push_in)
     plan = lake.plan("0002", "tables: [{{name: {ns}.trades, properties: {{a: b}}}}]")
-    real = landing.open_base
+    real = commit.open_commit_base
 
     def opened_before_an_append(engine: SparkEngine, name: TableName) -> Any:
         base = real(engine, name)
         lake.insert()
         return base
 
-    monkeypatch.setattr(publish_atomic, "open_base", opened_before_an_append)
-    with pytest.raises(EngineError, match="changed by somebody else"):
+    monkeypatch.setattr(publish_atomic, "open_commit_base", opened_before_an_append)
+    with pytest.raises(EngineError, match="another writer changed"):
         lake.publish(plan, "0002")
     assert len(pauses) == 2
     assert pauses[0] < pauses[1] <= 0.04
@@ -476,13 +475,15 @@ def test_nothing_is_lost_with_writers_through_both_clients(lake: Lake) -> None:
 def _adding(before: Table, name: str, text: str) -> TablePlan:
     """A plan that adds one column."""
     from icemigrate.changes.add_column import AddColumn
-    from icemigrate.changes.base import Sql
-    from icemigrate.model.types import Field, Primitive
-    from icemigrate.plan import PlannedChange, Step
+    from icemigrate.changes.change import SqlStatement
+    from icemigrate.iceberg.types import Field, Primitive
+    from icemigrate.planning.plan import PlannedChange, Step
 
     change = AddColumn(before.name, None, (name,), Field(-1, name, Primitive("int")))
     planned = PlannedChange(change, change.describe(), (), change.reversal(before))
-    return TablePlan(before.name, before.name, before, before.name, (Step((planned,), (Sql(text),)),))
+    return TablePlan(
+        before.name, before.name, before, before.name, (Step((planned,), (SqlStatement(text),)),)
+    )
 
 
 @pytest.mark.parametrize("way", ["atomic", "direct"])
@@ -612,13 +613,13 @@ def test_a_copy_needs_no_manifest_and_writes_no_file(lake: Lake) -> None:
     # A copy that wrote where this points would fail.
     metadata["properties"]["write.metadata.path"] = "/proc/nowhere"
     plan = lake.plan("0002", EVOLVE)
-    copies = Copies(lake.engine)
+    copies = TableCopies(lake.engine)
     folder.rename(hidden)
     try:
         copies.add(lake.name, metadata)
         table = copies.engine.table(lake.name)
         assert table is not None
-        tell = telling(plan, "0002", lake.events.append)
+        tell = statement_announcer(plan, "0002", lake.events.append)
         for step in plan.steps:
             table = copies.run(step, table, tell)
         there = copies.engine.table(lake.name)
@@ -633,16 +634,16 @@ def test_a_copy_needs_no_manifest_and_writes_no_file(lake: Lake) -> None:
 
 def test_versions_of_a_schema_do_not_gather_on_a_copy(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each statement reads and writes all of them, a minute of it where a wide table has many renames."""
-    monkeypatch.setattr("icemigrate.engine.copies._VERSIONS", 2)
+    monkeypatch.setattr("icemigrate.spark.table_copies._VERSIONS", 2)
     lake.make()
     renames = "{symbol: s, company_id: c, volume: v, qualifiers: q, place.city: town}"
     plan = lake.plan("0002", f"{{{{tables: [{{{{name: {{ns}}.trades, renames: {{{renames}}}}}}}]}}}}")
-    copies = Copies(lake.engine)
+    copies = TableCopies(lake.engine)
     copies.add(lake.name, lake.metadata()[1])
     (step,) = plan.steps
     table = lake.engine.table(lake.name)
     assert table is not None
-    copies.run(step, table, telling(plan, "0002", lake.events.append))
+    copies.run(step, table, statement_announcer(plan, "0002", lake.events.append))
     there = copies.engine.metadata_json(lake.name)
     copies.close()
     assert there is not None

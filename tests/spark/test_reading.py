@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from icemigrate.engine.spark import SparkEngine
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
+from icemigrate.spark.spark_engine import SparkEngine
 from tests.spark.conftest import Warehouse
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.model.names import TableName
-from icemigrate.undo import Options
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.undo import UndoOptions
 from tests.spark.test_rollback import ROW_1, ROW_2, Shop
 
 if TYPE_CHECKING:
@@ -104,6 +104,6 @@ def test_what_the_way_back_of_hangs_on_files_is_known_without_a_tag(shop: Shop) 
     assert not result.ready
     # With the snapshot of then, expiry took what tells an older file from a newer one: all count as new.
     assert ["2 data files were added since" in d.message for d in result.diagnostics] == [True]
-    assert shop.rollback(options=Options(partial=True)) == ("0003",)
+    assert shop.rollback(options=UndoOptions(partial=True)) == ("0003",)
     assert shop.sql("SELECT * FROM @.quotes ORDER BY a") == [(1, "q"), (2, "wide")]
     assert shop.sql("SELECT venue FROM @.trades") == [("X",)]

@@ -9,28 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icemigrate.app.applying import apply
-from icemigrate.app.locking import journal, unlock
-from icemigrate.app.opening import open_project
-from icemigrate.app.planning import plan
-from icemigrate.app.reporting import status
-from icemigrate.app.rolling_back import plan_rollback, rollback
-from icemigrate.app.spark import open_engine
-from icemigrate.app.world import opened
+from icemigrate.commands.apply import apply
+from icemigrate.commands.plan import plan
+from icemigrate.commands.project_files import open_project
+from icemigrate.commands.rollback import plan_rollback, rollback
+from icemigrate.commands.status import status
+from icemigrate.commands.unlock import unlock
 from icemigrate.errors import EngineError, ExitCode, LockHeld
-from icemigrate.events import Event, Noted, StatementStarted, TableVerified, UndoFinished
-from icemigrate.executor import Interrupted, Undone
-from icemigrate.model.names import TableName
-from icemigrate.model.table import Table
-from icemigrate.model.type_text import format_type
+from icemigrate.events import Event, NoteAdded, StatementStarted, TableVerified, UndoFinished
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.execution.failures import Interrupted, Undone
+from icemigrate.execution.project_journal import open_journal
+from icemigrate.execution.spark_start import open_engine
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.type_text import format_type
+from icemigrate.planning.undo import UndoOptions
 from icemigrate.project import Project
-from icemigrate.status_results import LockStatus
-from icemigrate.undo import Options
+from icemigrate.results.status_results import LockStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from icemigrate.engine.spark import SparkEngine
+    from icemigrate.spark.spark_engine import SparkEngine
 
 TABLES = [TableName(("shop",), name) for name in "abcde"]
 THIRD = TABLES[2]
@@ -67,7 +68,7 @@ def run(project: Project, spark: SparkSession, listen: Callable[[Event], None] =
 
 
 def tables(project: Project) -> dict[TableName, Table]:
-    with opened(project, None) as world:
+    with open_environment(project, None) as world:
         return {n: t for n, t in world.catalog.load(TABLES).items() if t is not None}
 
 
@@ -91,7 +92,7 @@ def test_what_was_done_is_undone_on_every_table(
     with pytest.raises(Undone, match="no space left on device") as failed:
         run(project, spark, fail)
     assert any(isinstance(event, UndoFinished) for event in seen)
-    assert failed.value.undid
+    assert failed.value.undo_statements
     after = tables(project)
     for name in TABLES:
         assert after[name].schema.fields == before[name].schema.fields, "under the same ids"
@@ -119,7 +120,7 @@ def when_verified(table: TableName, act: Callable[[], object]) -> Callable[[Even
 
 def engine_of(project: Project, spark: SparkSession) -> SparkEngine:
     """Somebody else's, in a session of his own."""
-    with opened(project, None) as world:
+    with open_environment(project, None) as world:
         return open_engine(world.environment, spark)
 
 
@@ -130,8 +131,8 @@ def parts(project: Project, but: TableName | None = None) -> list[tuple[Any, ...
 
 
 def is_undone_on_the_first_two(failed: Undone) -> None:
-    assert len(failed.undid) == 2, failed.undid
-    assert failed.message.endswith("every table is as it was before the migration")
+    assert len(failed.undo_statements) == 2, failed.undo_statements
+    assert failed.message.endswith("no table was changed")
 
 
 def test_what_spark_refuses_in_the_third_of_five_tables_is_undone_in_all(
@@ -144,7 +145,7 @@ def test_what_spark_refuses_in_the_third_of_five_tables_is_undone_in_all(
         run(project, spark)
     assert failed.value.exit_code == ExitCode.ERROR
     assert "c SET TBLPROPERTIES" in failed.value.failed
-    assert [text for text in failed.value.left if "shop.a" in text or "shop.b" in text] == []
+    assert [text for text in failed.value.remaining if "shop.a" in text or "shop.b" in text] == []
     assert parts(project) == before
     assert status(project).lock is None
     assert states(project) == ["applied", "pending"]
@@ -162,7 +163,7 @@ def wide_row(engine: SparkEngine) -> None:
 def is_interrupted(project: Project, failed: Interrupted) -> None:
     (why,) = failed.why
     assert "`id` cannot be `int` again: 1 data file was added since" in why
-    assert "`icemigrate apply` goes on from what is done" in (failed.hint or "")
+    assert "`icemigrate apply` continues" in (failed.hint or "")
     assert states(project) == ["applied", "interrupted"]
     assert status(project).lock is None
 
@@ -199,7 +200,7 @@ def test_where_rows_came_meanwhile_it_is_interrupted_and_rollback_undoes_the_res
     with pytest.raises(Interrupted, match="many") as failed:
         run(project, spark, when_verified(TABLES[0], lambda: wide_row(engine)))
     is_interrupted(project, failed.value)
-    options = Options(partial=True)
+    options = UndoOptions(partial=True)
     rollback(project, plan_rollback(project, options=options, spark=spark).plan, options=options, spark=spark)
     assert states(project) == ["applied", "held"]
     assert all(t.schema.find(("old",)) is not None for t in tables(project).values())
@@ -238,13 +239,16 @@ def test_a_third_table_whose_files_are_gone_keeps_nobody_from_undoing_the_others
 @pytest.mark.parametrize(
     ("does", "told"),
     [
-        ("DROP TABLE {t}", "somebody else dropped or renamed table `shop.c` meanwhile"),
-        ("DROP TABLE {t}; CREATE TABLE {t} (id int, old string)", "table `shop.c` is another table now"),
+        ("DROP TABLE {t}", "another client dropped or renamed table `shop.c` meanwhile"),
+        ("DROP TABLE {t}; CREATE TABLE {t} (id int, old string)", "another table now has the name `shop.c`"),
         (
             "ALTER TABLE {t} SET TBLPROPERTIES (k = 'theirs')",
             "shop.c:properties.k is theirs instead of (absent)",
         ),
-        ("ALTER TABLE {t} DROP COLUMN old", "somebody else has done a part of it: shop.c:columns.old"),
+        (
+            "ALTER TABLE {t} DROP COLUMN old",
+            "another client already made some of these changes: shop.c:columns.old",
+        ),
     ],
 )
 def test_what_somebody_did_to_the_third_table_meanwhile_is_left_alone(
@@ -280,8 +284,8 @@ def test_what_somebody_did_beside_the_plan_is_noted_and_stays(
     added = f"ALTER TABLE {engine.catalog_name}.{THIRD} ADD COLUMN theirs int"
     add = when_verified(TABLES[1], lambda: engine.sql(added))
     run(project, spark, lambda event: (seen.append(event), add(event))[1])
-    notes = [event.text for event in seen if isinstance(event, Noted)]
-    assert notes == ["changed by somebody else meanwhile: shop.c:columns.theirs"]
+    notes = [event.text for event in seen if isinstance(event, NoteAdded)]
+    assert notes == ["changed by another client meanwhile: shop.c:columns.theirs"]
     assert [f.name for f in tables(project)[THIRD].schema.fields] == ["id", "theirs"]
     assert states(project) == ["applied", "applied"]
 
@@ -289,9 +293,9 @@ def test_what_somebody_did_beside_the_plan_is_noted_and_stays(
 def test_the_lock_is_shown_and_taken_away(spark: SparkSession, project: Project) -> None:
     run(project, spark)
     assert not unlock(project, spark=spark).taken
-    with opened(project, None) as world:
+    with open_environment(project, None) as world:
         engine = open_engine(world.environment, spark)
-        with journal(world, engine, 0).held("apply", "ana", "ci") as held:
+        with open_journal(world, engine, 0).hold_lock("apply", "ana", "ci") as held:
             held.lock.write("step", step="0002: ALTER TABLE")
             lock = status(project).lock
             assert lock is not None
@@ -308,11 +312,11 @@ def test_the_lock_is_shown_and_taken_away(spark: SparkSession, project: Project)
             assert asked == [lock]
             result = unlock(project, spark=spark)
             assert result.taken
-            with pytest.raises(LockHeld, match="taken away"):
+            with pytest.raises(LockHeld, match="unlock` removed"):
                 held.lock.write("step")
         rows = engine.session.sql(
             f"SELECT outcome, message FROM {engine.catalog_name}.{world.history_name} WHERE action = 'unlock'"
         ).collect()
     assert [row[0] for row in rows] == ["unlocked"]
-    assert "taken away from ana on ci" in rows[0][1]
+    assert "released the lock of ana on ci" in rows[0][1]
     assert status(project).lock is None

@@ -10,11 +10,11 @@ import pytest
 
 from icemigrate.cli import main
 from icemigrate.errors import ExitCode
-from icemigrate.model.names import TableName, format_path
-from icemigrate.model.schema import index
-from icemigrate.model.types import is_nested
+from icemigrate.iceberg.names import TableName, format_path
+from icemigrate.iceberg.schema import schema_index
+from icemigrate.iceberg.types import is_nested
 from tests.spark.test_data_steps import Desk
-from tests.spark.undo_world import OURS
+from tests.support.undo_project import OURS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def state(desk: Desk) -> dict[str, Any]:
     """All that a migration can speak of, in names: ids may be others after a redo."""
     table = desk.engine.table(TableName.parse("db.trades"))
     assert table is not None
-    entries = index(table.schema)
+    entries = schema_index(table.schema)
     paths = {i: format_path(entry.path) for i, entry in entries.items()}
     fields = [(paths[i], entry.field) for i, entry in entries.items()]
     return {
@@ -118,7 +118,7 @@ def test_what_is_retyped_and_filled_is_required_again(
     if not more:
         assert main(["apply", "--redo", "0002", "--auto-approve"]) == ExitCode.ERROR
         said = told(capsys)
-        assert "rows without a value of zip, which becomes required: it must give 0 and gives 1" in said
+        assert "rows without a value of zip, which becomes required: expected 0, got 1" in said
         desk.spark.sql(f"UPDATE {desk.table} SET zip = 44 WHERE id = 3")
     desk.run("apply", "--redo", "0002", "--auto-approve")
     rows = [(1, 1, "00501", 2, "1"), (2, 8, "33", 5, "2"), (3, 3, "00044", 2, "3")]
@@ -159,7 +159,7 @@ def test_a_column_that_is_partitioned_by_as_it_is_comes_anew_or_not_at_all(
     assert desk.rows("id, region") == [(1, "eu"), (2, "asia"), (3, None)]
     capsys.readouterr()
     assert main(["apply", "--redo", "0002", "--auto-approve"]) == ExitCode.CONFLICT
-    assert "but 1 of 3 rows has no value of it as it is now, and what was written to it as int" in told(
+    assert "but 1 of 3 rows has no value of the current `region`, and values written to it as int" in told(
         capsys
     )
     desk.spark.sql(f"UPDATE {desk.table} SET region = 'africa' WHERE id = 3")
@@ -181,7 +181,7 @@ def test_what_rows_have_no_value_of_is_not_required_again(
     desk.run("rollback", "--to", "0001", "--auto-approve")
     desk.insert("(2, 502, null, named_struct('a', 2, 'b', 'y'))")
     assert main(["apply", "--redo", "0002", "--auto-approve"]) == ExitCode.FINDINGS
-    assert "`n` cannot be required: 1 row stands in a file that lacks it" in told(capsys)
+    assert "`n` cannot be required: 1 row is in a file that lacks it" in told(capsys)
     assert main(["apply", "--redo", "0003", "--auto-approve"]) == ExitCode.FINDINGS
     assert "`region` cannot be required: there is a null in it" in told(capsys)
     assert desk.rows("id, region") == [(1, "eu"), (2, None)]
@@ -206,7 +206,7 @@ def test_a_required_column_that_comes_back_optional_is_drift_until_it_is_led_bac
     found = {fact["fact"]: (fact["recorded"], fact["actual"], fact["note"]) for fact in table["facts"]}
     assert found["identifier"][:2] == ("zip", "none")
     assert found["columns.zip.required"][:2] == ("required", "optional")
-    assert str(found["columns.zip.required"][2]).startswith("rolling 0002 back left it so")
+    assert str(found["columns.zip.required"][2]).startswith("the rollback of 0002 left it optional")
 
     desk.run("apply", "--redo", "0002", "--auto-approve")
     assert state(desk) == dropped

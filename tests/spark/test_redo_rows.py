@@ -61,7 +61,7 @@ def test_what_was_written_before_a_rollback_is_there_after_the_redo(
 
     assert main(["apply", "--redo", "0002", "--auto-approve"]) == ExitCode.FINDINGS
     told = "".join(capsys.readouterr())
-    assert "values of currency that come back are overwritten, unless the condition says" in told
+    assert "overwrites restored values of currency; add the condition" in told
     desk.file("0002", FILL.replace("WHERE", ", where: currency is null"))
     desk.run("apply", "--redo", "0002", "--auto-approve")
     filled = [(1, "EUR"), (2, "EUR"), (4, "USD"), (5, "EUR")]
@@ -89,12 +89,12 @@ def test_a_restored_column_that_was_filled_goes_back_to_its_values(
     desk.run("apply", "--auto-approve", "--to", "0002")
     desk.insert("(3, 33)")
     assert main(["check"]) == ExitCode.FINDINGS
-    assert "values of region that come back are overwritten" in "".join(capsys.readouterr())
+    assert "overwrites restored values of region" in "".join(capsys.readouterr())
     desk.file("0003", f"{{allow: [destructive], {restore}}}")
     desk.run("plan")
     told = "".join(capsys.readouterr())
     assert "note: values of region that are still in the files: 2 of 3 rows (66 %)" in told
-    assert "`{name: region, refill: true}` brings back what a tag or a snapshot keeps" in told
+    assert "`{name: region, refill: true}` restores the values that a tag or a snapshot still has" in told
     desk.run("apply", "--auto-approve")
     assert desk.rows("id, region") == [(1, "XX"), (2, "XX"), (3, "XX")]
     desk.run("rollback", "--auto-approve")

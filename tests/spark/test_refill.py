@@ -9,14 +9,14 @@ import pytest
 
 from icemigrate.errors import EngineError
 from icemigrate.events import Event, StatementStarted
-from icemigrate.model.names import TableName
-from icemigrate.undo import Options
-from tests.spark.own_project import OwnProject
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.undo import UndoOptions
+from tests.support.spark_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REFILL = Options(refill=True)
+REFILL = UndoOptions(refill=True)
 
 CREATE = """
     description: Make trades
@@ -60,11 +60,11 @@ class Shop(OwnProject):
         file.write_text(dedent(text), encoding="utf-8")
         self.project.apply(spark=self.spark)
 
-    def notes(self, options: Options) -> list[str]:
+    def notes(self, options: UndoOptions) -> list[str]:
         plan = self.project.plan_rollback(options=options, spark=self.spark).plan
         return [n for m in plan.migrations for t in m.tables for n in t.notes]
 
-    def rollback(self, options: Options, **more: Any) -> tuple[str, ...]:
+    def rollback(self, options: UndoOptions, **more: Any) -> tuple[str, ...]:
         return self.project.rollback(options=options, spark=self.spark, **more).notes
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
@@ -133,7 +133,7 @@ def test_values_that_were_compacted_away_come_back_to_every_row_that_is_still_th
     shop = Shop(tmp_path, spark, format_version, identifier)
     shop.decay()
     properties = shop.table().properties
-    offered = [n for n in shop.notes(Options()) if "--refill" in n]
+    offered = [n for n in shop.notes(UndoOptions()) if "--refill" in n]
     assert [n.split(" when ")[0] for n in offered] == [
         "up to 6 rows lost the value of price",
         "up to 6 rows lost the value of at.venue",
@@ -143,7 +143,7 @@ def test_values_that_were_compacted_away_come_back_to_every_row_that_is_still_th
     notes = shop.rollback(REFILL, on_event=at_publication(lambda: shop.sql(newer)))
     assert shop.values() == [*ALL_BACK, (101, "LAST", "7.00", None, None, True)]
     told = [n.removeprefix("0002: db.trades: ") for n in notes]
-    assert "somebody wrote to it meanwhile: all again, try 2 of 5" in told
+    assert "another writer committed first; attempt 2 of 5" in told
     assert f"brought back from {BEFORE}: 4 values of price, 4 values of at.venue" in told
     assert f"gone since: 1 of 6 rows with a value in {BEFORE}" in told
     # It is not seen as somebody who writes the table.
@@ -157,6 +157,26 @@ def test_values_that_were_compacted_away_come_back_to_every_row_that_is_still_th
     assert [n for n, ref in after.refs.items() if ref.kind == "branch"] == ["main"]
 
 
+def test_a_refill_that_the_storage_refuses_fails_before_anything_is_committed(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    shop = Shop(tmp_path, spark, 3)
+    shop.sql("INSERT INTO @.trades (id, price) VALUES (1, 7)")
+    shop.apply("0002", DROP)
+    shop.compact()
+    shop.sql("ALTER TABLE @.trades SET TBLPROPERTIES ('write.data.path' = '/proc/icemigrate')")
+    before = shop.table()
+    with pytest.raises(
+        EngineError, match=r"rejects `\.parquet` files, which the refill of `db\.trades`"
+    ) as failed:
+        shop.rollback(REFILL)
+    assert "`icemigrate rollback --no-refill` ends an undo" in (failed.value.hint or "")
+    assert shop.table() == before
+    shop.sql("ALTER TABLE @.trades UNSET TBLPROPERTIES ('write.data.path')")
+    shop.rollback(REFILL)
+    assert shop.sql("SELECT id, price FROM @.trades") == [(1, 7)]
+
+
 def test_a_refill_that_was_cut_short_is_gone_on_with_and_needs_no_tag(
     tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -167,10 +187,10 @@ def test_a_refill_that_was_cut_short_is_gone_on_with_and_needs_no_tag(
     def die() -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(EngineError, match="you asked to stop"):
+    with pytest.raises(EngineError, match="Ctrl-C"):
         shop.rollback(REFILL, on_event=at_publication(die))
     assert [row[2] for row in shop.values()] == [None] * 6  # the column is back, its values are not
-    notes = shop.rollback(Options())
+    notes = shop.rollback(UndoOptions())
     assert shop.values() == ALL_BACK
     assert "4 values of price, 4 values of at.venue" in notes[-2]
     assert "write.merge.mode" not in shop.table().properties
@@ -183,7 +203,7 @@ def test_where_rows_cannot_be_told_apart_the_plan_says_where_the_values_are(
     shop = Shop(tmp_path, spark, 2, "[]")
     shop.decay()
     (note, _) = [n for n in shop.notes(REFILL) if "lost the value" in n]
-    assert "without identifier fields, the same then and now, nothing tells which row was which" in note
+    assert "without identifier fields that are the same then and now, rows cannot be matched" in note
     query = note.split(f"{BEFORE} keeps it: ")[1]
     assert query == f"SELECT price FROM {shop.catalog}.db.trades VERSION AS OF '{BEFORE}'"
     kept = sorted(str(price) for (price,) in shop.sql(query))
@@ -211,7 +231,7 @@ def test_a_migration_restores_columns_with_values_that_were_rewritten_away(
     def die() -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(EngineError, match="you asked to stop"):
+    with pytest.raises(EngineError, match="Ctrl-C"):
         shop.project.apply(spark=shop.spark, on_event=once("when it runs", die))
     result = shop.project.apply(spark=shop.spark)
     with_new_names = [(i, "T1" if i == 1 else symbol, *rest) for i, symbol, *rest in ALL_BACK]
@@ -224,7 +244,7 @@ def test_a_migration_restores_columns_with_values_that_were_rewritten_away(
     tagged = "SELECT count(price) FROM @.trades VERSION AS OF 'icemigrate-shop-0003'"
     assert shop.sql(tagged) == [(4,)]
     assert "write.merge.mode" not in shop.table().properties
-    shop.rollback(Options())
+    shop.rollback(UndoOptions())
     assert "price" not in [f.name for f in shop.table().schema.fields]
     shop.project.apply(shop.project.plan(redo="0003"), spark=shop.spark)
     assert shop.values("ticker") == with_new_names
@@ -278,11 +298,11 @@ def test_a_row_that_reads_a_default_gets_what_it_had_and_one_table_holds_up_no_o
         rewrite = f"rewrite_data_files(table => 'db.{name}', options => map('rewrite-all', 'true'))"
         shop.sql(f"CALL {shop.catalog}.system.{rewrite}")
         shop.sql(f"DELETE FROM @.{name} WHERE id = 4")
-    assert "rows whose files do not hold lot read its default: 5" in shop.notes(Options())
+    assert "rows whose files do not have lot read its default: 5" in shop.notes(UndoOptions())
     offered = (
-        "up to 5 rows lost the value of lot when their files were written anew and read its default 5 instead"
+        "up to 5 rows lost the value of lot when their files were rewritten and read its default 5 instead"
     )
-    assert [n for n in shop.notes(Options()) if n.replace("4 rows", "5 rows").startswith(offered)]
+    assert [n for n in shop.notes(UndoOptions()) if n.replace("4 rows", "5 rows").startswith(offered)]
 
     def write() -> None:
         shop.sql("UPDATE @.by_id SET lot = 50 WHERE id = 3")
@@ -293,10 +313,10 @@ def test_a_row_that_reads_a_default_gets_what_it_had_and_one_table_holds_up_no_o
     written = [(3, 50, *row[2:]) if row[0] == 3 else row for row in DEFAULTS_BACK]
     assert shop.sql(rows.format("by_id")) == written
     told, kept = [n.removeprefix("0003: ") for n in notes], "icemigrate-shop-0003-before"
-    stays = "it was written while the column was there, and stays"
-    assert f"db.by_id: 1 row reads another value of lot than in {kept}: {stays}" in told
+    stays = "it was written while the column existed"
+    assert f"db.by_id: 1 row reads another value of lot than in {kept} and keeps it: {stays}" in told
     query = f"SELECT id, lot FROM {shop.catalog}.db.twice VERSION AS OF '{kept}'"
-    untold = "no value of lot is brought back: 2 rows have only 1 different identifier there"
+    untold = "no value of lot is restored: 2 rows have only 1 different identifier there"
     assert f"db.twice: {untold}; {kept} keeps them: {query}" in told
 
 
@@ -320,6 +340,4 @@ def test_a_row_that_was_written_by_an_expired_snapshot_keeps_its_value(
     # The file of the first holds the newer value; that of the second was written without the column.
     assert shop.sql("SELECT id, lot, n FROM @.by_row ORDER BY id") == [(1, 10, 0), (2, 2, 1)]
     (stays,) = [n for n in notes if "another value of lot" in n]
-    assert (
-        "than in icemigrate-shop-0002: it was written while the column was there, or may have been" in stays
-    )
+    assert "it was written while the column existed, or may have been: the snapshots" in stays

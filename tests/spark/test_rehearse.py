@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.changes.base import Sql
+from icemigrate.changes.change import SqlStatement
 from icemigrate.cli import main
-from icemigrate.engine.rehearsal import rehearse
-from icemigrate.engine.session import start
-from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
-from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import EngineError, ExitCode
 from icemigrate.events import Event, StatementFinished
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import EMPTY_STATE
-from icemigrate.plan import Plan
-from tests.planning import make_plan
+from icemigrate.iceberg.declared_sides import EMPTY_STATE
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.plan import Plan
+from icemigrate.spark.rehearsal import rehearse_on_copies
+from icemigrate.spark.session import start_spark
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
+from icemigrate.spark.spark_engine import SparkEngine
+from tests.support.planned_migrations import make_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,12 +85,12 @@ def test_every_statement_runs_on_copies_and_no_table_is_touched(
     before = state_of(spark, warehouse, namespace)
     folder = sorted(warehouse.path.rglob("*"))
     events: list[Event] = []
-    done = rehearse(engine, plan, events.append)
+    done = rehearse_on_copies(engine, plan, events.append)
     statements = [s for m in plan.migrations for t in m.tables for step in t.steps for s in step.statements]
     assert done.statements == len(statements)
     assert done.tables == 2
     finished = [e for e in events if isinstance(e, StatementFinished)]
-    assert [e.text for e in finished] == [s.text for s in statements if isinstance(s, Sql)]
+    assert [e.text for e in finished] == [s.text for s in statements if isinstance(s, SqlStatement)]
     assert all(e.on_copy for e in finished)
     assert state_of(spark, warehouse, namespace) == before
     assert sorted(warehouse.path.rglob("*")) == folder
@@ -103,13 +103,13 @@ def test_the_first_statement_that_would_fail_is_named(
     # A stranger's column takes the name after the plan was made.
     spark.sql(f"ALTER TABLE {warehouse.catalog}.{namespace}.trades ADD COLUMN quantity int")
     with pytest.raises(EngineError) as refused:
-        rehearse(engine, plan)
+        rehearse_on_copies(engine, plan)
     *why, last = refused.value.message.splitlines()
-    assert last.startswith("migration 0002 would stop at: ALTER TABLE")
+    assert last.startswith("migration 0002 would fail at: ALTER TABLE")
     assert "RENAME COLUMN" in last
     assert "quantity" in "".join(why)
     assert "scratch" not in refused.value.message
-    assert "no table was touched" in (refused.value.hint or "")
+    assert "no table was changed" in (refused.value.hint or "")
     assert len(state_of(spark, warehouse, namespace)) == len(before) + 1
 
 
@@ -127,12 +127,12 @@ def test_plan_rehearses_the_reference_project(
     monkeypatch.chdir(tmp_path)
     assert main(["plan", "--rehearse", "--out", "plan.json"]) == ExitCode.OK
     out, err = capsys.readouterr()
-    assert "all of it would run" in err
+    assert "all statements would succeed" in err
     assert "Rehearsed" not in out
     assert (tmp_path / "plan.json").exists()
     settings = SparkSettings(
         "rehearsed_lake",
         sqlite_catalog_conf(tmp_path / ".icemigrate" / "catalog.db", tmp_path / ".icemigrate" / "warehouse"),
     )
-    session = start(settings)
+    session = start_spark(settings)
     assert session.sql("SHOW NAMESPACES IN rehearsed_lake").collect() == []

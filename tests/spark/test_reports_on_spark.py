@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from icemigrate.errors import Mistakes
-from icemigrate.model.names import TableName
-from tests.spark.undo_world import UndoWorld
+from icemigrate.iceberg.names import TableName
+from tests.support.undo_project import UndoWorld
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

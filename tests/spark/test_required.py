@@ -10,7 +10,7 @@ import pytest
 
 from icemigrate.errors import Mistakes
 from icemigrate.events import Event, StatementFinished
-from icemigrate.executor import Undone
+from icemigrate.execution.failures import Undone
 from tests.spark.test_rollback import ROW_1, Shop, shop
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_files_that_lack_a_column_are_known_from_manifests(shop: Shop) -> None:
     _with_note(shop)
     shop.file("0003", WANTED)
     (told,) = [d for d in shop.project.plan().diagnostics if d.code == "required-not-in-every-file"]
-    assert told.message.startswith("`note` cannot be required: 1 row stands in a file that lacks it (file:/")
+    assert told.message.startswith("`note` cannot be required: 1 row is in a file that lacks it (file:/")
     assert str(told.place).endswith("0003_m.yaml:7:32")
     with pytest.raises(Mistakes):
         shop.project.apply(spark=shop.spark)
@@ -100,14 +100,14 @@ def test_rows_that_come_while_it_runs_must_allow_it_too(
 
     shop.file("0003", WANTED.split("          - {name: note")[0] + "        renames: {venue: place}")
     null = "INSERT INTO @.trades VALUES (2, NULL, 2.5, 'Y', NULL)"
-    with pytest.raises(Undone, match="nobody has asked them for a value of `symbol`, which becomes required"):
+    with pytest.raises(Undone, match="after the check for nulls in `symbol`, which becomes required"):
         shop.project.apply(spark=shop.spark, on_event=write(null))
     assert shop.sql("SELECT id, symbol FROM @.trades ORDER BY id") == [(1, "AA"), (2, None)]
     shop.sql("DELETE FROM @.trades WHERE id = 2")
     shop.project.apply(spark=shop.spark)
 
     shop.file("0004", PROMOTED)
-    with pytest.raises(Undone, match="cannot read them if it lets `day` go from `date` to `timestamp`"):
+    with pytest.raises(Undone, match="cannot read them after the change of `day` from `date` to `timestamp`"):
         shop.project.apply(
             spark=shop.spark, on_event=write("INSERT INTO @.days VALUES (1, DATE '2026-01-01')")
         )

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from icemigrate import Project
-from icemigrate.data.rewrite import OPTIONS
-from icemigrate.engine import rewriting
+from icemigrate.data_steps.rewrite import REWRITE_OPTIONS
 from icemigrate.errors import EngineError, IcemigrateError
 from icemigrate.events import Event, FilesRewritten, StatementStarted
-from icemigrate.executor import Interrupted
-from icemigrate.model.layout import OldShare
-from icemigrate.model.names import TableName
+from icemigrate.execution.failures import Interrupted
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.partition_evolution import OldSpecFiles
 from icemigrate.render.plan_text import plan_text
-from icemigrate.render.style import Style
-from tests.spark.undo_world import UndoWorld
+from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.spark import rewrite_files
+from tests.support.undo_project import UndoWorld
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,14 +83,14 @@ class Mill:
 
     @property
     def progress(self) -> list[int]:
-        return [e.left for e in self.heard if isinstance(e, FilesRewritten)]
+        return [e.remaining for e in self.heard if isinstance(e, FilesRewritten)]
 
 
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two or three of the small files make a group."""
-    monkeypatch.setitem(OPTIONS, "max-file-group-size-bytes", "3000")
-    monkeypatch.setattr(rewriting, "_GROUP_BYTES", 3000)
+    monkeypatch.setitem(REWRITE_OPTIONS, "max-file-group-size-bytes", "3000")
+    monkeypatch.setattr(rewrite_files, "_GROUP_BYTES", 3000)
 
 
 @pytest.mark.parametrize("format_version", [1, 3])
@@ -108,7 +108,9 @@ def test_files_of_the_old_way_are_rewritten_and_no_others(
     share = planned.plan.migrations[0].tables[0].old_files
     assert share is not None
     assert (share.files, share.all_files) == (5, 5 + len(new))
-    assert f"files: {share} lie the old way and are rewritten" in plan_text(planned, Style())
+    assert f"files: {share} with the old partitioning, which are rewritten" in plan_text(
+        planned, TerminalStyle()
+    )
     assert mill.again().applied == ("0003",)
     assert mill.rows() == rows
     assert mill.of_spec(0) == set()
@@ -164,9 +166,9 @@ def _dying_after(commits: int, real: Callable[..., int]) -> Callable[..., int]:
     """The real thing, whose listener fails behind so many commits."""
 
     def rewrite(engine: Any, name: TableName, call: str, is_sorted: bool, on_progress: Any) -> int:
-        told: list[OldShare] = []
+        told: list[OldSpecFiles] = []
 
-        def listen(share: OldShare) -> None:
+        def listen(share: OldSpecFiles) -> None:
             on_progress(share)
             told.append(share)
             if len(told) > commits:
@@ -214,7 +216,7 @@ def test_a_run_that_fails_says_that_values_are_lost_which_no_snapshot_keeps_any_
     mill.world.file("0003", drop)
 
     def fail(event: Event) -> None:
-        if isinstance(event, FilesRewritten) and event.left <= 2:
+        if isinstance(event, FilesRewritten) and event.remaining <= 2:
             keep_one = (
                 f"CALL {mill.world.catalog}.system.expire_snapshots(table => 'db.t', retain_last => 1, "
             )
@@ -223,7 +225,7 @@ def test_a_run_that_fails_says_that_values_are_lost_which_no_snapshot_keeps_any_
             )
             raise EngineError("the disk is full")
 
-    with pytest.raises(Interrupted, match="rows have no value of note in their files, as far as these tell"):
+    with pytest.raises(Interrupted, match="rows have no value of note in their files: it may be lost"):
         mill.world.project.apply(spark=spark, on_event=fail)
 
 
@@ -238,10 +240,10 @@ def test_a_run_that_fails_behind_a_drop_says_what_its_undo_would_lose(
     mill.world.file("0003", drop)
 
     def fail(event: Event) -> None:
-        if isinstance(event, FilesRewritten) and event.left <= 2:
+        if isinstance(event, FilesRewritten) and event.remaining <= 2:
             raise EngineError("the disk is full")
 
-    with pytest.raises(Interrupted, match="lost the value of note when their files were written anew"):
+    with pytest.raises(Interrupted, match="lost the value of note when their files were rewritten"):
         mill.world.project.apply(spark=spark, on_event=fail)
     assert mill.again().applied == ("0003",)
     assert mill.rows() == [(id_, at) for id_, _, at in rows]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from icemigrate.errors import ConflictError, Mistakes, UsageError
-from icemigrate.undo import Options
-from tests.spark.own_project import OwnProject
+from icemigrate.planning.undo import UndoOptions
+from tests.support.spark_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from icemigrate.model.types import Field
+    from icemigrate.iceberg.types import Field
 
 CREATE = """
     description: Make trades
@@ -32,7 +32,7 @@ CREATE = """
 
 
 class Shop(OwnProject):
-    """A shop that takes migrations back; see :class:`~tests.spark.own_project.OwnProject`."""
+    """A shop that takes migrations back; see :class:`~tests.support.spark_project.OwnProject`."""
 
     def __init__(
         self, folder: Path, spark: SparkSession, format_version: int = 2, settings: str = ""
@@ -58,7 +58,7 @@ class Shop(OwnProject):
         self.sql(f"INSERT INTO @.trades ({columns}) VALUES {values}")
 
     def fields(self, table: str = "db.trades") -> tuple[Field, ...]:
-        from icemigrate.model.names import TableName
+        from icemigrate.iceberg.names import TableName
 
         found = self.engine.table(TableName.parse(table))
         assert found is not None
@@ -138,7 +138,7 @@ def test_a_type_goes_back_only_while_no_file_was_added(shop: Shop) -> None:
         shop.rollback()
     assert "1 data file was added since" in refused.value.diagnostics[0].message
     assert shop.sql("SELECT id FROM @.trades ORDER BY id") == [(1,), (2,)]
-    assert shop.rollback(options=Options(partial=True)) == ("0002",)
+    assert shop.rollback(options=UndoOptions(partial=True)) == ("0002",)
     assert shop.sql("SELECT id FROM @.trades ORDER BY id") == [(1,), (2,)]
 
 
@@ -291,13 +291,13 @@ def test_one_alone_only_where_nothing_later_depends_on_it(shop: Shop) -> None:
     assert shop.rollback(to="0001") == ("0004", "0002")
     assert shop.columns() == ["id#1", "symbol#2", "price#3", "venue#4", "at#5"]
     assert shop.standing() == {"0001": "applied", "0002": "held", "0003": "held", "0004": "held"}
-    with pytest.raises(UsageError, match="rolled back already"):
+    with pytest.raises(UsageError, match="already rolled back"):
         shop.rollback(only="0003")
 
 
 def test_a_plan_that_fits_no_more_is_not_carried_out(shop: Shop) -> None:
-    from icemigrate.app.opening import open_project
-    from icemigrate.app.rolling_back import rollback
+    from icemigrate.commands.project_files import open_project
+    from icemigrate.commands.rollback import rollback
     from icemigrate.errors import StalePlan
 
     shop.apply("0002", "{tables: [{name: db.trades, properties: {k: v}}]}")
@@ -309,7 +309,7 @@ def test_a_plan_that_fits_no_more_is_not_carried_out(shop: Shop) -> None:
 
 
 def test_a_migration_that_fails_on_its_way_is_undone(shop: Shop) -> None:
-    from icemigrate.executor import Undone
+    from icemigrate.execution.failures import Undone
 
     shop.insert(ROW_1)
     shop.file(

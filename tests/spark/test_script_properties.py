@@ -11,18 +11,18 @@ import pytest
 from hypothesis import note
 from hypothesis import strategies as st
 
-from icemigrate.declare.author import document, dump, entry_between
+from icemigrate.files.write.migration_entries import creation_entry, entry_between, format_migration_file
 from icemigrate.frozen import replace
-from icemigrate.model.partitioning import VOID
-from icemigrate.model.schema import Entry, index
-from icemigrate.model.table import Table
-from icemigrate.model.types import is_nested
-from tests.random_migrations import EDITS, RARE, migrations
-from tests.random_tables import lake_tables
-from tests.spark import random_runs
-from tests.spark.script_story import Story, others, rows_come, told
-from tests.spark.undo_course import ALL, Course, legal, lost_rows
-from tests.spark.undo_world import UndoWorld, disordered
+from icemigrate.iceberg.partitioning import VOID
+from icemigrate.iceberg.schema import IndexedField, schema_index
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import is_nested
+from tests.support import random_spark_runs
+from tests.support.random_migrations import EDITS, RARE, migrations
+from tests.support.random_tables import lake_tables
+from tests.support.random_undo_course import ALL, Course, legal, lost_rows
+from tests.support.script_story import Story, others, rows_come, told
+from tests.support.undo_project import UndoWorld, disordered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,9 +48,9 @@ def test_scripts_are_taken_back(
         with tempfile.TemporaryDirectory() as folder:
             stories = [_story(data.draw, at, format_version) for at in range(tables)]
             _course(data.draw, UndoWorld(Path(folder), spark), stories, range(2, 2 + versions))
-        random_runs.COUNTED[SCRIPTS, f"format {format_version}"] += tables
+        random_spark_runs.COUNTED[SCRIPTS, f"format {format_version}"] += tables
 
-    random_runs.run(f"{format_version} {versions}", course, projects)
+    random_spark_runs.run(f"{format_version} {versions}", course, projects)
 
 
 def _story(draw: Callable[..., Any], at: int, format_version: int) -> Story:
@@ -59,7 +59,7 @@ def _story(draw: Callable[..., Any], at: int, format_version: int) -> Story:
 
 
 def _course(draw: Callable[..., Any], world: UndoWorld, stories: list[Story], versions: range) -> None:
-    world.file("0001", dump([document(s.course.start) for s in stories]))
+    world.file("0001", format_migration_file([creation_entry(s.course.start) for s in stories]))
     world.project.apply(spark=world.spark)
     for version in versions:
         for s in stories:
@@ -87,7 +87,7 @@ def _migrate(draw: Callable[..., Any], world: UndoWorld, stories: list[Story], v
         goal = draw(migrations(seen, kind, _sound(s, known, actual), EDITS_OF_A_VERSION, among))
         wanted.append(goal)
         entries += [entry_between(known, goal)] if goal != seen else []
-    note(text := dump(entries or [{"name": "db.t0"}], allow=ALL))
+    note(text := format_migration_file(entries or [{"name": "db.t0"}], allow=ALL))
     world.file(f"{version:04}", text)
     world.project.apply(spark=world.spark)
     for s, goal in zip(stories, wanted, strict=True):
@@ -98,12 +98,12 @@ def _migrate(draw: Callable[..., Any], world: UndoWorld, stories: list[Story], v
 
 def _sound(s: Story, known: Table, actual: Table) -> Callable[[Table], bool]:
     """Whether a migration may lead to a table, and no row is null where a field becomes required."""
-    is_legal, old = legal(known, actual), index(known.schema)
-    missed = {i for i in old if any(i not in index(under) for under in s.course.written.values())}
+    is_legal, old = legal(known, actual), schema_index(known.schema)
+    missed = {i for i in old if any(i not in schema_index(under) for under in s.course.written.values())}
     missed |= {i for lost in s.course.lost.values() for i in lost}
 
     def is_sound(wanted: Table) -> bool:
-        newly = {i for i, e in index(wanted.schema).items() if e.field.required and i in old}
+        newly = {i for i, e in schema_index(wanted.schema).items() if e.field.required and i in old}
         return not any(i in missed and not old[i].field.required for i in newly) and is_legal(wanted)
 
     return is_sound
@@ -111,7 +111,7 @@ def _sound(s: Story, known: Table, actual: Table) -> Callable[[Table], bool]:
 
 def _unlike(wanted: Table, actual: Table, s: Story) -> Iterator[str]:
     """What of a table is not as the script wants it, fields that others touched left out."""
-    here, there = index(wanted.schema), index(actual.schema)
+    here, there = schema_index(wanted.schema), schema_index(actual.schema)
     paths = {e.path: e for e in there.values()}
     for i, entry in here.items():
         found = there.get(i) if i > 0 else paths.get(entry.path)
@@ -128,7 +128,7 @@ def _unlike(wanted: Table, actual: Table, s: Story) -> Iterator[str]:
         yield f"{s.course.name}: partitioned by {terms[1]}, not {terms[0]}"
 
 
-def _about(entry: Entry) -> tuple[Any, ...]:
+def _about(entry: IndexedField) -> tuple[Any, ...]:
     f = entry.field
     type_ = type(f.type).__name__ if is_nested(f.type) else f.type
     return f.name, type_, f.required, f.doc, f.write_default
@@ -161,7 +161,7 @@ def _not_as_before(s: Story, version: int, actual: Table) -> Iterator[str]:
 
 def _under_voids(before: Table, actual: Table) -> set[int]:
     """Fields that a version added and partitioned by: in format 1 they stay, under void partition fields."""
-    old, now = index(before.schema), index(actual.schema)
+    old, now = schema_index(before.schema), schema_index(actual.schema)
 
     def top(i: int) -> int:
         above = now[i].parent
@@ -176,15 +176,15 @@ def _missed(s: Story) -> set[int]:
     """Fields that may be null in some row, written without them or compacted: they come back as optional."""
     out = {i for lost in s.course.lost.values() for i in lost}
     for under in s.course.written.values():
-        there = index(under)
+        there = schema_index(under)
         for before in s.before.values():
-            out |= {i for i in index(before.schema) if i not in there or not there[i].field.required}
+            out |= {i for i in schema_index(before.schema) if i not in there or not there[i].field.required}
     return out
 
 
 def _with_parents(table: Table) -> set[int | None]:
     """The identifier's fields and the structs that they stand in."""
-    entries, out = index(table.schema), set[int | None](table.schema.identifier_ids)
+    entries, out = schema_index(table.schema), set[int | None](table.schema.identifier_ids)
     for i in table.schema.identifier_ids:
         at: int | None = i
         while at is not None:

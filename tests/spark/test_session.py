@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.engine.explain import explain, is_commit_conflict
-from icemigrate.engine.session import start
-from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
-from icemigrate.engine.spark import SparkEngine
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
+from icemigrate.spark.java_errors import is_commit_conflict, to_engine_error
+from icemigrate.spark.session import start_spark
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
+from icemigrate.spark.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 OWN_PROCESS = """
 import sys
 from pathlib import Path
-from icemigrate.engine.session import start
-from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
+from icemigrate.spark.session import start_spark
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.errors import IcemigrateError
 
 SECRET = "-".join(["hush"] * 3)
@@ -32,7 +32,7 @@ root.mkdir()
 conf = {**sqlite_catalog_conf(root / "c.db", root / "wh"), "secret": SECRET}
 settings = SparkSettings("lake", conf, **ARGS)
 try:
-    spark = start(settings)
+    spark = start_spark(settings)
 except IcemigrateError as error:
     print("fault:", error.message)
     print("hint:", error.hint)
@@ -77,7 +77,7 @@ def test_a_normal_run_is_quiet_and_leaves_nothing_behind(tmp_path: Path) -> None
     ran = own_process(tmp_path)
     assert (ran.stdout, ran.returncode) == ("2 rows; hidden\n", 0)
     # One line may be there: on a machine whose cache is empty the jars are fetched.
-    assert [line for line in ran.stderr.splitlines() if not line.startswith("Spark fetches ")] == []
+    assert [line for line in ran.stderr.splitlines() if not line.startswith("Downloading ")] == []
     assert list((tmp_path / "here").iterdir()) == []
 
 
@@ -87,26 +87,9 @@ def test_debugging_shows_what_spark_prints_and_keeps_standard_output_clean(tmp_p
     assert "UNRESOLVED_COLUMN" in ran.stderr
 
 
-def test_jars_that_cannot_be_fetched_are_named(tmp_path: Path) -> None:
-    conf = "{'spark.jars.repositories': '', 'spark.jars.ivySettings': '%s'}"
-    nowhere = tmp_path / "ivysettings.xml"
-    nowhere.write_text(
-        '<ivysettings><settings defaultResolver="none"/><resolvers>'
-        f'<filesystem name="none"><artifact pattern="{tmp_path}/none/[artifact].jar"/></filesystem>'
-        "</resolvers></ivysettings>",
-        encoding="utf-8",
-    )
-    ran = own_process(tmp_path, f"{{'packages': ('org.nobody:nothing:1.0',), 'conf': {conf % nowhere}}}")
-    assert ran.stdout.splitlines() == [
-        "fault: Spark did not start: org.nobody:nothing:1.0 could not be fetched",
-        "hint: without a network, put the jars into a folder and name it in ICEMIGRATE_JARS",
-    ]
-    assert ran.stderr == "Spark fetches nothing (once, into its cache) …\n"
-
-
 def test_a_master_that_is_not_one_is_a_fault_with_its_reason(tmp_path: Path) -> None:
     ran = own_process(tmp_path, "{'master': 'nonsense'}")
-    assert ran.stdout.startswith("fault: Spark did not start: ")
+    assert ran.stdout.startswith("fault: Spark failed to start: ")
     assert "Master must" in ran.stdout
     assert "Traceback" not in ran.stdout + ran.stderr
 
@@ -128,7 +111,7 @@ def test_the_catalog_is_plain_rows_in_the_sqlite_file(
 
 def test_a_second_start_opens_another_catalog_in_the_same_jvm(spark: SparkSession, tmp_path: Path) -> None:
     settings = SparkSettings("second", sqlite_catalog_conf(tmp_path / "c.db", tmp_path / "wh"))
-    second = start(settings)
+    second = start_spark(settings)
     second.sql("CREATE NAMESPACE second.only_here")
     assert second.sparkContext is spark.sparkContext
     assert [row[0] for row in second.sql("SHOW NAMESPACES IN second").collect()] == ["only_here"]
@@ -159,7 +142,7 @@ def test_a_failed_statement_is_one_sentence(
     with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever PySpark makes of it
         spark.sql(statement.format(table=table))
     quoted = "`" + table.replace(".", "`.`")
-    assert explain(caught.value).message == message.format(quoted=quoted)
+    assert to_engine_error(caught.value).message == message.format(quoted=quoted)
 
 
 def test_a_lost_race_is_told_from_other_failures(
@@ -179,23 +162,23 @@ def test_a_lost_race_is_told_from_other_failures(
     with pytest.raises(Py4JJavaError) as caught:
         operations.commit(base, changed)
     assert is_commit_conflict(caught.value)
-    fault = explain(caught.value)
-    assert fault.message.startswith("the table was changed by somebody else meanwhile: ")
+    fault = to_engine_error(caught.value)
+    assert fault.message.startswith("another writer changed the table: ")
     assert len(fault.message.splitlines()) == 1
 
 
 FAILS_THEN_STARTS = """
 import sys
 from pathlib import Path
-from icemigrate.engine.explain import explain
-from icemigrate.engine.session import start, stop
-from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
+from icemigrate.spark.java_errors import to_engine_error
+from icemigrate.spark.session import start_spark, stop_spark
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.errors import EngineError
 
 root = Path(sys.argv[1])
 conf = sqlite_catalog_conf(root / "c.db", root / "wh")
 try:
-    start(SparkSettings("lake", conf, conf={"spark.driver.port": "not a number"}))
+    start_spark(SparkSettings("lake", conf, conf={"spark.driver.port": "not a number"}))
 except EngineError as error:
     print("fault:", error.message)
 
@@ -204,14 +187,14 @@ def kill(spark):
     process.kill()
     process.wait()
 
-for end in (stop, lambda spark: spark.stop(), kill):
-    spark = start(SparkSettings("lake", conf))
+for end in (stop_spark, lambda spark: spark.stop(), kill):
+    spark = start_spark(SparkSettings("lake", conf))
     print(spark.sql("SHOW NAMESPACES IN lake").count())
     end(spark)
 try:
     spark.sql("SHOW NAMESPACES IN lake")
 except Exception as error:
-    print(explain(error).message)
+    print(to_engine_error(error).message)
 """
 
 
@@ -226,9 +209,9 @@ def test_however_a_session_ended_another_may_follow(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     fault, *counts, ended = ran.stdout.splitlines()
-    assert fault.startswith("fault: Spark did not start: ")
+    assert fault.startswith("fault: Spark failed to start: ")
     assert counts == ["0", "0", "0"]
-    assert ended == "Spark's JVM has ended"
+    assert ended == "Spark's JVM exited"
 
 
 def test_a_name_that_looks_like_a_variable_arrives(

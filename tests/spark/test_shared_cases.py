@@ -15,24 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icemigrate import executor
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.catalog.capabilities import SPARK_ADDS
-from icemigrate.changes.base import HazardKind
-from icemigrate.declare.author import document, dump, entry_between
-from icemigrate.engine.spark import SparkEngine
+from icemigrate.changes.change import HazardKind
+from icemigrate.execution.run import run_plan
+from icemigrate.files.write.migration_entries import creation_entry, entry_between, format_migration_file
 from icemigrate.frozen import replace
 from icemigrate.history.journal import Journal
-from icemigrate.model.makers import CREATED_BY_PROPERTY, owner_of
-from icemigrate.model.marks import is_own
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import EMPTY_STATE, State, Wanted
-from icemigrate.model.table import Table
-from icemigrate.sql.names import table_sql
-from tests.importing import imported
-from tests.journals import journal_in_memory
-from tests.planning import make_plan
-from tests.shared_cases import (
+from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState, TableTarget
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.ref_names import is_icemigrate_ref
+from icemigrate.iceberg.table import CREATED_BY_PROPERTY, Table, owner_of
+from icemigrate.spark.spark_engine import SparkEngine
+from icemigrate.spark_sql.identifiers import table_sql
+from tests.support.imported_tables import imported
+from tests.support.memory_journal import journal_in_memory
+from tests.support.planned_migrations import make_plan
+from tests.support.shared_cases import (
     Case,
     Json,
     created,
@@ -42,7 +41,7 @@ from tests.shared_cases import (
     real_schema_steps,
     settled,
 )
-from tests.shared_plans import (
+from tests.support.shared_plans import (
     AROUND,
     CANNOT_BE_WRITTEN,
     REFUSED_BY,
@@ -73,7 +72,7 @@ class Walk:
     warehouse: Warehouse
     name: TableName
     journal: Journal = field(default_factory=journal_in_memory)
-    state: State = EMPTY_STATE
+    state: DeclaredState = EMPTY_STATE
     versions: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property
@@ -96,7 +95,7 @@ class Walk:
     def create(self, state: Json, format_version: int) -> None:
         """Make the table in this state."""
         made = replace(created(state, format_version), name=self.name)
-        self.migrate(document(made), {})
+        self.migrate(creation_entry(made), {})
 
     def go(self, state: Json, case: Case | None = None) -> None:
         """Lead the table to this state."""
@@ -110,8 +109,10 @@ class Walk:
         there, table = self.table(), self.name
         if case.id in CANNOT_BE_WRITTEN:
             target = evolved(self.declared, case.raw["after"], case.renames, case.recreate)
-            return plan_value(Wanted(table, target, table), allow, self.state, there)
-        text = dump([{**entry(case), "name": str(table)}], description=case.title, allow=allow)
+            return plan_value(TableTarget(table, target, table), allow, self.state, there)
+        text = format_migration_file(
+            [{**entry(case), "name": str(table)}], description=case.title, allow=allow
+        )
         return plan_text(text, self.state, {table: there}, project=owner_of(there) or AROUND.project)
 
     def require_verdict(self, case: Case) -> None:
@@ -130,10 +131,10 @@ class Walk:
 
     def migrate(self, entry_: Mapping[str, Any], actual: Mapping[TableName, Table]) -> None:
         """Apply one migration."""
-        text = dump([entry_], allow=["destructive", "incompatible", "irreversible"])
+        text = format_migration_file([entry_], allow=["destructive", "incompatible", "irreversible"])
         files = {f"{next(self.versions):04}": text}
         plan = make_plan(files, actual, self.warehouse.catalog, self.state, [self.name.namespace])
-        executor.apply(plan, self.engine, self.journal)
+        run_plan(plan, self.engine, self.journal)
         self.state = self.journal.writer.read().state
 
 
@@ -186,7 +187,7 @@ def test_a_case_ends_as_it_should(spark: SparkSession, walk: Walk, case: Case) -
 @pytest.mark.parametrize("file", FILES)
 def test_a_real_schema_evolves_as_it_did(walk: Walk, file: str) -> None:
     steps = [c for c in REAL if c.id.startswith(file)]
-    walk.migrate(document(replace(steps[0].before, name=walk.name)), {})
+    walk.migrate(creation_entry(replace(steps[0].before, name=walk.name)), {})
     for case in steps:
         walk.require_verdict(case)
         if case.verdict != "refused":
@@ -207,7 +208,7 @@ def compare(there: Table, wanted: Table) -> None:
     assert there.format_version == wanted.format_version
     ours = {*SPARK_ADDS, CREATED_BY_PROPERTY} - wanted.properties.keys()
     assert {k: v for k, v in there.properties.items() if k not in ours} == dict(wanted.properties)
-    refs = {n: r for n, r in there.refs.items() if n != "main" and not is_own(n, r)}
+    refs = {n: r for n, r in there.refs.items() if n != "main" and not is_icemigrate_ref(n, r)}
     assert {n: replace(r, snapshot_id=0) for n, r in refs.items()} == {
         n: replace(r, snapshot_id=0) for n, r in wanted.refs.items()
     }

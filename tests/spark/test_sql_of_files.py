@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from icemigrate.cli import main
-from icemigrate.engine import trial
-from icemigrate.engine.trial import require_understood
 from icemigrate.errors import ExitCode
-from icemigrate.model.marks import is_own_branch
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.ref_names import is_icemigrate_branch
+from icemigrate.spark import data_step_trial
+from icemigrate.spark.data_step_trial import require_valid_data_steps
 from tests.spark.test_data_steps import Desk
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_all_that_spark_would_not_run_is_told_where_it_stands_and_nothing_is_don
         )
         assert errors.keys() == TOLD.keys(), told
         assert all(part in errors[at] for at, part in TOLD.items()), told
-        assert "nothing of it was done" in told
+        assert "no table was changed" in told
     assert desk.engine.metadata_location(TRADES) == before
     assert desk.engine.table(NOTES) is None
     assert desk.rows("*") == rows
@@ -114,8 +114,8 @@ def test_what_is_no_fault_of_the_expression_has_a_hint_of_its_own(
     assert main(["plan", "--rehearse"]) == ExitCode.FINDINGS
     told = " ".join("".join(capsys.readouterr()).split())
     assert "Geospatial feature is disabled. [sql-not-understood]" in told
-    assert "write `spark.sql.geospatial.enabled: true` under `spark.conf`" in told
-    assert "mend the expression" not in told
+    assert "set `spark.sql.geospatial.enabled: true` under `spark.conf`" in told
+    assert "fix the expression" not in told
 
 
 BY_NAME = """
@@ -199,9 +199,9 @@ def test_what_fails_on_some_row_is_told_where_it_stands_and_undone(
         error = capsys.readouterr().err
         assert error.count("error: migrations/0003_step.yaml:8:9: ") == 1, error
         assert told in error.lower() if told.islower() else error
-        assert "every table is as it was before the migration" in error
+        assert "no table was changed" in error
         assert desk.rows("*") == rows
-        assert not any(is_own_branch(name) for name in desk.refs())
+        assert not any(is_icemigrate_branch(name) for name in desk.refs())
 
 
 VARIANTS = """
@@ -286,13 +286,13 @@ def test_a_later_migration_is_tried_before_the_first_one_is_applied(
     assert main(["apply", "--auto-approve"]) == ExitCode.FINDINGS
     told = "".join(capsys.readouterr())
     assert "migrations/0004_step.yaml:9:" in told
-    assert "does to rows; nothing of it was done, nor of those before it" in told
+    assert "Spark rejects a data step of migration 0004; no table was changed" in told
     assert desk.engine.table(NOTES) is None
     assert desk.rows("id, venue") == [(1, "xnys"), (2, None)]
 
     desk.file("0004", late.replace("NOTED", "read"))
     assert main(["check"]) == ExitCode.OK
-    word = "the expression is the word `read`, and table `db.notes` has no column of that name"
+    word = "the expression is the name `read`, but table `db.notes` has no such column"
     assert word in "".join(capsys.readouterr())
     assert main(["plan"]) == ExitCode.FINDINGS
     assert word in "".join(capsys.readouterr())
@@ -301,7 +301,7 @@ def test_a_later_migration_is_tried_before_the_first_one_is_applied(
     failing = "cast(assert_true(market = 'x') as string)"
     desk.file("0004", late.replace("NOTED", "id").replace("upper(market)", failing))
     assert main(["apply", "--auto-approve"]) != ExitCode.OK
-    assert "applied and recorded before it: 0002, 0003" in "".join(capsys.readouterr())
+    assert "applied earlier in this run: 0002, 0003" in "".join(capsys.readouterr())
     desk.file("0004", late.replace("NOTED", "id"))
     desk.run("apply", "--auto-approve")
     found = desk.spark.sql(f"SELECT id, market FROM {desk.catalog}.db.deals ORDER BY id").collect()
@@ -325,11 +325,11 @@ def test_a_table_that_another_client_changes_right_before_the_trial_is_reported(
 
     def later(*given: Any, **named: Any) -> None:
         desk.spark.sql(f"ALTER TABLE {desk.table} DROP PARTITION FIELD part")
-        require_understood(*given, **named)
+        require_valid_data_steps(*given, **named)
 
-    monkeypatch.setattr(trial, "require_understood", later)
+    monkeypatch.setattr(data_step_trial, "require_valid_data_steps", later)
     code = main(["apply", "--auto-approve"])
     said = capsys.readouterr()
     assert "bug in icemigrate" not in said.err
     assert code == ExitCode.CONFLICT, said
-    assert "another client changed the table meanwhile" in said.err
+    assert "another client changed the table" in said.err

@@ -16,24 +16,33 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from icemigrate.changes import KINDS
-from icemigrate.changes.base import Change, Sql
+from icemigrate.changes import CHANGE_KINDS
+from icemigrate.changes.change import Change, SqlStatement
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.reference_sql import CURRENT_SNAPSHOT
 from icemigrate.changes.rename_table import RenameTable
-from icemigrate.diff import Found, difference, unproved
 from icemigrate.frozen import replace
-from icemigrate.model import legality
-from icemigrate.model.metadata import table_from_json
-from icemigrate.model.names import TableName
-from icemigrate.model.partitioning import VOID, PartitionField, PartitionSpec, Transform
-from icemigrate.model.schema import Schema
-from icemigrate.model.sorting import DESC, NULLS_FIRST, NULLS_LAST, SortField, SortOrder
-from icemigrate.model.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Ref, Table
-from icemigrate.sql.names import namespace_sql
-from icemigrate.steps import as_steps
-from tests.build import field_at, ids, table, with_columns
+from icemigrate.iceberg import validation
+from icemigrate.iceberg.metadata import table_from_json
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.partitioning import (
+    DESC,
+    NULLS_FIRST,
+    NULLS_LAST,
+    VOID,
+    PartitionField,
+    PartitionSpec,
+    SortField,
+    SortOrder,
+    Transform,
+)
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Ref, Table
+from icemigrate.planning.diff import DetectedChange, find_difference, remaining_differences
+from icemigrate.planning.steps import as_steps
+from icemigrate.spark_sql.identifiers import namespace_sql
+from tests.support.small_tables import field_at, ids, table, with_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,10 +74,10 @@ class Lake:
             ).fetchone()
         return table_from_json(json.loads(Path(location.removeprefix("file:")).read_text()), name)
 
-    def run(self, *changes: Found) -> None:
+    def run(self, *changes: DetectedChange) -> None:
         for step in as_steps(changes, self.warehouse.catalog):
             for statement in step.statements:
-                assert isinstance(statement, Sql), statement
+                assert isinstance(statement, SqlStatement), statement
                 self.spark.sql(statement.text)
 
     def make(self, declared: Table, partition_afterwards: bool = False) -> Table:
@@ -77,14 +86,14 @@ class Lake:
         change = CreateTable(name, declared, partition_afterwards)
         blank = Table(name, Schema(), format_version=declared.format_version)
         assert list(change.problems(blank)) == []
-        assert [b for b in legality.problems(change.apply(blank), None) if not b.is_warning] == []
-        self.run(Found(change, blank))
+        assert [b for b in validation.find_violations(change.apply(blank), None) if not b.is_warning] == []
+        self.run(DetectedChange(change, blank))
         return self.check(change.apply(blank))
 
     def go(self, before: Table, target: Table) -> Table:
         """Lead a table to another state, hold it against what was foretold, and give it as it is."""
-        found = difference(before, target, KINDS)
-        assert unproved(found, KINDS) == ()
+        found = find_difference(before, target, CHANGE_KINDS)
+        assert remaining_differences(found, CHANGE_KINDS) == ()
         self.run(*found.found)
         return self.check(found.after)
 
@@ -220,10 +229,10 @@ def test_rename_and_drop(lake: Lake) -> None:
     other = (f"{lake.namespace}_other",)
     lake.spark.sql(f"CREATE NAMESPACE {namespace_sql(lake.warehouse.catalog, other)}")
     renamed = RenameTable(made.name, TableName(other, "odd name"))
-    lake.run(Found(renamed, made))
+    lake.run(DetectedChange(renamed, made))
     there = lake.check(renamed.apply(made))
     dropped = DropTable(there.name, TableName((f"{lake.namespace}_trash",), "a__t__0007"))
-    lake.run(Found(dropped, there))
+    lake.run(DetectedChange(dropped, there))
     assert lake.check(dropped.apply(there)).uuid == made.uuid
 
 
@@ -271,9 +280,9 @@ def test_a_partition_name_follows_its_column_where_asked(lake: Lake, version: in
     assert [f.id for f in t.spec.fields] == [1000, 1001]
     # The earlier spec goes on blocking the name, in Iceberg as in the rules.
     target = with_columns(t, "id: long, sales_region: string, d: date, region: int")
-    assert [b.rule for b in legality.problems(target, t)] == ["partition-name-is-a-column"]
+    assert [b.rule for b in validation.find_violations(target, t)] == ["partition-name-is-a-column"]
     with pytest.raises(Exception, match="Cannot create identity partition sourced from different field"):
-        lake.run(*difference(t, target, KINDS).found)
+        lake.run(*find_difference(t, target, CHANGE_KINDS).found)
     # It is free again when the source is gone.
     if version > 1:
         t = lake.go(t, partitioned(with_columns(t, "id: long, d: date"), ("day", "d", "d_day")))
@@ -392,7 +401,7 @@ def test_references(lake: Lake) -> None:
 def test_a_branch_of_an_empty_table_is_made_with_it(lake: Lake) -> None:
     name = lake.name()
     change = CreateTable(name, replace(table("id: long"), refs={"dev": Ref("branch", CURRENT_SNAPSHOT)}))
-    lake.run(Found(change, Table(name, Schema())))
+    lake.run(DetectedChange(change, Table(name, Schema())))
     there = lake.read(name)
     assert (list(there.refs), there.snapshot) == (["dev"], None)
 
@@ -404,11 +413,11 @@ def _refused(change: Callable[[Table], Table]) -> Callable[[Lake], None]:
     def test(lake: Lake) -> None:
         t = lake.make(partitioned(table(COLUMNS), ("day", "ts", "day")))
         target = change(t)
-        assert [b for b in legality.problems(target, t) if not b.is_warning] != []
-        found: list[Change] = [f.change for f in difference(t, target, KINDS).found]
+        assert [b for b in validation.find_violations(target, t) if not b.is_warning] != []
+        found: list[Change] = [f.change for f in find_difference(t, target, CHANGE_KINDS).found]
         assert found != []
         with pytest.raises(Exception, match=r"(?s).+"):
-            lake.run(*difference(t, target, KINDS).found)
+            lake.run(*find_difference(t, target, CHANGE_KINDS).found)
 
     return test
 
@@ -428,15 +437,15 @@ def test_a_void_fields_source_must_stay(lake: Lake, live: bool) -> None:
     t = lake.go(t, partitioned(t, ("identity", "kind", "kind"), ("identity", "d", "d")))
     t = lake.go(t, partitioned(t, *([("identity", "d", "d")] if live else [])))
     target = with_columns(t, "id: long, d: date")
-    (breach,) = legality.problems(target, t)
+    (breach,) = validation.find_violations(target, t)
     assert (breach.rule, breach.is_warning) == ("void-partition-source-missing", True)
     t = lake.go(t, target)
     if not live:
         t = lake.insert(t.name, "1, date'2024-01-01'")
         target = partitioned(t, ("identity", "id", "id"))
-        after = difference(t, target, KINDS).after
-        (breach,) = legality.problems(after, t)
-        assert "write no row" in breach.message
+        after = find_difference(t, target, CHANGE_KINDS).after
+        (breach,) = validation.find_violations(after, t)
+        assert "cannot write to the table" in breach.message
         t = lake.go(t, target)
     with pytest.raises(Exception, match="Cannot build accessor"):
         lake.insert(t.name, "1, date'2024-01-01'")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.app.spark import open_engine
 from icemigrate.errors import EngineError
-from icemigrate.model.names import TableName
-from icemigrate.project.values import CatalogDescription, Environment
-from tests.stuck_server import HTTP, POSTGRES, StuckServer
+from icemigrate.execution.spark_start import open_engine
+from icemigrate.iceberg.names import TableName
+from icemigrate.project.project_values import CatalogDescription, Environment
+from tests.support.stuck_server import HTTP, POSTGRES, StuckServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,5 +29,5 @@ def test_spark_gives_up(spark: SparkSession, fresh_name: str, kind: str, way: st
     with pytest.raises(EngineError) as caught:
         engine.table(TableName(("db",), "t"))
     server.close()
-    assert "did not answer Spark in time" in str(caught.value)
+    assert "did not respond to Spark in time" in str(caught.value)
     assert "`timeout` of the environment's catalog" in (caught.value.hint or "")

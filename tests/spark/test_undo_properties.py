@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import strategies as st
 
-from icemigrate.changes import KINDS
-from icemigrate.changes.base import Reversible
+from icemigrate.changes import CHANGE_KINDS
+from icemigrate.changes.change import Reversibility
 from icemigrate.errors import ConflictError, Mistakes
-from icemigrate.undo import Options
-from tests.random_migrations import EDITS
-from tests.spark import random_runs
-from tests.spark.undo_course import (
+from icemigrate.planning.undo import UndoOptions
+from tests.support import random_spark_runs
+from tests.support.random_migrations import EDITS
+from tests.support.random_undo_course import (
     LATER,
     Course,
     give_way,
@@ -30,7 +30,7 @@ from tests.spark.undo_course import (
     starts,
     write,
 )
-from tests.spark.undo_world import UndoWorld, disordered, facts
+from tests.support.undo_project import UndoWorld, disordered, facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +79,7 @@ DONE = "tables changed, taken back and changed again, with others at work in bet
 
 
 def test_every_kind_has_its_table() -> None:
-    kinds = {k.kind for k in KINDS}
+    kinds = {k.kind for k in CHANGE_KINDS}
     assert {*OF_COLUMNS, *OF_LAYOUTS, *OF_TABLES} == kinds
     assert kinds == {*EDITS, "create_table", "adopt_table", "rename_table", "drop_table"}
 
@@ -94,7 +94,7 @@ def test_what_is_taken_back_is_as_it_was(
     def course(data: st.DataObject) -> None:
         _course(spark, format_version, here, data)
 
-    random_runs.run(f"{format_version}: {', '.join(here)}", course)
+    random_spark_runs.run(f"{format_version}: {', '.join(here)}", course)
 
 
 def _course(spark: SparkSession, format_version: int, kinds: tuple[str, ...], data: st.DataObject) -> None:
@@ -112,18 +112,18 @@ def _course(spark: SparkSession, format_version: int, kinds: tuple[str, ...], da
         _redo(world, courses)
         if format_version in AGAIN:
             ready = world.project.plan_rollback(spark=world.spark).ready
-            world.project.rollback(options=Options(partial=not ready), spark=world.spark)
+            world.project.rollback(options=UndoOptions(partial=not ready), spark=world.spark)
             _redo(world, courses)
-        random_runs.COUNTED[DONE, f"format {format_version}"] += len(courses)
+        random_spark_runs.COUNTED[DONE, f"format {format_version}"] += len(courses)
 
 
-def _take_back(world: UndoWorld, courses: list[Course], promises: dict[Any, Reversible]) -> None:
+def _take_back(world: UndoWorld, courses: list[Course], promises: dict[Any, Reversibility]) -> None:
     verdicts = {c.name: judge(c) for c in courses}
     stuck = {name: v.stuck for name, v in verdicts.items() if v.stuck}
     doubtful = any(v.doubtful for v in verdicts.values())
     for name, keys in stuck.items():
         ours = {k for k in keys if k == "format" or k[-1] in ("type", "required")}
-        assert not ours or promises[name] is not Reversible.YES, "it was promised without a condition"
+        assert not ours or promises[name] is not Reversibility.YES, "it was promised without a condition"
     planned = world.project.plan_rollback(spark=world.spark)
     told = [d.message for d in planned.diagnostics], [c for m in planned.plan.migrations for c in m.conflicts]
     if stuck:
@@ -135,7 +135,7 @@ def _take_back(world: UndoWorld, courses: list[Course], promises: dict[Any, Reve
         with pytest.raises((Mistakes, ConflictError)):
             world.project.rollback(spark=world.spark)
         assert world.locations() == there, "refused before anything is touched"
-    options = Options(partial=not planned.ready)
+    options = UndoOptions(partial=not planned.ready)
     assert world.project.rollback(options=options, spark=world.spark).rolled_back == ("0003",)
     assert world.project.plan().is_empty
     declared = world.declared()

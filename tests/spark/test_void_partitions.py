@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from icemigrate.model.names import TableName
-from tests.spark.undo_world import UndoWorld
+from icemigrate.iceberg.names import TableName
+from tests.support.undo_project import UndoWorld
 
 NAME = TableName(("db",), "t")
 

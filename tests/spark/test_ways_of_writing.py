@@ -15,35 +15,35 @@ import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from icemigrate.engine.publish import fold
-from icemigrate.engine.spark import SparkEngine
 from icemigrate.frozen import replace
-from icemigrate.live import with_writers
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import State
-from icemigrate.model.table import Table
-from icemigrate.model.writers import Writer
-from icemigrate.plan import TablePlan
-from icemigrate.plan_case import Surroundings
-from icemigrate.planner import plan_migrations
-from icemigrate.sql.names import table_sql
-from tests.build import table
-from tests.planning import pending
+from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.snapshot_writers import Writer
+from icemigrate.iceberg.table import Table
+from icemigrate.planning.concurrent_writers import with_affected_writers
+from icemigrate.planning.plan import TablePlan
+from icemigrate.planning.planner import plan_migrations
+from icemigrate.planning.planning_context import PlanningContext
+from icemigrate.spark.publish import apply_step
+from icemigrate.spark.spark_engine import SparkEngine
+from icemigrate.spark_sql.identifiers import table_sql
 from tests.spark.conftest import Warehouse
+from tests.support.planned_migrations import pending
+from tests.support.small_tables import table
 
 Row: TypeAlias = "tuple[int, int, tuple[int, int]]"
 RIGHT, WRONG, FAILS = "right", "wrong", "fails"
 WAYS = ("by position", "with columns", "by name", "append", "merge", "stream")
-BY_NAME = "fails if it gives `v` by name, which is called `volume` then"
-MORE = "fails if it gives values by position, or by `*` in a `MERGE`: there are further columns then"
-MORE_IN_S = "fails if it gives `s`, by name too: there are further fields in it then"
-MOVED = "fails, or writes into wrong columns if it gives values by position: the columns stand otherwise then"
+BY_NAME = "fails if it writes `v` by name, which this migration renames to `volume`"
+MORE = "fails if it writes values by position, or by `*` in a `MERGE`, because the table gets a new column"
+MORE_IN_S = "fails if it writes `s`, even by name, because it gets a new field"
+MOVED = "fails or writes into the wrong columns if it writes values by position, because their order changes"
 MOVED_IN_S = (
-    "fails, or writes into wrong fields of `s` if it is an `INSERT` without `BY NAME`: "
-    "they stand otherwise then"
+    "fails or writes into the wrong fields of `s` if it is an `INSERT` without `BY NAME`, "
+    "because their order changes"
 )
-MISSED = "gives no value for `q`, which is required then"
-ORDER = "gives columns in the order of before, which Spark refuses when it starts"
+MISSED = "writes no value for `q`, which this migration adds as required"
+ORDER = "writes columns in the old order, which Spark refuses at its next start"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ MEASURED = (
         "renames: {v: volume}",
         {**dict.fromkeys(WAYS, FAILS), "by position": RIGHT},
         (BY_NAME,),
-        ("gives `v`, which is called `volume` then",),
+        ("writes `v`, which this migration renames to `volume`",),
     ),
     Measured("columns: [{name: v, first: true}]", _of(by_position=WRONG, stream=FAILS), (MOVED,), (ORDER,)),
     Measured(
@@ -98,13 +98,13 @@ MEASURED = (
 
 def planned(there: Table, text: str) -> tuple[TablePlan, dict[bool, tuple[str, ...]]]:
     """What a migration does to a table; and what its plan says of a job of Spark, and of a stream."""
-    base = State({there.name: there}, frozenset({there.name.namespace}))
+    base = DeclaredState({there.name: there}, frozenset({there.name.namespace}))
     file = pending("0002", f"allow: [irreversible]\nbecause: x\ntables: [{{name: {there.name}, {text}}}]")
-    around = Surroundings("writing", "local", namespaces=base.namespaces)
+    around = PlanningContext("writing", "local", namespaces=base.namespaces)
     (migration,) = plan_migrations([file], base, {there.name: there}, around).migrations
     assert migration.ready
     written = replace(there, writers=(Writer("spark"), Writer("spark", stream=True)))
-    (told,) = with_writers([migration], {there.name: written})
+    (told,) = with_affected_writers([migration], {there.name: written})
     return told.tables[0], {w.writer.stream: w.breaks for w in told.tables[0].writers}
 
 
@@ -172,7 +172,7 @@ def test_what_a_plan_says_of_writers_is_what_comes_of_their_ways(
     name = TableName((namespace,), "t")
     there = engine.create(table("id: long, v: int, s: struct<x: int, z: int>", format_version=3, name=name))
     plan, told = planned(there, case.text)
-    engine.commit(name, lambda now: reduce(lambda t, step: fold(step, t), plan.all_steps, now))
+    engine.commit(name, lambda now: reduce(lambda t, step: apply_step(step, t), plan.all_steps, now))
 
     job = Job(spark, table_sql(warehouse.catalog, name), tmp_path)
     written = {way: job.write(way) for way in WAYS}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 APPLY = ("apply", "--auto-approve")
-REFUSED = "`age` cannot come back as `int`: 1 data file was written under `long`"
+REFUSED = "`age` cannot be restored as `int`: 1 data file was written under `long`"
 AGE = "tables: [{name: db.trades, columns: [{name: age, type: TYPE}]}]"
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.engine.pinned_settings import PINNED
-from icemigrate.engine.session import start
-from icemigrate.engine.spark import SparkEngine
 from icemigrate.errors import EngineError
-from icemigrate.model.names import TableName
-from icemigrate.undo.values import Options
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.undo.undo_inputs import UndoOptions
+from icemigrate.spark.session import start_spark
+from icemigrate.spark.session_settings import PINNED
+from icemigrate.spark.spark_engine import SparkEngine
 from tests.spark.conftest import Warehouse
 from tests.spark.test_data_steps import Desk
 
@@ -73,7 +73,7 @@ def test_rows_reach_main_although_the_session_stages_or_redirects_writes(
     desk.project.apply(spark=desk.spark)
     desk.spark.sql(f"UPDATE {desk.table} SET price = price + 1")
     desk.spark.conf.set(setting, WAP[setting])
-    desk.project.rollback(options=Options(refill=True), spark=desk.spark)
+    desk.project.rollback(options=UndoOptions(refill=True), spark=desk.spark)
     desk.project.maintain("rows", spark=desk.spark)
     desk.spark.conf.unset(setting)
     assert desk.rows("id, price, venue") == [(2, 21, "xnys")]
@@ -84,11 +84,11 @@ def test_a_write_that_is_staged_or_redirected_is_an_error(
     spark: SparkSession, warehouse: Warehouse, namespace: str, setting: str
 ) -> None:
     """As where an extension of Spark, or another thread, sets it while a statement runs."""
-    session = start(warehouse.settings)
+    session = start_spark(warehouse.settings)
     engine, table = _engine_on_wap_table(session, warehouse.catalog, namespace)
     session.conf.set(setting, WAP[setting])
     update = f"UPDATE {warehouse.catalog}.{namespace}.t SET id = 2"
-    with pytest.raises(EngineError, match="is not on branch `main`") as caught:
+    with pytest.raises(EngineError, match="are not on branch `main`") as caught:
         engine.write(table, "main", update, {"icemigrate.data": "x/1"})
     assert "spark.wap.id" in (caught.value.hint or "")
 

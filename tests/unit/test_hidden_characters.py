@@ -17,28 +17,26 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from icemigrate.cli import main
-from icemigrate.declare.composing import parse
-from icemigrate.declare.nodes import to_data
-from icemigrate.declare.source import Source, hidden_characters
-from icemigrate.declare.yaml_text import to_yaml
-from icemigrate.diagnostics import Diagnostic, Place, Severity
+from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
 from icemigrate.errors import ExitCode
+from icemigrate.files.parse.source_text import SourceText, hidden_characters
+from icemigrate.files.parse.yaml_composer import parse_yaml
+from icemigrate.files.parse.yaml_nodes import to_data
+from icemigrate.files.write.yaml_text import to_yaml
 from icemigrate.frozen import Frozen, replace
-from icemigrate.hidden_characters import HIDDEN, escaped, escaped_json, escaped_lines
-from icemigrate.model.names import TableName
-from icemigrate.model.schema import Schema
-from icemigrate.model.types import Field, Primitive
-from icemigrate.model.upkeep import MaintainResult
-from icemigrate.render.formats import FORMATS, names_for, render
-from icemigrate.render.style import Style
-from icemigrate.results import CheckResult, Failure, PlanResult
-from icemigrate.rule_results import RulesResult
-from icemigrate.sql.literals import string_sql
-from tests.embedded import Embedded, applied
+from icemigrate.hidden_characters import HIDDEN, escape_hidden_characters, escaped_json, escaped_lines
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.types import Field, Primitive
+from icemigrate.render.formats import OUTPUT_FORMATS, names_for, render
+from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.results.command_results import CheckResult, Failure, MaintainResult, PlanResult, RulesResult
+from icemigrate.spark_sql.literals import string_sql
+from tests.support.embedded_project import Embedded, applied
 
 HOSTILE = (
     "\x1b[2J\x07\x9b31m\u202e\u2066\u2069\u200b\u200d\u200e\u2028\u2029\ufeff\xad\u061c\u00a0\u2060\u3164\ufe00"
@@ -50,7 +48,7 @@ NO_CONTROLS = "".join(c for c in HOSTILE if unicodedata.category(c) != "Cc")
 
 def quoted(text: str) -> str:
     """The text in double quotes, as YAML has it."""
-    return escaped(json.dumps(text, ensure_ascii=False))
+    return escape_hidden_characters(json.dumps(text, ensure_ascii=False))
 
 
 def hidden_in(text: str) -> list[str]:
@@ -74,32 +72,36 @@ def test_every_character_of_the_categories_is_hidden() -> None:
 
 def test_text_that_is_seen_stays_as_it_is() -> None:
     for text in ("plain", "é café 東京\u3000駅 العربية हिन्दी", "⚠️ ❤️ 👍🏽", "§ ´ → … \\ ' \""):
-        assert (escaped(text), escaped_lines(text)) == (text, text)
+        assert (escape_hidden_characters(text), escaped_lines(text)) == (text, text)
 
 
 def test_escapes() -> None:
-    assert escaped("a\n\t\x1b\u202e\U000e0041") == r"a\n\t\u001b\u202e\U000e0041"
+    assert escape_hidden_characters("a\n\t\x1b\u202e\U000e0041") == r"a\n\t\u001b\u202e\U000e0041"
     assert escaped_lines("a\n\tb\x1b[31m") == "a\n\tb\\u001b[31m"
     assert escaped_lines("\x1b[31mred\x1b[0m\x1b[2J", painted=True) == "\x1b[31mred\x1b[0m\\u001b[2J"
     assert string_sql("a\u202e\U000e0041\n") == r"'a\u202e\U000e0041\n'"
 
 
 @given(st.text(st.characters(codec="utf-16", categories=None) | st.sampled_from(HOSTILE)))
+@example("a" * 2_000)
+@example("\x01" * 200)
 def test_json_and_yaml_come_back_as_they_were(text: str) -> None:
     document = escaped_json(json.dumps({text: [text]}, indent=1, ensure_ascii=False))
     assert hidden_in(document) == []
     assert json.loads(document) == {text: [text]}
-    written = to_yaml({"tables": [{"name": text, "properties": {text: text}}]})
+    data = {"tables": [{"name": text, "properties": {text: text, "b": {text: [{text: 1}]}}, text: "c"}]}
+    written = to_yaml(data)
     assert hidden_in(written) == []
-    assert yaml.safe_load(written) == {"tables": [{"name": text, "properties": {text: text}}]}
-    parsed = parse(Source("it", written))
+    assert yaml.safe_load(written) == data
+    parsed = parse_yaml(SourceText("it", written))
     assert parsed.node is not None
     assert to_data(parsed.node) == yaml.safe_load(written)
 
 
 @given(st.text(st.characters(codec="utf-16", categories=None) | st.sampled_from(HOSTILE + "`%:,<&|@\n\r\"'")))
+@example("BREAKS-SQL")
 def test_every_format_of_findings_escapes(text: str) -> None:
-    place = Place(text or "x", 1, 1)
+    place = FilePosition(text or "x", 1, 1)
     found = (Diagnostic("bad-name", text, place, text), Diagnostic(text or "x", text))
     for result in (
         CheckResult(project=text, migrations=1, tables=1, diagnostics=found, base=text),
@@ -159,7 +161,7 @@ def test_commands_escape_what_files_and_tables_hold(
     shop.edit("db.t", {f"theirs{NO_CONTROLS}": TEXT})
     shown = {}
     for command in ("check", "plan", "status", "history", "drift", "rules", "doctor"):
-        for name in ("text", "json", *(f.name for f in FORMATS if command in ("check", "plan"))):
+        for name in ("text", "json", *(f.name for f in OUTPUT_FORMATS if command in ("check", "plan"))):
             shown[f"{command} {name}"] = outputs(capfd, command, "--format", name)
     shown["show"] = outputs(capfd, "show")
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -229,7 +231,7 @@ def test_names_with_hidden_characters_are_refused_and_shown_as_escapes(
         assert main(["check"]) == ExitCode.FINDINGS
         out = capfd.readouterr().out
         assert "[unprintable-name]" in out
-        assert escaped(hidden) in out
+        assert escape_hidden_characters(hidden) in out
         assert hidden_in(out) == []
 
 
@@ -257,7 +259,7 @@ def test_check_reports_a_hidden_character_in_a_file(
     main(["check"])
     out = capfd.readouterr().out
     column = text.index(hidden) + 1
-    message = f"the line holds a character that is not seen: U+{ord(hidden):04X} [hidden-character]"
+    message = f"the line contains an invisible character: U+{ord(hidden):04X} [hidden-character]"
     assert f"migrations/0001_make.yaml:1:{column}: {weight}: {message}" in out
     assert main(["plan"]) == (ExitCode.FINDINGS if weight == "error" else ExitCode.OK)
     capfd.readouterr()
@@ -268,10 +270,10 @@ def test_check_reports_a_hidden_character_in_a_file(
 
 def test_many_lines_with_hidden_characters_get_one_finding_together() -> None:
     text = "#\u200b\n" * 150 + "#\u202e\n"
-    found = list(hidden_characters(Source("a.yaml", text)))
+    found = list(hidden_characters(SourceText("a.yaml", text)))
     assert len(found) == 101
-    assert found[-1].message == "more lines hold characters that are not seen: 51, this one among them"
-    assert found[-1].place == Place("a.yaml", 151, 2)
+    assert found[-1].message == "51 more lines contain invisible characters, including this one"
+    assert found[-1].place == FilePosition("a.yaml", 151, 2)
     assert found[-1].severity is Severity.ERROR
 
 
@@ -304,7 +306,7 @@ def filled(hint: Any) -> Any:
     return hint(**{name: filled(hints[name]) for name in hint.__struct_fields__})
 
 
-RENDERERS = [(f.name, kind) for f in FORMATS for kind in f.renderers if kind is not PlanResult]
+RENDERERS = [(f.name, kind) for f in OUTPUT_FORMATS for kind in f.renderers if kind is not PlanResult]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +322,7 @@ def test_every_renderer_escapes_and_masks_every_field(name: str, kind: type) -> 
         rules = tuple(replace(rule, level="error", default="error") for rule in result.rules)
         result = replace(result, rules=rules)
     for one in (result, *(replace(result, done=done) for done in (True, False) if hasattr(result, "done"))):
-        for style in (Style(False), Style(True)):
+        for style in (TerminalStyle(False), TerminalStyle(True)):
             shown = re.sub(r"\x1b\[[0-9]{1,2}m", "", render(one, name, style))
             assert hidden_in(shown) == []
             assert "zq7Kx" not in shown

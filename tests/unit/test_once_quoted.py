@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.app.checking import check
-from icemigrate.app.opening import open_project
-from icemigrate.app.planning import plan
+from icemigrate.commands.check import check
+from icemigrate.commands.plan import plan
+from icemigrate.commands.project_files import open_project
 from icemigrate.diagnostics import Diagnostic, once_quoted
 from icemigrate.errors import IcemigrateError
 from icemigrate.render.formats import render
-from tests.embedded import Embedded
+from tests.support.embedded_project import Embedded
 
 TWICE = re.compile(r"(?<![\w`])``(?=[^`\s]+`)|`[\w.]+`[^`]+``(?!`)")
 MAKE = """\
@@ -51,7 +51,7 @@ tables:
         ("`db.`a.b`.`c d`` fails", "db.`a.b`.`c d` fails"),
         ("``a``b``", "`a``b`"),
         ("``größe in €``", "`größe in €`"),
-        ("what reads ``a.b`` of `db.t` fails", "what reads `a.b` of `db.t` fails"),
+        ("readers of ``a.b`` of `db.t` fail", "readers of `a.b` of `db.t` fail"),
         # One name with a dot is told from the path, where that is spoken of too.
         ("write ``a.b``, not `a.b`", "write ``a.b``, not `a.b`"),
         # Nothing is quoted twice here.

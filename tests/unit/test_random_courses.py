@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from icemigrate.frozen import replace
-from icemigrate.model.makers import CREATED_BY_PROPERTY, made_by
-from tests.build import table
-from tests.spark.undo_course import legal
+from icemigrate.iceberg.table import CREATED_BY_PROPERTY, made_by
+from tests.support.random_undo_course import legal
+from tests.support.small_tables import table
 
 MADE = {CREATED_BY_PROPERTY: made_by("undo", "0001")}
 

@@ -12,21 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icemigrate import redaction
-from icemigrate.app.opening import open_project
-from icemigrate.app.saving import saved_plan
 from icemigrate.catalog import open_catalog
-from icemigrate.catalog.port import CatalogSettings
+from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.cli import main
-from icemigrate.engine.explain import explain
+from icemigrate.commands.project_files import open_project
+from icemigrate.commands.user_files import load_saved_plan
 from icemigrate.errors import EngineError, ExitCode, IcemigrateError, Mistakes
 from icemigrate.frozen import replace
-from icemigrate.history.record import Record
-from icemigrate.model.names import TableName
-from icemigrate.plan_file import require_fresh
+from icemigrate.history.history_record import HistoryRecord, RunOutcome
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.plan_staleness import require_not_stale
 from icemigrate.project import Secret, choose_environment
-from icemigrate.redaction import hide, hide_environment, redact, redact_document
-from icemigrate.render.formats import FORMATS
-from tests.embedded import Embedded, applied
+from icemigrate.redaction import hide_environment, redact_document, redact_secrets, register_secret
+from icemigrate.render.formats import OUTPUT_FORMATS
+from icemigrate.spark.java_errors import to_engine_error
+from tests.support.embedded_project import Embedded, applied
 
 SENTINEL = "zq7Kx-sent/inel+9w"
 
@@ -59,32 +59,32 @@ SENTINEL = "zq7Kx-sent/inel+9w"
     ],
 )
 def test_credentials_are_masked_by_their_form(text: str, shown: str) -> None:
-    assert redact(text) == shown
-    assert redact(shown) == shown
+    assert redact_secrets(text) == shown
+    assert redact_secrets(shown) == shown
     assert str(IcemigrateError(text, text).hint) == shown
-    assert str(explain(RuntimeError(text))) == shown
+    assert str(to_engine_error(RuntimeError(text))) == shown
 
 
 @given(st.text(min_size=8).filter(lambda text: len(text.strip()) >= 8), st.text(), st.text())
 def test_a_known_value_is_masked_wherever_it_stands(secret: str, before: str, after: str) -> None:
-    redaction.forget()
-    hide(secret)
-    assert secret not in redact(f"{before}{secret}{after}") or secret in f"{before}***{after}"
+    redaction.forget_secrets()
+    register_secret(secret)
+    assert secret not in redact_secrets(f"{before}{secret}{after}") or secret in f"{before}***{after}"
     quoted = json.dumps(secret)[1:-1]
-    assert quoted not in redact(f"“{quoted}”")
-    redaction.forget()
+    assert quoted not in redact_secrets(f"“{quoted}”")
+    redaction.forget_secrets()
 
 
 def test_halves_of_a_credential_and_other_ways_to_write_it_are_masked() -> None:
     Secret("client-id:p@ss/word one")
     text = "client-id and p@ss/word one, p%40ss%2Fword%20one, p%40ss%2Fword+one"
-    assert redact(text) == "*** and ***, ***, ***"
+    assert redact_secrets(text) == "*** and ***, ***, ***"
 
 
 def test_a_short_value_is_masked_as_a_word_and_the_shortest_not_at_all() -> None:
-    hide("abcd")
-    hide("abc")
-    assert redact("abcd abcde abc") == "*** abcde abc"
+    register_secret("abcd")
+    register_secret("abc")
+    assert redact_secrets("abcd abcde abc") == "*** abcde abc"
 
 
 def test_a_variable_is_masked_unless_it_is_a_path(tmp_path: Path) -> None:
@@ -96,7 +96,8 @@ def test_a_variable_is_masked_unless_it_is_a_path(tmp_path: Path) -> None:
         ]
     )
     assert (
-        redact(f"/wJalrXUtn/K7MDENG+bPx /nowhere/key.json {tmp_path}") == f"*** /nowhere/key.json {tmp_path}"
+        redact_secrets(f"/wJalrXUtn/K7MDENG+bPx /nowhere/key.json {tmp_path}")
+        == f"*** /nowhere/key.json {tmp_path}"
     )
 
 
@@ -207,7 +208,7 @@ def test_no_output_holds_a_secret(
     )
     shown = {}
     for command in ("check", "plan", "status", "history", "drift", "doctor"):
-        formats = [f.name for f in FORMATS] if command in ("check", "plan") else ["text", "json"]
+        formats = [f.name for f in OUTPUT_FORMATS] if command in ("check", "plan") else ["text", "json"]
         for name in formats:
             shown[f"{command} {name}"] = outputs(capfd, command, "--env", environment, "--format", name)
     shown["plan"] = outputs(capfd, "plan", "--env", environment, "--out", "plan.json")
@@ -237,14 +238,14 @@ def test_a_saved_plan_without_the_secrets_of_a_table_is_not_stale(
 ) -> None:
     shop.edit("db.t", {"their.password": value("THEIRS"), "a": "?sig=zq7Kx-sent"})
     assert main(["plan", "--out", "plan.json"]) == ExitCode.OK
-    from icemigrate.app.planning import plan
+    from icemigrate.commands.plan import plan
 
-    saved, now = saved_plan(Path("plan.json")), plan(open_project(shop.folder)).plan
-    require_fresh(saved, now)
+    saved, now = load_saved_plan(Path("plan.json")), plan(open_project(shop.folder)).plan
+    require_not_stale(saved, now)
     assert saved != now
     shop.edit("db.t", {"a": "other"})
     with pytest.raises(IcemigrateError, match=r"properties\.a") as stale:
-        require_fresh(saved, plan(open_project(shop.folder)).plan)
+        require_not_stale(saved, plan(open_project(shop.folder)).plan)
     assert "zq7Kx-sent" not in str(stale.value)
 
 
@@ -253,8 +254,19 @@ def test_a_failure_is_recorded_without_secrets(shop: Embedded) -> None:
     error = EngineError(f"PUT http://h/v1?sig=abcdefgh failed: {value('CREDENTIAL')} {value('PASSWORD')}")
     assert str(error) == "PUT http://h/v1?sig=*** failed: *** ***"
     now = datetime.now(timezone.utc)
-    record = Record(
-        None, "", "", "market", "remote", "failed", now, now, "me", "here", "1", statements=(value("SIG"),)
+    record = HistoryRecord(
+        None,
+        "",
+        "",
+        "market",
+        "remote",
+        RunOutcome.FAILED,
+        now,
+        now,
+        "me",
+        "here",
+        "1",
+        statements=(value("SIG"),),
     )
     row = replace(record, message=f"it failed: {value('AMZ')}").row()
     assert (row["statements"], row["message"]) == (["***"], "it failed: ***")
@@ -288,7 +300,7 @@ def test_a_variable_whose_value_is_stored_must_be_listed_as_public(tmp_path: Pat
     assert "hunter2" not in f"{mistake.message} {mistake.hint}"
     made = chosen(tmp_path, environment, "public_variables: [V]\n", V="hunter2hunter2")
     assert "hunter2hunter2" in repr(made)
-    assert redact("hunter2hunter2") == "hunter2hunter2"
+    assert redact_secrets("hunter2hunter2") == "hunter2hunter2"
 
 
 def test_a_value_that_does_not_fit_is_quoted_as_the_file_has_it(tmp_path: Path) -> None:
@@ -303,5 +315,5 @@ def test_a_value_that_does_not_fit_is_quoted_as_the_file_has_it(tmp_path: Path) 
 def test_an_address_is_shown_without_its_credentials(tmp_path: Path) -> None:
     catalog = "catalog: {type: rest, uri: '${URL}', warehouse: '${W_TOKEN}'}"
     chosen(tmp_path, catalog, URL="https://me:hunter2hunter2@host/x?sig=abcdefghij", W_TOKEN="s3cr3t-lake")
-    assert redact("https://host/x") == "https://host/x"
-    assert redact("hunter2hunter2, abcdefghij, s3cr3t-lake") == "***, ***, ***"
+    assert redact_secrets("https://host/x") == "https://host/x"
+    assert redact_secrets("hunter2hunter2, abcdefghij, s3cr3t-lake") == "***, ***, ***"

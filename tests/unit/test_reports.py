@@ -11,28 +11,29 @@ from functools import reduce
 
 import pytest
 
-from icemigrate.changes.base import Sql
-from icemigrate.declare.reading import read_migration
-from icemigrate.declare.source import Source
-from icemigrate.declare.version import Version
+from icemigrate.changes.change import SqlStatement
 from icemigrate.errors import StalePlan
+from icemigrate.files.parse.source_text import SourceText
+from icemigrate.files.read.migration_reader import read_migration
+from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
-from icemigrate.model.names import passing_name
-from icemigrate.model.sides import State
-from icemigrate.model.table import Ref, Snapshot, Table
-from icemigrate.plan import MigrationPlan, Plan
-from icemigrate.plan_file import dumps, loads, require_fresh
-from icemigrate.planner import Planned, plan_migrations
-from tests.build import NAME, field_at, table, with_columns
-from tests.folding import entry
-from tests.planning import pending
-from tests.shared_plans import AROUND, Judged, plan_text
+from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.names import passing_name
+from icemigrate.iceberg.table import Ref, Snapshot, Table
+from icemigrate.planning.plan import MigrationPlan, Plan, PlannedMigrations
+from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
+from icemigrate.planning.plan_staleness import require_not_stale
+from icemigrate.planning.planner import plan_migrations
+from tests.support.planned_migrations import pending
+from tests.support.replayed_migrations import entry
+from tests.support.shared_plans import AROUND, Judged, plan_text
+from tests.support.small_tables import NAME, field_at, table, with_columns
 
 METRICS = "write.metadata.metrics.column."
 
 
-def state(t: Table) -> State:
-    return State({t.name: t}, frozenset({t.name.namespace}))
+def state(t: Table) -> DeclaredState:
+    return DeclaredState({t.name: t}, frozenset({t.name.namespace}))
 
 
 def plan(before: Table, text: str, actual: Table | None = None, allow: str = "") -> Judged:
@@ -73,7 +74,7 @@ def test_b03_a_change_of_case_goes_over_a_third_name_and_half_of_it_is_recognise
     judged = plan(customers, rename)
     (step,) = judged.table.steps
     third = passing_name(2)
-    assert [s.text for s in step.statements if isinstance(s, Sql)] == [
+    assert [s.text for s in step.statements if isinstance(s, SqlStatement)] == [
         f"ALTER TABLE lake.db.t RENAME COLUMN Email TO {third}",
         f"ALTER TABLE lake.db.t RENAME COLUMN {third} TO email",
     ]
@@ -99,7 +100,7 @@ def test_b05_an_odd_partition_name_is_quoted_and_warned_of() -> None:
     assert warnings(judged) == {"partition-name-not-portable"}
     (step,) = judged.table.steps
     (statement,) = step.statements
-    assert isinstance(statement, Sql)
+    assert isinstance(statement, SqlStatement)
     assert statement.text == "ALTER TABLE lake.db.t ADD PARTITION FIELD `😎 mood` AS `😎 mood`"
     assert warnings(plan(notes, 'partition_by: ["`😎 mood` as mood"]')) == set()
 
@@ -225,7 +226,7 @@ SAME: Mapping[str, str] = {
 
 
 def saved(text: str, before: Table) -> Plan:
-    done: Planned = plan_migrations([pending("0002", text)], state(before), {NAME: before}, AROUND)
+    done: PlannedMigrations = plan_migrations([pending("0002", text)], state(before), {NAME: before}, AROUND)
     migrations: tuple[MigrationPlan, ...] = done.migrations
     return Plan("cases", "local", "sqlite", "lake", migrations, based_on={NAME: before}, base=state(before))
 
@@ -233,15 +234,15 @@ def saved(text: str, before: Table) -> Plan:
 @pytest.mark.parametrize("other", SAME)
 def test_b23_a_saved_plan_does_not_care_how_its_file_is_written(other: str) -> None:
     before = table("id: long")
-    kept = loads(dumps(saved(LF, before)), "plan.json")
-    require_fresh(kept, saved(SAME[other], before))
+    kept = parse_plan_file(plan_file_text(saved(LF, before)), "plan.json")
+    require_not_stale(kept, saved(SAME[other], before))
     with pytest.raises(StalePlan):
-        require_fresh(kept, saved(SAME[other].replace("int", "long"), before))
+        require_not_stale(kept, saved(SAME[other].replace("int", "long"), before))
 
 
 def test_b23_the_checksum_is_over_what_is_said() -> None:
     def checksum(text: str) -> str:
-        done = read_migration(Source("0002.yaml", text), Version.parse("0002"), "m").migration
+        done = read_migration(SourceText("0002.yaml", text), Version.parse("0002"), "m").migration
         assert done is not None
         return done.checksum
 
@@ -261,8 +262,8 @@ def test_b25_who_reads_a_branch_sees_the_change_and_who_reads_a_tag_does_not() -
     assert judged.plan is not None
     (told,) = judged.plan.warnings
     assert told.rule == "branch-follows-schema"
-    assert "branch `b1` of the table sees the changed columns at once" in told.message
-    assert "tag `t1` still as of its snapshot" in told.message
+    assert "readers of branch `b1` see the changed columns at once" in told.message
+    assert "tag `t1` keeps the schema of its snapshot" in told.message
     assert warnings(plan(before, "properties: {k: v}", written)) == set()
     alone = replace(written, refs={name: ref for name, ref in refs.items() if name != "b1"})
     assert warnings(plan(before, change, alone)) == set()

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from icemigrate.catalog import CatalogSettings
-from icemigrate.catalog.files import read_metadata
-from icemigrate.catalog.sqlite import SqliteCatalog
+from icemigrate.catalog.metadata_files import read_metadata
+from icemigrate.catalog.sqlite_reader import SqliteCatalog
 from icemigrate.errors import CatalogError, IcemigrateError, MetadataError
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
 from icemigrate.project import choose_environment, load_project
-from icemigrate.project.values import Environment
+from icemigrate.project.project_values import Environment
 
 NAMED = """\
 environments:
@@ -64,7 +64,7 @@ def test_what_the_project_file_names_in_plain_sight_is_used(folder: Path, where:
 
 def test_a_catalog_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "c.db")
-    with pytest.raises(CatalogError, match="is no regular file"):
+    with pytest.raises(CatalogError, match="regular file"):
         SqliteCatalog(CatalogSettings("lake", "sqlite", str(tmp_path / "c.db"))).tables()
 
 
@@ -72,5 +72,5 @@ def test_a_catalog_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_metadata_that_is_no_file_is_not_waited_for(tmp_path: Path, kind: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     location = f"file:{tmp_path}/pipe" if kind == "pipe" else "file:/dev/zero"
-    with pytest.raises(MetadataError, match="it is no regular file"):
+    with pytest.raises(MetadataError, match="it is not a regular file"):
         read_metadata(TableName(("db",), "t"), location)

@@ -23,6 +23,9 @@ MARK = "x_"
 """The columns of other clients begin so."""
 _OLD_FORMATS = (1, 2)  # which PyIceberg writes
 
+CHANGES_FIELDS = {"add", "rename", "rename_first", "squat", "drop"}
+"""The kinds of action that change the columns of a table."""
+
 
 class OtherClients:
     """They do what they are asked to, and remember it.
@@ -48,6 +51,7 @@ class OtherClients:
         """Give connections back."""
         if self._reader is not None:
             self._reader.close()
+            self._reader = None
 
     def read_now(self) -> None:
         """Read the rows of all tables: `maintain` may delete the files of their snapshots later."""
@@ -74,6 +78,7 @@ class OtherClients:
             Exception
         ) as error:  # somebody was faster, or the catalog refused: no commit, or one that is found
             self.failed.append(f"{kind} on {name}: {type(error).__name__}: {str(error)[:200]}")
+            self.close()  # a COMMIT that SQLite refuses leaves its lock on the file to the connection
             done = Foreign(f"{kind} on {name}, which was reported as failed", is_certain=False)
         if done is None:
             return None
@@ -88,7 +93,9 @@ class OtherClients:
         for one in between:
             certain = done.is_certain and len(between) == 1
             what = f"{done.what} on {name}"
-            self.done.setdefault(after.uuid, {})[one] = Foreign(what, done.added, done.deleted, certain)
+            self.done.setdefault(after.uuid, {})[one] = Foreign(
+                what, done.added, done.deleted, certain, kind in CHANGES_FIELDS
+            )
         return done.what
 
     def _table(self, name: str) -> Any:

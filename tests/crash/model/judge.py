@@ -35,12 +35,14 @@ class Foreign:
 
     :param added: the ids of rows that it wrote; ``deleted``, of those that it deleted.
     :param is_certain: whether the commit is surely its own; one that raced with the product's may not be.
+    :param changes_fields: whether such an action adds, renames or drops columns.
     """
 
     what: str
     added: frozenset[int] = frozenset()
     deleted: frozenset[int] = frozenset()
     is_certain: bool = True
+    changes_fields: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,9 @@ class TableJudge:
         :param foreign: what another client did; ``None`` for a commit of the product.
         """
         before = self.before
+        raced = foreign is not None and not foreign.is_certain and not foreign.changes_fields
+        if raced and before is not None and before.fields != commit.fields:
+            foreign = None  # no action of this kind changes columns: the product's commit came between
         try:
             if foreign is not None:
                 self._learn(commit, foreign)
@@ -220,6 +225,9 @@ class TableJudge:
                     if at not in self.hidden and not self._is_unfilled(row, number):
                         self._miss(commit, row, number, "")
                 elif value is not None and value not in self._legal(row, number):
+                    if value == commit.brought_along(row, number):
+                        self.written[row, number] = self.seen[at] = value
+                        continue
                     name = commit.fields[number].name
                     self._fault(
                         commit, f"row {row}: {name} is {value!r}, not one of {self._legal(row, number)}"
@@ -264,16 +272,18 @@ class TableJudge:
         return {value, None} if (row, number) in self.hidden else {value}
 
     def _fills(self, row: int, number: int) -> set[Any]:
-        """The values that migrations give to the row."""
+        """The values that migrations give to the row; a later one fills what an earlier one has filled."""
         key = self.column.get(number)
         # While a column has a temporary name, it is that of any retype.
         able = [f for f in self.fills if f.column == key or (key is None and f.kind == "text")]
-        return {
-            fill.value(row, before, source)
-            for fill in able
-            for before in self._before(row, number)
-            for source in self._source(fill, row)
-        }
+        values, filled = self._before(row, number), set[Any]()
+        for fill in sorted(able, key=lambda fill: fill.version):
+            filled |= {
+                fill.value(row, before, source)
+                for before in values | filled
+                for source in self._source(fill, row)
+            }
+        return filled
 
     def _filled(self, row: int, number: int) -> set[Any]:
         fills = self._fills(row, number)

@@ -145,6 +145,24 @@ class Commit:
         """Whether the file that holds the row was written while the table had the column."""
         return field in self._written_under.get(row, {})
 
+    def brought_along(self, row: int, field: int) -> Any:
+        """The value in a row's file for a column that the table did not have when the file was committed.
+
+        A writer that has planned its write before the column was dropped, and commits afterwards, adds such a
+        file: Iceberg's writers try a commit again on the newest schema without writing the file again.
+        """
+        import pyarrow.parquet as pq
+
+        if self.was_written_with(row, field):
+            return None
+        for task in self._table.scan().plan_files():
+            content = pq.read_table(path_of(task.file.file_path))
+            ids = [int((f.metadata or {}).get(b"PARQUET:field_id", -1)) for f in content.schema]
+            found = content.column("id").to_pylist()
+            if row in found and field in ids:
+                return content.column(ids.index(field)).to_pylist()[found.index(row)]
+        return None
+
     def partition_faults(self) -> list[str]:
         """Files whose partition values are not what their rows give.
 

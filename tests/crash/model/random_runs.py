@@ -18,12 +18,12 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
-from icemigrate.engine.session import start
-from icemigrate.engine.settings import SparkSettings, sqlite_catalog_conf
+from icemigrate.spark.session import start_spark
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
 from tests.crash.client import Gateway
 from tests.crash.model.run import Bases, Outcome, run
 from tests.crash.world import World
-from tests.one_spark import end_jvm, start_jvm
+from tests.support.spark_settings import end_jvm, start_jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ _RUNS_OF_A_JVM = 160
 def session_on(world: World) -> SparkSession:
     """A session of another client on the world's catalog, in the JVM that runs."""
     conf = sqlite_catalog_conf(world.database, world.warehouse) | {"cache-enabled": "false"}
-    return start(SparkSettings(world.catalog, conf))
+    return start_spark(SparkSettings(world.catalog, conf))
 
 
 def run_all(

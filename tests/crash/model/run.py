@@ -213,7 +213,7 @@ class _Run:
         said = end.out + end.err
         if "Traceback" in said or "bug in icemigrate" in said:
             self.fault(f"`{text}` ({', '.join(met)}) reports a bug:\n{said[-3000:]}")
-        elif end.code == _USAGE and ("is not held" in said or "no migration of this version" in said):
+        elif end.code == _USAGE and ("is not rolled back" in said or "no migration of this version" in said):
             pass  # another client was faster
         elif end.code not in _CODES and not (killed and end.code in _KILLED):
             self.fault(f"`{text}` ({', '.join(met)}) ended with {end.code}:\n{said[-2000:]}")
@@ -351,7 +351,7 @@ class _Run:
         return wanted
 
     def can_refill(self, key: TableKey) -> bool:
-        """Whether rows can be matched (`docs/rolling-back.md`, How that is done, 1)."""
+        """Whether rows can be matched (`docs/rolling-back.md`, How a refill works, 1)."""
         table = next((t for t in self.scenario.base.tables if key[1].endswith(f".{t.name}")), None)
         return table is not None and (table.has_identifier or table.format_version == 3)
 

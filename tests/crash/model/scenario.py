@@ -214,7 +214,7 @@ def _migration(random: Random, base: Base, done: list[Migration], version: str) 
     bases = {(FIRST, f"{NAMESPACE}.{t.name}"): t for t in base.tables}
     dropped = {(e.table, e.column) for m in done for e in m.effects if e.kind == "drop"}
     chosen = random.sample(tables, k=random.randint(1, len(tables)))
-    fails = False
+    fails, remaining = False, len(tables)
     for table in chosen:
         key = next(k for k, t in there.items() if t is table)
         # Elsewhere the product refuses to drop what a table was ever partitioned by.
@@ -223,7 +223,8 @@ def _migration(random: Random, base: Base, done: list[Migration], version: str) 
         own = _Entry(
             random, version, table.name, {table.columns[s].name for _, s in was if s in table.columns}
         )
-        if random.random() < 0.08 and len(tables) > 1:
+        if random.random() < 0.08 and remaining > 1:
+            remaining -= 1
             effects.append(Effect("drop_table", table.name))
             entries.append(f"  - {{name: {table.name}, drop: true}}")
             continue

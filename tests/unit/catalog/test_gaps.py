@@ -10,19 +10,19 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StructType
 
-from icemigrate.app.gaps import with_gaps
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.catalog.port import Catalog
+from icemigrate.catalog.catalog_port import Catalog
+from icemigrate.evidence.not_null_checks import with_not_null_problems
 from icemigrate.frozen import replace
-from icemigrate.model.evidence import Gaps, Sought
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import EMPTY_STATE
-from icemigrate.plan_case import Surroundings
-from icemigrate.planner import plan_migrations
-from tests.planning import make_plan, pending
+from icemigrate.iceberg.declared_sides import EMPTY_STATE
+from icemigrate.iceberg.file_evidence_values import FieldQuery, MissingValues
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.planner import plan_migrations
+from icemigrate.planning.planning_context import PlanningContext
+from tests.support.planned_migrations import make_plan, pending
 
 NAME = TableName(("db",), "t")
-FIELDS = {i: Sought(frozenset({i})) for i in (2, 5, 9)}
+FIELDS = {i: FieldQuery(frozenset({i})) for i in (2, 5, 9)}
 
 
 def lake(folder: Path, properties: dict[str, str], kind: str = "sqlite") -> Catalog:
@@ -67,13 +67,13 @@ def snapshot_of(catalog: Catalog, branch: str = "one") -> int:
 def test_rows_are_counted_that_have_no_value(tmp_path: Path, kind: str) -> None:
     catalog = lake(tmp_path, {}, kind)
     at = snapshot_of(catalog)
-    found = catalog.gaps(NAME, at, FIELDS)
+    found = catalog.missing_values(NAME, at, FIELDS)
     assert found is not None
     examples = [gaps.example for gaps in found.values()]
     assert [replace(gaps, example=None) for gaps in found.values()] == [
-        Gaps(0, 1, 0),
-        Gaps(2, 0, 0, files=1),
-        Gaps(5, 0, 0, files=2),
+        MissingValues(0, 1, 0),
+        MissingValues(2, 0, 0, files=1),
+        MissingValues(5, 0, 0, files=2),
     ]
     # It is a file that is there.
     assert [e if e is None else Path(e.removeprefix("file://")).is_file() for e in examples] == [
@@ -81,18 +81,18 @@ def test_rows_are_counted_that_have_no_value(tmp_path: Path, kind: str) -> None:
         True,
         True,
     ]
-    assert catalog.gaps(TableName(("db",), "nowhere"), at, FIELDS) is None
-    assert catalog.gaps(NAME, at + 1, FIELDS) is None
+    assert catalog.missing_values(TableName(("db",), "nowhere"), at, FIELDS) is None
+    assert catalog.missing_values(NAME, at + 1, FIELDS) is None
 
 
 def test_what_lacks_a_struct_as_a_whole_lacks_nothing_in_it(plain: Catalog) -> None:
     struct, nowhere = frozenset({4}), frozenset({8, 9})
     sought = {
-        2: Sought(frozenset({2}), struct),
-        9: Sought(frozenset({9}), nowhere),
-        10: Sought(frozenset({10}), struct),
+        2: FieldQuery(frozenset({2}), struct),
+        9: FieldQuery(frozenset({9}), nowhere),
+        10: FieldQuery(frozenset({10}), struct),
     }
-    found = plain.gaps(NAME, snapshot_of(plain), sought)
+    found = plain.missing_values(NAME, snapshot_of(plain), sought)
     assert found is not None
     # A null may be that of the struct.
     assert [(g.lacking, g.nulls, g.unknown) for g in found.values()] == [(0, 0, 3), (0, 0, 0), (5, 0, 0)]
@@ -100,8 +100,12 @@ def test_what_lacks_a_struct_as_a_whole_lacks_nothing_in_it(plain: Catalog) -> N
 
 def test_where_metrics_are_limited_a_file_without_them_says_nothing(tmp_path: Path) -> None:
     catalog = lake(tmp_path, {"write.metadata.metrics.column.n": "none"})
-    found = catalog.gaps(NAME, snapshot_of(catalog), FIELDS)
-    assert found == {2: Gaps(0, 0, 5), 5: Gaps(0, 0, 2, silent=2), 9: Gaps(0, 0, 5, silent=5)}
+    found = catalog.missing_values(NAME, snapshot_of(catalog), FIELDS)
+    assert found == {
+        2: MissingValues(0, 0, 5),
+        5: MissingValues(0, 0, 2, silent=2),
+        9: MissingValues(0, 0, 5, silent=5),
+    }
 
 
 CREATE = """
@@ -119,12 +123,12 @@ def told(catalog: Catalog, entry: str) -> dict[str, list[tuple[str, str]]]:
     """What is told of a migration, by how much it matters: identifier and message."""
     there = catalog.load([NAME])[NAME]
     assert there is not None
-    around = Surroundings("market", "local")
+    around = PlanningContext("market", "local")
     files = [pending("0001", CREATE), pending("0002", ADD)]
     base = plan_migrations(files, EMPTY_STATE, {}, around).state
     text = f"{{allow: [destructive, incompatible], tables: [{{name: db.t, {entry}}}]}}"
     plan = make_plan({"0003": text}, {NAME: there}, base=base, namespaces=[("db",)])
-    (migration,) = with_gaps(plan.migrations, {NAME: there}, catalog, "lake")
+    (migration,) = with_not_null_problems(plan.migrations, {NAME: there}, catalog, "lake")
     return {
         "error": [(p.rule, p.message) for p in migration.problems],
         "warning": [(p.rule, p.message) for p in migration.warnings if p.rule != "branch-follows-schema"],
@@ -133,8 +137,8 @@ def told(catalog: Catalog, entry: str) -> dict[str, list[tuple[str, str]]]:
 
 MAY = (
     "branch-may-lack-required",
-    "whether every row of branch `one` (5 rows) has a value of `{}`, its manifests do not tell: where a file "
-    "lacks it, nobody can read the branch any more, and a null is read as 0",
+    "the manifests of branch `one` (5 rows) do not say whether every row has a value of `{}`: no reader can "
+    "read a file that lacks it, and a null is read as 0",
 )
 
 
@@ -145,8 +149,8 @@ MAY = (
             "columns: [{name: c, required: true}]",
             (
                 "branch-lacks-required",
-                "`c` cannot be required: it is not in every file of branch `one` (5 rows), which nobody "
-                "could read any more",
+                "`c` cannot be required: files of branch `one` (5 rows) lack it, and no reader could read "
+                "them",
             ),
             None,
         ),

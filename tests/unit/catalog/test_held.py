@@ -10,16 +10,16 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType, StructType
 
-from icemigrate.app.layouts import with_old_files
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.catalog.port import Catalog
+from icemigrate.catalog.catalog_port import Catalog
+from icemigrate.evidence.old_partition_files import with_old_partition_files
 from icemigrate.frozen import replace
-from icemigrate.model.evidence import Share
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import EMPTY_STATE
-from icemigrate.plan_case import Surroundings
-from icemigrate.planner import plan_migrations
-from tests.planning import make_plan, pending
+from icemigrate.iceberg.declared_sides import EMPTY_STATE
+from icemigrate.iceberg.file_evidence_values import ValueShare
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.planner import plan_migrations
+from icemigrate.planning.planning_context import PlanningContext
+from tests.support.planned_migrations import make_plan, pending
 
 NAME = TableName(("db",), "t")
 FIELDS = {2: frozenset({2}), 3: frozenset({4}), 9: frozenset({9})}
@@ -53,19 +53,23 @@ def lake(folder: Path, properties: dict[str, str], kind: str = "sqlite", wide: i
 @pytest.mark.parametrize("kind", ["sqlite", "sql"])
 def test_rows_are_counted_whose_files_have_a_field(tmp_path: Path, kind: str) -> None:
     catalog = lake(tmp_path, {}, kind)
-    assert catalog.held(NAME, FIELDS) == {2: Share(2, 0, 3), 3: Share(3, 0, 3), 9: Share(0, 0, 3)}
-    assert catalog.held(TableName(("db",), "nowhere"), FIELDS) is None
+    assert catalog.rows_with_values(NAME, FIELDS) == {
+        2: ValueShare(2, 0, 3),
+        3: ValueShare(3, 0, 3),
+        9: ValueShare(0, 0, 3),
+    }
+    assert catalog.rows_with_values(TableName(("db",), "nowhere"), FIELDS) is None
 
 
 def test_where_metrics_are_limited_a_file_without_them_says_nothing(tmp_path: Path) -> None:
     catalog = lake(tmp_path, {"write.metadata.metrics.column.region": "none"})
-    found = catalog.held(NAME, FIELDS)
+    found = catalog.rows_with_values(NAME, FIELDS)
     assert found is not None
     assert (found[2].unknown, str(found[3])) == (1, "3 of 3 rows (100 %)")
 
 
 def test_fields_in_structs_count_to_the_hundred_that_are_measured(tmp_path: Path) -> None:
-    found = lake(tmp_path, {}, wide=110).held(NAME, {999: frozenset({999})})
+    found = lake(tmp_path, {}, wide=110).rows_with_values(NAME, {999: frozenset({999})})
     assert found is not None
     assert found[999].unknown == 3
 
@@ -74,7 +78,7 @@ def test_a_manifest_that_is_gone_fails_no_plan(tmp_path: Path) -> None:
     catalog = lake(tmp_path, {})
     for file in tmp_path.rglob("*-m0.avro"):
         file.unlink()
-    assert catalog.held(NAME, FIELDS) is None
+    assert catalog.rows_with_values(NAME, FIELDS) is None
 
 
 CREATE = """
@@ -88,7 +92,7 @@ CREATE = """
 DROP = "{allow: [destructive], tables: [{name: db.t, drop_columns: [region]}]}"
 RESTORE = "{tables: [{name: db.t, restore_columns: [region]}]}"
 SOME = "values of region that are still in the files: 2 of 3 rows (66 %)"
-HINT = "; `{name: region, refill: true}` brings back what a tag or a snapshot keeps"
+HINT = "; `{name: region, refill: true}` restores the values that a tag or a snapshot still has"
 
 
 @pytest.mark.parametrize(
@@ -105,9 +109,9 @@ def test_a_plan_says_what_of_a_column_comes_back(
     catalog = lake(tmp_path, {})
     there = catalog.load([NAME])[NAME]
     assert there is not None
-    around = Surroundings("market", "local")
+    around = PlanningContext("market", "local")
     files = [pending("0001", CREATE), pending("0002", DROP)]
     base = plan_migrations(files, EMPTY_STATE, {}, around).state
     plan = make_plan({"0003": text}, {NAME: there}, base=base, namespaces=[("db",)])
-    told = with_old_files(replace(plan, based_on={NAME: there}, redo=redo), catalog)
+    told = with_old_partition_files(replace(plan, based_on={NAME: there}, redo=redo), catalog)
     assert [n for m in told.migrations for t in m.tables for n in t.notes] == [note]

@@ -15,23 +15,34 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
-from icemigrate.app.layouts import old_files_of, with_left_alone, with_old_files
-from icemigrate.catalog import CatalogSettings, layouts, open_catalog
-from icemigrate.catalog.avro import BadAvro, records
-from icemigrate.catalog.files import read_local
-from icemigrate.catalog.layouts import layout_of
-from icemigrate.catalog.port import Catalog
+from icemigrate.catalog import CatalogSettings, file_layouts, open_catalog
+from icemigrate.catalog.avro import BadAvro, read_records
+from icemigrate.catalog.catalog_port import Catalog
+from icemigrate.catalog.file_layouts import layout_of
+from icemigrate.catalog.metadata_files import read_local
+from icemigrate.evidence.old_partition_files import (
+    find_old_partition_files,
+    with_old_partition_files,
+    with_unplanned_tables,
+)
 from icemigrate.frozen import replace
-from icemigrate.model.layout import Layout, OldShare, Portion, old_share, size_text, was_another_way
-from icemigrate.model.names import TableName
-from icemigrate.model.partitioning import UNPARTITIONED
-from icemigrate.model.sides import State
-from icemigrate.model.table import Table
-from icemigrate.plan import MigrationPlan, Plan, TablePlan
-from icemigrate.planner import settle
-from icemigrate.render.words import lying_old_lines
-from icemigrate.results import PlanResult
-from tests.planning import make_plan
+from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.partition_evolution import (
+    FilesBySpec,
+    FileTotals,
+    OldSpecFiles,
+    old_spec_files,
+    size_text,
+    was_repartitioned,
+)
+from icemigrate.iceberg.partitioning import UNPARTITIONED
+from icemigrate.iceberg.table import Table
+from icemigrate.planning.merge import with_catalog_ids
+from icemigrate.planning.plan import MigrationPlan, Plan, TablePlan
+from icemigrate.render.phrases import old_partition_lines
+from icemigrate.results.command_results import PlanResult
+from tests.support.planned_migrations import make_plan
 
 NAME = TableName(("db",), "t")
 
@@ -56,12 +67,12 @@ class Lake:
     def append(self, *regions: str) -> None:
         self.table.append(pa.table({"id": list(range(len(regions))), "region": list(regions)}))
 
-    def sizes(self) -> dict[int, Portion]:
+    def sizes(self) -> dict[int, FileTotals]:
         """What PyIceberg says of the files."""
         found: dict[int, list[int]] = {}
         for file in self.table.inspect.data_files().to_pylist():
             found.setdefault(file["spec_id"], []).append(file["file_size_in_bytes"])
-        return {spec: Portion(len(sizes), sum(sizes)) for spec, sizes in found.items()}
+        return {spec: FileTotals(len(sizes), sum(sizes)) for spec, sizes in found.items()}
 
 
 @pytest.fixture(scope="module", params=["gzip", "null"])
@@ -83,18 +94,18 @@ def lake(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 
 def test_files_are_counted_by_their_spec(lake: Lake) -> None:
-    assert layout_of(lake.metadata, read_local) == Layout(lake.sizes())
+    assert layout_of(lake.metadata, read_local) == FilesBySpec(lake.sizes())
     assert {spec: p.files for spec, p in lake.sizes().items()} == {1: 4, 2: 2}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "sql"])
 def test_every_catalog_tells_it(lake: Lake, kind: str) -> None:
     catalog = lake.catalog(kind)
-    assert catalog.layout(NAME) == Layout(lake.sizes())
+    assert catalog.layout(NAME) == FilesBySpec(lake.sizes())
     assert catalog.layout(TableName(("db",), "nowhere")) is None
     table = catalog.load([NAME])[NAME]
     assert table is not None
-    share = old_files_of(table, catalog)
+    share = find_old_partition_files(table, catalog)
     assert share is not None
     assert (share.files, share.all_files) == (4, 6)
     catalog.close()
@@ -106,8 +117,8 @@ def test_a_plan_about_a_table_that_was_partitioned_otherwise_says_so_once(lake: 
     assert there is not None
     later = "{{tables: [{{name: db.t, properties: {{k: {0}}}}}]}}".format
     migrations = {"0002": later("a"), "0003": later("b")}
-    plan = make_plan(migrations, {NAME: there}, base=State({NAME: there}), namespaces=[("db",)])
-    told = with_old_files(replace(plan, based_on={NAME: there}), catalog)
+    plan = make_plan(migrations, {NAME: there}, base=DeclaredState({NAME: there}), namespaces=[("db",)])
+    told = with_old_partition_files(replace(plan, based_on={NAME: there}), catalog)
     assert [
         t.old_files and (t.old_files.files, t.old_files.all_files) for m in told.migrations for t in m.tables
     ] == [
@@ -128,24 +139,29 @@ def test_a_plan_asks_about_tables_that_it_leaves_alone(lake: Lake, monkeypatch: 
     def planned(*tables: TableName, base: Table = kept) -> PlanResult:
         plans = tuple(TablePlan(name, name, base, name) for name in tables)
         migrations = (MigrationPlan("0002", "m", "", plans),) if plans else ()
-        plan = Plan("market", "local", "sqlite", "lake", migrations, base=State({declared: base}))
-        return with_left_alone(PlanResult(plan), catalog, lambda name: NAME)
+        plan = Plan("market", "local", "sqlite", "lake", migrations, base=DeclaredState({declared: base}))
+        return with_unplanned_tables(PlanResult(plan), catalog, lambda name: NAME)
 
     (one,) = planned().lying_old
-    assert (one.table, one.name, one.old_files) == ("market.t", "db.t", old_files_of(there, catalog))
+    assert (one.table, one.name, one.old_files) == (
+        "market.t",
+        "db.t",
+        find_old_partition_files(there, catalog),
+    )
     assert planned(TableName(("market",), "other")).lying_old == (one,)
     assert planned(declared).lying_old == (), "its own plan says it"
     assert planned(base=never).lying_old == ()
-    assert not was_another_way(never)
+    assert not was_repartitioned(never)
     of_old = replace(kept, spec=replace(kept.spec, id=0, fields=kept.spec.fields[:1]))
-    assert was_another_way(of_old), "more field ids were given than there are fields"
-    settled = settle(replace(there, spec=UNPARTITIONED, older_specs=()), there)
-    assert was_another_way(settled)
-    monkeypatch.setattr("icemigrate.app.layouts.MOST_ASKED", 0)
+    assert was_repartitioned(of_old), "more field ids were given than there are fields"
+    settled = with_catalog_ids(replace(there, spec=UNPARTITIONED, older_specs=()), there)
+    assert was_repartitioned(settled)
+    monkeypatch.setattr("icemigrate.evidence.old_partition_files.MAX_INSPECTED_TABLES", 0)
     unasked = planned()
     assert (unasked.lying_old, unasked.lying_unasked) == ((), 1)
-    assert [*lying_old_lines(unasked)] == [
-        "1 more table had another partitioning before; how their files lie, `icemigrate status` tells."
+    assert [*old_partition_lines(unasked)] == [
+        "1 more table had another partitioning before; "
+        "`icemigrate status` shows how many files still have it."
     ]
     catalog.close()
 
@@ -153,11 +169,11 @@ def test_a_plan_asks_about_tables_that_it_leaves_alone(lake: Lake, monkeypatch: 
 def test_deleted_files_do_not_count(lake: Lake) -> None:
     lake.table.delete("region = 'c'")
     assert lake.sizes()[1].files == 3
-    assert layout_of(lake.metadata, read_local) == Layout(lake.sizes())
+    assert layout_of(lake.metadata, read_local) == FilesBySpec(lake.sizes())
 
 
 def test_sizes_are_left_out_where_they_would_take_long(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layouts, "MAX_ENTRIES", 0)
+    monkeypatch.setattr(file_layouts, "MAX_ENTRIES", 0)
     found = layout_of(lake.metadata, read_local)
     assert found is not None
     assert {spec: p.bytes for spec, p in found.by_spec.items()} == {1: None, 2: None}
@@ -172,15 +188,17 @@ def test_what_cannot_be_read_is_not_known(lake: Lake) -> None:
 
     assert layout_of(lake.metadata, refuse) is None
     assert layout_of(lake.metadata, lambda location: b"Obj\x01") is None
-    assert layout_of({**lake.metadata, "snapshots": [], "current-snapshot-id": None}, refuse) == Layout({})
+    assert layout_of({**lake.metadata, "snapshots": [], "current-snapshot-id": None}, refuse) == FilesBySpec(
+        {}
+    )
 
 
 def test_every_cut_of_a_file_is_damage_or_less_of_it(lake: Lake) -> None:
     whole = read_local(lake.metadata["snapshots"][-1]["manifest-list"])
-    every = list(records(whole, (500, 502)))
+    every = list(read_records(whole, (500, 502)))
     for end in range(0, len(whole), 7):
         try:
-            found = list(records(whole[:end], (500, 502)))
+            found = list(read_records(whole[:end], (500, 502)))
         except BadAvro:
             continue
         assert found == every[: len(found)]
@@ -189,12 +207,12 @@ def test_every_cut_of_a_file_is_damage_or_less_of_it(lake: Lake) -> None:
 def test_names_and_order_of_partition_fields_make_no_old_way(lake: Lake) -> None:
     table = lake.catalog().load([NAME])[NAME]
     assert table is not None
-    layout = Layout({1: Portion(3, 300), 2: Portion(2, None)})
-    assert old_share(layout, table, table.spec) == OldShare(3, 5, 300, None)
-    assert old_share(layout, table, UNPARTITIONED) == OldShare(5, 5, None, None)
+    layout = FilesBySpec({1: FileTotals(3, 300), 2: FileTotals(2, None)})
+    assert old_spec_files(layout, table, table.spec) == OldSpecFiles(3, 5, 300, None)
+    assert old_spec_files(layout, table, UNPARTITIONED) == OldSpecFiles(5, 5, None, None)
     (region, bucket) = table.spec.fields
     renamed = replace(table.spec, fields=(replace(bucket, name="other"), region), id=7)
-    assert old_share(layout, table, renamed).files == 3
+    assert old_spec_files(layout, table, renamed).files == 3
 
 
 @pytest.mark.parametrize(
@@ -206,5 +224,5 @@ def test_sizes_are_told_in_units_of_a_thousand(size: int, text: str) -> None:
 
 
 def test_a_share_is_told_in_a_few_words() -> None:
-    assert str(OldShare(12, 20, 3_400_000_000, 5_100_000_000)) == "12 of 20 files, 3.4 GB of 5.1 GB,"
-    assert str(OldShare(12, 20)) == "12 of 20 files, of unknown size,"
+    assert str(OldSpecFiles(12, 20, 3_400_000_000, 5_100_000_000)) == "12 of 20 files, 3.4 GB of 5.1 GB,"
+    assert str(OldSpecFiles(12, 20)) == "12 of 20 files, of unknown size,"

@@ -12,10 +12,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from icemigrate.catalog import Catalog, CatalogSettings, open_catalog
+from icemigrate.catalog.pyiceberg_files import first_line
 from icemigrate.errors import CatalogError, MetadataError
-from icemigrate.model.metadata import table_from_json
-from icemigrate.model.names import TableName
-from tests.metadata_samples import sample
+from icemigrate.iceberg.metadata import table_from_json
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.views import View, ViewQuery
+from tests.support.metadata_samples import VIEW, sample
 
 NAMES = {
     TableName(("db",), "trades"): "spark-v2",
@@ -33,6 +35,8 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[str] = []
         self.tables: dict[TableName, Any] = {name: sample(file) for name, file in NAMES.items()}
+        self.views: dict[TableName, Any] = {}
+        self.has_views = True
         self.refuse: list[int] = []
         self.prefix = "/"
 
@@ -59,6 +63,10 @@ class Handler(BaseHTTPRequestHandler):
         if parts == ["config"]:
             endpoints = ["GET /v1/{prefix}/namespaces", "GET /v1/{prefix}/namespaces/{namespace}/tables"]
             endpoints += ["GET /v1/{prefix}/namespaces/{namespace}", "POST /v1/{prefix}/transactions/commit"]
+            if server.has_views:
+                endpoints += [
+                    f"GET /v1/{{prefix}}/namespaces/{{namespace}}/views{one}" for one in ("", "/{view}")
+                ]
             self.done({"defaults": {}, "overrides": {}, "endpoints": endpoints})
         elif parts == ["namespaces"]:
             parent = tuple(query["parent"][0].split("\x1f")) if "parent" in query else ()
@@ -71,17 +79,19 @@ class Handler(BaseHTTPRequestHandler):
             location = LOCATIONS.get(namespace)
             self.done({"namespace": namespace, "properties": {"location": location} if location else {}})
         elif len(parts) == 3:
-            found_tables = [n.name for n in server.tables if n.namespace == namespace]
+            listed = server.views if parts[2] == "views" else server.tables
+            found_tables = [n.name for n in listed if n.namespace == namespace]
             if not found_tables:
                 self.fail(404, "NoSuchNamespaceException")
                 return
             self.done({"identifiers": [{"namespace": namespace, "name": name} for name in found_tables]})
         else:
             name = TableName(namespace, unquote(parts[3]))
-            if name not in server.tables:
+            listed = server.views if parts[2] == "views" else server.tables
+            if name not in listed:
                 self.fail(404, "NoSuchTableException")
                 return
-            self.done({"metadata-location": f"s3://lake/{name.name}.json", "metadata": server.tables[name]})
+            self.done({"metadata-location": f"s3://lake/{name.name}.json", "metadata": listed[name]})
 
     def done(self, value: Any) -> None:
         self.send(200, json.dumps(value).encode())
@@ -163,6 +173,28 @@ def test_the_server_lists_what_it_can_do(catalog: Catalog) -> None:
     assert catalog.capabilities.multi_table_commit
 
 
+def test_views_are_listed_by_one_request(catalog: Catalog, server: Server) -> None:
+    odd = TableName(("db", "deep"), "odd {name}/x")
+    server.views = {odd: sample(VIEW), TableName(("db", "deep"), "damaged"): {"versions": []}}
+    assert catalog.capabilities.views
+    names = catalog.views(("db", "deep"))
+    assert server.asked[-1] == "/v1/namespaces/db%1Fdeep/views"
+    assert names == tuple(sorted(server.views))
+    damaged, read = catalog.load_views([*names, TRADES])
+    assert damaged.problem == "it is not the metadata of a view"
+    assert read == View(odd, (ViewQuery("spark", "SELECT 1 AS one"),), ("default",))
+    assert catalog.views(("nowhere",)) == ()
+
+
+def test_views_are_not_requested_from_a_server_that_does_not_list_them(server: Server) -> None:
+    server.has_views = False
+    catalog = _open(server)
+    assert not catalog.capabilities.views
+    assert catalog.views(("db",)) == ()
+    assert not any("views" in asked for asked in server.asked)
+    catalog.close()
+
+
 def test_a_token_that_ran_out_is_renewed_once(catalog: Catalog, server: Server) -> None:
     server.refuse = [419]
     assert catalog.load([TRADES])[TRADES] is not None
@@ -173,8 +205,8 @@ def test_a_token_that_ran_out_is_renewed_once(catalog: Catalog, server: Server) 
     [
         ([401, 401], "the server does not accept the credential: check it"),
         ([403], "the credential is accepted, but has no right to this: planning needs to read metadata"),
-        ([500], "the server failed: its own log says more"),
-        ([503], "the server failed: its own log says more"),
+        ([500], "the server failed: see its log"),
+        ([503], "the server failed: see its log"),
     ],
 )
 def test_a_refusal_is_said_with_what_to_do(
@@ -200,3 +232,29 @@ def test_damaged_metadata_is_named(catalog: Catalog, server: Server) -> None:
     del server.tables[TRADES]["location"]
     with pytest.raises(MetadataError, match=r"s3://lake/trades.json is damaged: `location`"):
         catalog.load(list(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "HTTPConnectionPool(host='127.0.0.1', port=9): Max retries exceeded with url: /v1 (Caused by "
+            "NewConnectionError(\"HTTPConnection(host='127.0.0.1', port=9): Failed to establish a new "
+            'connection: [Errno 111] Connection refused"))',
+            "the connection failed: Connection refused",
+        ),
+        (
+            "HTTPSConnectionPool(host='nowhere', port=443): Max retries exceeded with url: /v1 (Caused by "
+            "NameResolutionError(\"HTTPSConnection(host='nowhere', port=443): Failed to resolve 'nowhere' "
+            '([Errno -2] Name or service not known)"))',
+            "the host `nowhere` is not known",
+        ),
+        (
+            '(psycopg2.OperationalError) connection to server at "db", port 9 failed: Connection refused\n'
+            "\tIs the server running?",
+            'connection to server at "db", port 9 failed: Connection refused',
+        ),
+    ],
+)
+def test_a_failed_connection_is_one_plain_line(text: str, line: str) -> None:
+    assert first_line(text) == line

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.catalog import KINDS, CatalogSettings, open_catalog
-from icemigrate.catalog.capabilities import MATRIX, kind_of, with_endpoints
-from icemigrate.catalog.files import decode, local_path
+from icemigrate.catalog import CATALOG_READERS, CatalogSettings, open_catalog
+from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, kind_of, with_endpoints
+from icemigrate.catalog.metadata_files import decode_metadata, local_path
 from icemigrate.errors import CatalogError, MissingExtra, extra_hint
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
 
 SECRETIVE = CatalogSettings(
     "lake",
@@ -65,22 +65,22 @@ def test_identities_tell_catalogs_apart() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CATALOG_READERS)
 def test_every_kind_has_its_capabilities(kind: str) -> None:
-    assert MATRIX[kind].compare_and_swap
+    assert CAPABILITY_MATRIX[kind].compare_and_swap
 
 
 def test_s3_tables_is_known_by_its_address() -> None:
     kind = kind_of("rest", "https://s3tables.eu-west-1.amazonaws.com/iceberg")
-    assert not MATRIX[kind].tags
+    assert not CAPABILITY_MATRIX[kind].tags
     assert kind_of("rest", "https://catalog.example.com") == "rest"
     assert kind_of("rest", None) == "rest"
 
 
 def test_a_rest_server_says_whether_it_commits_several_tables() -> None:
     listed = ("GET /v1/{prefix}/namespaces", "POST /v1/{prefix}/transactions/commit")
-    assert with_endpoints(MATRIX["rest"], listed).multi_table_commit
-    assert not with_endpoints(MATRIX["rest"], listed[:1]).multi_table_commit
+    assert with_endpoints(CAPABILITY_MATRIX["rest"], listed).multi_table_commit
+    assert not with_endpoints(CAPABILITY_MATRIX["rest"], listed[:1]).multi_table_commit
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_a_percent_sign_may_be_part_of_a_name(tmp_path: Path) -> None:
 
 
 def test_gzip_is_known_by_its_first_bytes() -> None:
-    assert decode(gzip.compress(b'{"a": 1}')) == {"a": 1}
-    assert decode(b'{"a": 1}') == {"a": 1}
+    assert decode_metadata(gzip.compress(b'{"a": 1}')) == {"a": 1}
+    assert decode_metadata(b'{"a": 1}') == {"a": 1}
 
 
 TRADES = TableName(("db",), "trades")
@@ -143,7 +143,7 @@ def test_a_server_that_does_not_answer() -> None:
     settings = CatalogSettings("lake", "rest", "http://127.0.0.1:1", None, {"token": "hush"})
     with pytest.raises(CatalogError, match=r"catalog `lake` \(rest, http://127.0.0.1:1\): ") as raised:
         open_catalog(settings).tables()
-    assert raised.value.hint == "is the address right, and the server up?"
+    assert raised.value.hint == "check the address, and that the server is running"
     assert "hush" not in raised.value.message
     assert "\n" not in raised.value.message
 

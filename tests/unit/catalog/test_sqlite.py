@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.catalog.sqlite import SqliteCatalog, database_path
+from icemigrate.catalog.sqlite_reader import SqliteCatalog, database_path
 from icemigrate.errors import CatalogError, MissingExtra, extra_hint
-from icemigrate.model.names import TableName
-from tests import lakes
+from icemigrate.iceberg.names import TableName
+from tests.support import sqlite_lakes
 
 TRADES = TableName(("db",), "trades")
 
@@ -41,7 +41,7 @@ def test_an_address_that_is_no_file(uri: str | None) -> None:
 
 
 def test_a_locked_database_is_one_clear_message(tmp_path: Path) -> None:
-    lake = lakes.make(tmp_path)
+    lake = sqlite_lakes.make(tmp_path)
     holder = sqlite3.connect(lake.database, isolation_level=None)
     try:
         holder.execute("BEGIN EXCLUSIVE")
@@ -53,7 +53,7 @@ def test_a_locked_database_is_one_clear_message(tmp_path: Path) -> None:
 
 
 def test_a_short_lock_is_waited_for(tmp_path: Path) -> None:
-    lake = lakes.make(tmp_path)
+    lake = sqlite_lakes.make(tmp_path)
     code = (
         "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], isolation_level=None);"
         "c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); time.sleep(0.3); c.execute('COMMIT')"
@@ -66,11 +66,11 @@ def test_a_short_lock_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_folder_is_no_catalog(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match="is a folder, not a SQLite file"):
-        open_catalog(lakes.Lake(tmp_path).settings()).tables()
+        open_catalog(sqlite_lakes.Lake(tmp_path).settings()).tables()
 
 
 def test_a_damaged_database_is_said(tmp_path: Path) -> None:
-    lake = lakes.make(tmp_path)
+    lake = sqlite_lakes.make(tmp_path)
     content = bytearray(lake.database.read_bytes())
     content[100:] = b"\xff" * (len(content) - 100)
     lake.database.write_bytes(content)
@@ -78,12 +78,12 @@ def test_a_damaged_database_is_said(tmp_path: Path) -> None:
         open_catalog(lake.settings()).tables()
 
 
-def _as_nobody(lake: lakes.Lake, call: str) -> str:
+def _as_nobody(lake: sqlite_lakes.Lake, call: str) -> str:
     """Run a call in a process without the rights of a superuser, and give back the fault's message."""
     code = (
         "import os, sys\n"
         "from icemigrate.catalog import CatalogSettings, open_catalog\n"
-        "import icemigrate.catalog.sqlite\n"
+        "import icemigrate.catalog.sqlite_reader\n"
         "from icemigrate.errors import CatalogError\n"
         "if os.geteuid() == 0: os.seteuid(65534)\n"
         "catalog = open_catalog(CatalogSettings('lake', 'sqlite', sys.argv[1]))\n"
@@ -104,7 +104,7 @@ def _open_to_all(folder: Path) -> None:
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    lake = lakes.make(tmp_path)
+    lake = sqlite_lakes.make(tmp_path)
     _open_to_all(tmp_path)
     lake.database.chmod(0)
     message = _as_nobody(lake, "catalog.tables()")
@@ -114,7 +114,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 def test_a_folder_that_may_not_be_entered(tmp_path: Path) -> None:
     locked = tmp_path / "locked"
     locked.mkdir()
-    lake = lakes.make(locked)
+    lake = sqlite_lakes.make(locked)
     _open_to_all(tmp_path)
     locked.chmod(0)
     try:
@@ -125,7 +125,7 @@ def test_a_folder_that_may_not_be_entered(tmp_path: Path) -> None:
 
 
 def test_a_metadata_file_that_may_not_be_read(tmp_path: Path) -> None:
-    lake = lakes.make(tmp_path)
+    lake = sqlite_lakes.make(tmp_path)
     _open_to_all(tmp_path)
     lake.files[TRADES].chmod(0)
     message = _as_nobody(lake, "catalog.load(catalog.tables())")
@@ -133,7 +133,7 @@ def test_a_metadata_file_that_may_not_be_read(tmp_path: Path) -> None:
 
 
 def test_a_metadata_file_that_is_a_folder(tmp_path: Path) -> None:
-    lake = lakes.make(tmp_path)
+    lake = sqlite_lakes.make(tmp_path)
     lake.files[TRADES].unlink()
     lake.files[TRADES].mkdir()
     with pytest.raises(
@@ -145,7 +145,7 @@ def test_a_metadata_file_that_is_a_folder(tmp_path: Path) -> None:
 def test_metadata_elsewhere_needs_an_extra_that_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = lakes.make(tmp_path)
+    lake = sqlite_lakes.make(tmp_path)
     lake.execute(
         "UPDATE iceberg_tables SET metadata_location = 's3://lake/x.json' WHERE table_name = 'trades'"
     )
@@ -156,7 +156,7 @@ def test_metadata_elsewhere_needs_an_extra_that_is_named(
 
 
 def test_no_heavy_library_is_loaded(tmp_path: Path) -> None:
-    lake = lakes.make(tmp_path)
+    lake = sqlite_lakes.make(tmp_path)
     code = (
         "import sys\n"
         "from icemigrate.catalog import CatalogSettings, open_catalog\n"

@@ -9,10 +9,10 @@ from threading import Event
 import pytest
 
 from icemigrate.cli import main
-from icemigrate.code_host import Api
-from icemigrate.deadline import Overdue, within
 from icemigrate.errors import CodeHostError, ExitCode
-from tests.stuck_server import HTTP, POSTGRES, WAYS, StuckServer
+from icemigrate.system.deadline import DeadlineExceeded, call_with_deadline
+from icemigrate.vcs.code_host import JsonApi
+from tests.support.stuck_server import HTTP, POSTGRES, WAYS, StuckServer
 
 
 @pytest.fixture(params=WAYS)
@@ -67,18 +67,18 @@ def test_doctor_reports_it(
 
 
 def test_a_code_host_that_does_not_answer_is_an_error(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icemigrate.code_host._TIMEOUT_S", 1)
+    monkeypatch.setattr("icemigrate.vcs.code_host._TIMEOUT_S", 1)
     made = StuckServer(way)
     with pytest.raises(CodeHostError, match=r"did not answer within 1 s|does not answer: timed out"):
-        Api(f"http://127.0.0.1:{made.port}", ("X", "y"), "hint").call(
+        JsonApi(f"http://127.0.0.1:{made.port}", ("X", "y"), "hint").call(
             "GET", f"http://127.0.0.1:{made.port}/x"
         )
     made.close()
 
 
 def test_a_call_in_time_gives_its_result_or_its_own_error() -> None:
-    assert within(5, lambda: 7) == 7
+    assert call_with_deadline(5, lambda: 7) == 7
     with pytest.raises(KeyError):
-        within(5, lambda: {}["x"])
-    with pytest.raises(Overdue, match=r"no answer within 0\.05 s"):
-        within(0.05, Event().wait)
+        call_with_deadline(5, lambda: {}["x"])
+    with pytest.raises(DeadlineExceeded, match=r"no answer within 0\.05 s"):
+        call_with_deadline(0.05, Event().wait)

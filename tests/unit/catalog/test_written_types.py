@@ -10,17 +10,17 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import DecimalType, DoubleType, FloatType, IntegerType, LongType, NestedField, StructType
 
-from icemigrate.app.wider_files import with_wider_files
 from icemigrate.catalog import CatalogSettings, open_catalog
-from icemigrate.catalog.port import Catalog
-from icemigrate.history.properties import History
-from icemigrate.model.evidence import WiderFiles
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import EMPTY_STATE
-from icemigrate.model.types import Decimal, Primitive
-from icemigrate.plan_case import Surroundings
-from icemigrate.planner import plan_migrations
-from tests.planning import make_plan, pending
+from icemigrate.catalog.catalog_port import Catalog
+from icemigrate.evidence.narrowed_types import with_narrow_type_problems
+from icemigrate.history.history_properties import History
+from icemigrate.iceberg.declared_sides import EMPTY_STATE
+from icemigrate.iceberg.file_evidence_values import WiderFiles
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.types import Decimal, Primitive
+from icemigrate.planning.planner import plan_migrations
+from icemigrate.planning.planning_context import PlanningContext
+from tests.support.planned_migrations import make_plan, pending
 
 NAME = TableName(("db",), "t")
 INT, LONG, FLOAT, DOUBLE = (Primitive(name) for name in ("int", "long", "float", "double"))
@@ -130,11 +130,11 @@ def test_a_column_does_not_come_back_narrower_than_its_files(
 ) -> None:
     catalog = lake(tmp_path, write=write, expire=expire)
     there = catalog.load([NAME])[NAME]
-    around = Surroundings("market", "local")
+    around = PlanningContext("market", "local")
     base = plan_migrations([pending("0001", CREATE), pending("0002", DROP)], EMPTY_STATE, {}, around).state
     text = RESTORE.replace("MORE", more)
     plan = make_plan({"0003": text}, {NAME: there}, base=base, namespaces=[("db",)])
-    (migration,) = with_wider_files(plan.migrations, {NAME: there}, catalog, History("market"))
+    (migration,) = with_narrow_type_problems(plan.migrations, {NAME: there}, catalog, History("market"))
     problems = {p.subject[1]: p for p in migration.problems}
     assert all(p.rule == "narrow-type" for p in problems.values())
     assert {n: p.message.split(": ")[1].split(" written")[0] for n, p in problems.items()} == refused

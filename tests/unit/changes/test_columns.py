@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from icemigrate.changes.add_column import AddColumn
-from icemigrate.changes.base import Change, HazardKind, Pair, Reversible
+from icemigrate.changes.change import Change, HazardKind, Reversibility, TablePair
 from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.move_column import MoveColumn
 from icemigrate.changes.restore_column import RestoreColumn
 from icemigrate.changes.widen_type import WidenType
 from icemigrate.frozen import replace
-from icemigrate.model.types import Field, Primitive
-from tests.build import table, with_columns
-from tests.columns import (
+from icemigrate.iceberg.types import Field, Primitive
+from tests.support.column_edits import (
     COLUMN_KINDS,
     METRICS,
     combined,
@@ -25,14 +24,15 @@ from tests.columns import (
     texts,
     with_rows,
 )
+from tests.support.small_tables import table, with_columns
 
 
 @pytest.mark.parametrize("kind", COLUMN_KINDS)
 def test_no_kind_finds_itself_where_nothing_changed_or_a_table_is_missing(kind: type[Change]) -> None:
     base = table("id: required long 'doc', s: struct<a: int, b: list<int>>")
-    assert list(kind.detect(Pair(base, base))) == []
-    assert list(kind.detect(Pair(None, base))) == []
-    assert list(kind.detect(Pair(base, None))) == []
+    assert list(kind.detect(TablePair(base, base))) == []
+    assert list(kind.detect(TablePair(None, base))) == []
+    assert list(kind.detect(TablePair(base, None))) == []
 
 
 def test_add_last_first_and_between() -> None:
@@ -102,8 +102,8 @@ def test_add_what_spark_cannot_say_is_a_metadata_commit() -> None:
     changes = detected(AddColumn, base, wanted)
     assert texts(changes[0].statements(base, "lake")) == ["[add t timestamp_ns]"]
     # Nothing is said together with it, and what stands on either side of it is.
-    assert list(AddColumn.alike(iter(changes))) == []
-    assert list(AddColumn.alike(iter(changes[1:]))) == changes[1:3]
+    assert list(AddColumn.combinable(iter(changes))) == []
+    assert list(AddColumn.combinable(iter(changes[1:]))) == changes[1:3]
 
 
 def test_add_required_without_default_is_incompatible() -> None:
@@ -130,7 +130,7 @@ def test_add_required_with_a_default_is_harmless() -> None:
 def test_add_is_reversible() -> None:
     base = with_rows(table("id: int"))
     change = one(AddColumn, base, with_columns(base, "id: int, a: int"))
-    assert change.reversal(base).answer is Reversible.YES
+    assert change.reversal(base).answer is Reversibility.YES
     assert change.hazards(base) == ()
     assert rules(change, base) == []
 
@@ -187,7 +187,7 @@ def test_drop_is_destructive_and_reversible_while_files_hold_it() -> None:
     change = one(DropColumn, base, with_columns(base, "id: int"))
     (hazard,) = change.hazards(base)
     assert (hazard.kind, hazard.scope) == (HazardKind.DESTRUCTIVE, "db.t.a")
-    assert change.reversal(base).answer is Reversible.WHILE
+    assert change.reversal(base).answer is Reversibility.WHILE
     assert change.reversal(with_rows(base)) == change.reversal(base)
 
 
@@ -222,9 +222,9 @@ def test_restore_brings_back_the_ids() -> None:
     assert after.last_column_id == 9
     assert change.apply(replace(base, last_column_id=1)).last_column_id == 5
     assert texts(change.statements(base, "lake")) == [
-        "[bring back s struct<a: int, b: int>, under its own field id 2, after id]"
+        "[restore s struct<a: int, b: int>, under its own field id 2, after id]"
     ]
-    assert change.reversal(base).answer is Reversible.YES
+    assert change.reversal(base).answer is Reversibility.YES
     assert change.hazards(base) == ()
     assert change.scope() == "db.t.s"
     assert detected(AddColumn, base, whole) == []
@@ -290,7 +290,7 @@ def test_move_below_a_list() -> None:
     assert back.subject == ("columns", "l.element.c", "after")
     assert back.describe() == "l.element.c, moved after b b"
     assert back.apply(change.apply(base)) == base
-    assert change.reversal(base).answer is Reversible.YES
+    assert change.reversal(base).answer is Reversibility.YES
 
 
 def test_move_below_a_map_key_is_refused() -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from icemigrate.changes.base import HazardKind, Pair, Reversible
-from icemigrate.changes.describe_column import DescribeColumn
+from icemigrate.changes.change import HazardKind, Reversibility, TablePair
+from icemigrate.changes.descriptions import DescribeColumn
 from icemigrate.changes.make_optional import MakeOptional
 from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.set_default import SetDefault
 from icemigrate.changes.widen_type import WidenType
 from icemigrate.frozen import replace
-from icemigrate.model.partitioning import Transform
-from icemigrate.model.table import Table
-from icemigrate.model.types import JsonValue, Primitive
-from tests.build import table, with_columns
-from tests.columns import (
+from icemigrate.iceberg.partitioning import Transform
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import JsonValue, Primitive
+from tests.support.column_edits import (
     COLUMN_KINDS,
     detected,
     edited,
@@ -24,6 +23,7 @@ from tests.columns import (
     texts,
     with_rows,
 )
+from tests.support.small_tables import table, with_columns
 
 
 def retyped(before: str, after: str, version: int = 2, partition: str = "") -> tuple[WidenType, Table]:
@@ -32,7 +32,7 @@ def retyped(before: str, after: str, version: int = 2, partition: str = "") -> t
     change = one(WidenType, base, wanted)
     for kind in COLUMN_KINDS:
         if kind is not WidenType:
-            assert list(kind.detect(Pair(base, wanted))) == []
+            assert list(kind.detect(TablePair(base, wanted))) == []
     assert change.apply(base).schema.fields == wanted.schema.fields
     return change, base
 
@@ -51,18 +51,18 @@ def test_promotions_that_spark_can_say(before: str, after: str, text: str) -> No
     assert rules(change, base) == []
     assert change.hazards(base) == ()
     reversal = change.reversal(with_rows(base))
-    assert reversal.answer is Reversible.WHILE
-    assert "no file was added since" in reversal.reason
+    assert reversal.answer is Reversibility.WHILE
+    assert "no file is added" in reversal.reason
 
 
 def test_a_type_that_is_led_back_can_be_made_wider_again() -> None:
     narrowed, base = retyped("long", "int")
     reversal = narrowed.reversal(with_rows(base))
-    assert reversal.answer is Reversible.YES
-    assert reversal.reason == "undoing makes it `long` again, which reads every file"
+    assert reversal.answer is Reversibility.YES
+    assert reversal.reason == "undoing makes it `long`, as which every file can be read"
     # Rows of dates are not read as timestamps, whatever the format allows.
     dates, base = retyped("timestamp", "date", 3)
-    assert dates.reversal(with_rows(base)).answer is Reversible.WHILE
+    assert dates.reversal(with_rows(base)).answer is Reversibility.WHILE
 
 
 def test_widen_says_itself() -> None:
@@ -231,7 +231,7 @@ def test_make_optional() -> None:
     assert column.subject == ("columns", "id", "required")
     assert column.hazards(base) == ()
     assert rules(column, base) == []
-    assert column.reversal(with_rows(base)).answer is Reversible.WHILE
+    assert column.reversal(with_rows(base)).answer is Reversibility.WHILE
 
 
 def test_make_required() -> None:
@@ -244,7 +244,7 @@ def test_make_required() -> None:
     assert change.subject == ("columns", "id", "required")
     (hazard,) = change.hazards(base)
     assert (hazard.kind, hazard.scope) == (HazardKind.INCOMPATIBLE, "db.t.id")
-    assert change.reversal(base).answer is Reversible.YES
+    assert change.reversal(base).answer is Reversibility.YES
     assert rules(change, base) == []
 
 
@@ -259,7 +259,7 @@ def test_describe() -> None:
     base = table("id: int 'old', s: struct<a: int>")
     wanted = edited(edited(base, "id", doc=None), "s.a", doc="it's\nnew")
     cleared, said = detected(DescribeColumn, base, wanted)
-    assert texts(cleared.statements(base, "lake")) == ["[take away the description of id]"]
+    assert texts(cleared.statements(base, "lake")) == ["[remove the description of id]"]
     assert cleared.describe() == "id without description"
     assert texts(said.statements(base, "lake")) == [
         "ALTER TABLE lake.db.t ALTER COLUMN s.a COMMENT 'it\\'s\\nnew'"
@@ -267,7 +267,7 @@ def test_describe() -> None:
     assert said.describe() == 's.a described as "it\'s new"'
     assert said.subject == ("columns", "s.a", "description")
     assert said.apply(cleared.apply(base)) == wanted
-    assert said.reversal(base).answer is Reversible.YES
+    assert said.reversal(base).answer is Reversibility.YES
     assert rules(said, base) == []
 
 
@@ -302,7 +302,7 @@ def test_set_default(value: JsonValue, text: str) -> None:
     assert change.subject == ("columns", "a", "default")
     assert texts(change.statements(base, "lake")) == [f"[set a default {text}]"]
     assert change.apply(base) == wanted
-    assert change.reversal(base).answer is Reversible.YES
+    assert change.reversal(base).answer is Reversibility.YES
     assert rules(change, base) == []
 
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from icemigrate.changes.base import Reversible
+from icemigrate.changes.change import Reversibility
 from icemigrate.changes.rename_column import RenameColumn
-from icemigrate.model.table import Table
-from tests.build import table, with_columns
-from tests.columns import (
+from icemigrate.iceberg.table import Table
+from tests.support.column_edits import (
     METRICS,
     combined,
     detected,
@@ -20,6 +19,7 @@ from tests.columns import (
     texts,
     with_rows,
 )
+from tests.support.small_tables import table, with_columns
 
 
 def renames(base: Table, columns: str, renamed: Mapping[str, str]) -> list[RenameColumn]:
@@ -38,7 +38,7 @@ def test_rename_by_itself() -> None:
     assert texts(change.statements(base, "lake")) == [
         "ALTER TABLE lake.db.t RENAME COLUMN volume TO `the quantity`"
     ]
-    assert change.reversal(with_rows(base)).answer is Reversible.YES
+    assert change.reversal(with_rows(base)).answer is Reversibility.YES
     assert rules(change, base) == []
 
 

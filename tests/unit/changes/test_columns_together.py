@@ -5,23 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icemigrate.changes.positions import longest_rising
-from icemigrate.diff import difference, unproved
-from icemigrate.model.schema import index
-from icemigrate.model.table import Table
-from tests.build import NAME
-from tests.columns import COLUMN_KINDS, pairs
+from icemigrate.changes.column_positions import longest_rising
+from icemigrate.iceberg.schema import schema_index
+from icemigrate.iceberg.table import Table
+from icemigrate.planning.diff import find_difference, remaining_differences
+from tests.support.column_edits import COLUMN_KINDS, pairs
+from tests.support.small_tables import NAME
 
 
 @given(pairs())
 def test_the_changes_that_are_found_lead_to_what_was_wanted(pair: tuple[Table, Table]) -> None:
     before, target = pair
-    outcome = difference(before, target, COLUMN_KINDS)
-    assert unproved(outcome, COLUMN_KINDS) == ()
-    new = index(outcome.after.schema)
+    outcome = find_difference(before, target, COLUMN_KINDS)
+    assert remaining_differences(outcome, COLUMN_KINDS) == ()
+    new = schema_index(outcome.after.schema)
     assert all(i > 0 for i in new)
     assert len(new) == len(list(outcome.after.schema.walk())), "an id was given twice"
-    for field_id, entry in index(target.schema).items():
+    for field_id, entry in schema_index(target.schema).items():
         if field_id > 0:
             assert new[field_id].field.name == entry.field.name
     assert outcome.after.last_column_id == max([before.last_column_id, *new])
@@ -30,7 +30,7 @@ def test_the_changes_that_are_found_lead_to_what_was_wanted(pair: tuple[Table, T
 @given(pairs())
 def test_every_found_change_can_say_how_it_is_done(pair: tuple[Table, Table]) -> None:
     before, target = pair
-    for found in difference(before, target, COLUMN_KINDS).found:
+    for found in find_difference(before, target, COLUMN_KINDS).found:
         assert found.change.statements(found.before, "lake")
         assert found.change.describe()
         assert found.change.subject

@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from icemigrate.changes import KINDS, UNDO_KINDS, kind_named
+from icemigrate.changes import CHANGE_KINDS, UNDO_CHANGE_KINDS, find_change_kind
 from icemigrate.changes.adopt_table import AdoptTable
-from icemigrate.changes.base import (
+from icemigrate.changes.change import (
     Change,
+    ChangePhase,
     HazardKind,
     MetadataCommit,
-    Pair,
-    Phase,
-    Reversible,
-    Sql,
+    Reversibility,
+    SqlStatement,
     Statement,
+    TablePair,
 )
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.changes.upgrade_format import UpgradeFormat
 from icemigrate.frozen import replace
-from icemigrate.model.names import TableName
-from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
-from icemigrate.model.schema import Schema
-from icemigrate.model.sorting import DESC, SortField, SortOrder
-from icemigrate.model.table import Ref, Table
-from icemigrate.model.types import Field, Primitive, Struct, map_fields
-from tests.build import NAME, table
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.partitioning import (
+    DESC,
+    PartitionField,
+    PartitionSpec,
+    SortField,
+    SortOrder,
+    Transform,
+)
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table import Ref, Table
+from icemigrate.iceberg.types import Field, Primitive, Struct, map_fields
+from tests.support.small_tables import NAME, table
 
 BLANK = Table(NAME, Schema())
 
 
 def texts(statements: tuple[Statement, ...]) -> list[str]:
-    return [s.text if isinstance(s, Sql) else f"[{s.summary}]" for s in statements]
+    return [s.text if isinstance(s, SqlStatement) else f"[{s.summary}]" for s in statements]
 
 
 def declared(base: Table) -> Table:
@@ -82,7 +88,7 @@ def test_a_creation() -> None:
     assert made == replace(FULL, older_orders=(SortOrder(),))
     assert (change.describe(), change.reversal(BLANK).answer) == (
         "create table with 3 columns",
-        Reversible.YES,
+        Reversibility.YES,
     )
     assert (change.hazards(BLANK), list(change.problems(BLANK))) == ((), [])
 
@@ -130,7 +136,7 @@ def test_what_spark_has_no_words_for_is_one_commit(columns: str) -> None:
     t = table(columns, partition="bucket[4](id)", sort="id", format_version=3)
     change = CreateTable(NAME, declared(t))
     assert change.statements(BLANK, "lake") == (
-        MetadataCommit("create the table; Spark SQL has no words for t"),
+        MetadataCommit("create the table; Spark SQL cannot express t"),
     )
     made = change.apply(BLANK)
     assert made == t
@@ -158,7 +164,7 @@ def test_an_adoption() -> None:
     change = AdoptTable(NAME)
     assert change.apply(FULL) == FULL
     assert change.statements(FULL, "lake") == ()
-    assert change.reversal(FULL).answer is Reversible.YES
+    assert change.reversal(FULL).answer is Reversibility.YES
     assert change.describe() == "adopt the existing table"
 
 
@@ -166,7 +172,7 @@ def test_a_rename() -> None:
     change = RenameTable(NAME, TableName.parse("other.`new t`"))
     assert texts(change.statements(FULL, "lake")) == ["ALTER TABLE lake.db.t RENAME TO other.`new t`"]
     assert change.apply(FULL) == replace(FULL, name=change.new)
-    assert change.reversal(FULL).answer is Reversible.YES
+    assert change.reversal(FULL).answer is Reversibility.YES
     assert change.describe() == "rename table to other.`new t`"
 
 
@@ -179,25 +185,25 @@ def test_a_drop() -> None:
     assert change.apply(FULL).name == change.trash
     (hazard,) = change.hazards(FULL)
     assert (hazard.kind, hazard.scope) == (HazardKind.DESTRUCTIVE, "db.t")
-    assert change.reversal(FULL).answer is Reversible.WHILE
+    assert change.reversal(FULL).answer is Reversibility.WHILE
     assert "icemigrate_trash.db__t__0007" in change.describe()
 
 
 def test_a_format_upgrade() -> None:
-    (change,) = UpgradeFormat.detect(Pair(FULL, replace(FULL, format_version=3)))
+    (change,) = UpgradeFormat.detect(TablePair(FULL, replace(FULL, format_version=3)))
     assert texts(change.statements(FULL, "lake")) == [
         "ALTER TABLE lake.db.t SET TBLPROPERTIES ('format-version' = '3')"
     ]
     assert change.apply(FULL) == replace(FULL, format_version=3)
     assert [h.kind for h in change.hazards(FULL)] == [HazardKind.IRREVERSIBLE]
-    assert change.reversal(FULL).answer is Reversible.NO
+    assert change.reversal(FULL).answer is Reversibility.NO
     assert list(change.problems(FULL)) == []
     assert (change.subject, change.describe()) == (("format_version",), "format version 2 → 3")
 
 
 @pytest.mark.parametrize(("to", "rule"), [(1, "format-downgrade"), (4, "unknown-format-version")])
 def test_no_other_format(to: int, rule: str) -> None:
-    (change,) = UpgradeFormat.detect(Pair(FULL, replace(FULL, format_version=to)))
+    (change,) = UpgradeFormat.detect(TablePair(FULL, replace(FULL, format_version=to)))
     (problem,) = change.problems(FULL)
     assert (problem.rule, problem.subject) == (rule, ("format_version",))
 
@@ -206,23 +212,23 @@ def test_no_other_format(to: int, rule: str) -> None:
 
 
 def test_kinds_have_names_and_stand_in_running_order() -> None:
-    names = [kind.kind for kind in KINDS]
+    names = [kind.kind for kind in CHANGE_KINDS]
     assert len(set(names)) == len(names)
-    assert [kind_named(name) for name in names] == list(KINDS)
-    phases = [kind.phase for kind in KINDS]
+    assert [find_change_kind(name) for name in names] == list(CHANGE_KINDS)
+    phases = [kind.phase for kind in CHANGE_KINDS]
     assert phases == sorted(phases)
-    assert {*phases, *(kind.phase for kind in UNDO_KINDS)} == set(Phase)
+    assert {*phases, *(kind.phase for kind in UNDO_CHANGE_KINDS)} == set(ChangePhase)
     with pytest.raises(KeyError):
-        kind_named("invent_column")
+        find_change_kind("invent_column")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CHANGE_KINDS)
 def test_nothing_is_found_where_nothing_differs(kind: type[Change]) -> None:
-    pairs = (Pair(FULL, FULL), Pair(None, FULL), Pair(FULL, None), Pair(None, None))
+    pairs = (TablePair(FULL, FULL), TablePair(None, FULL), TablePair(FULL, None), TablePair(None, None))
     assert [list(kind.detect(pair)) for pair in pairs] == [[], [], [], []]
 
 
 def test_the_order_of_a_creation_goes_both_ways() -> None:
     t = replace(FULL, sort_order=SortOrder((SortField((2,), direction=DESC),)))
     order = CreateTable(NAME, declared(t)).statements(BLANK, "lake")[1]
-    assert order == Sql("ALTER TABLE lake.db.t WRITE LOCALLY ORDERED BY ts DESC NULLS FIRST")
+    assert order == SqlStatement("ALTER TABLE lake.db.t WRITE LOCALLY ORDERED BY ts DESC NULLS FIRST")

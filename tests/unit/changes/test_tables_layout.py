@@ -6,17 +6,25 @@ from typing import Any
 
 import pytest
 
-from icemigrate.changes import KINDS
+from icemigrate.changes import CHANGE_KINDS
 from icemigrate.changes.add_partition_field import AddPartitionField
-from icemigrate.changes.base import Change, Pair, Reversible, Sql
-from icemigrate.diff import Difference, difference, unproved
+from icemigrate.changes.change import Change, Reversibility, SqlStatement, TablePair
 from icemigrate.frozen import replace
-from icemigrate.model.partitioning import PartitionField, PartitionSpec, Transform
-from icemigrate.model.sorting import DESC, NULLS_FIRST, NULLS_LAST, SortField, SortOrder
-from icemigrate.model.spec_update import drop_partition_field
-from icemigrate.model.table import DISTRIBUTION_PROPERTY, Table
-from icemigrate.model.terms import SortTerm
-from tests.build import field_at, ids, table, with_columns
+from icemigrate.iceberg.partition_evolution import drop_partition_field
+from icemigrate.iceberg.partitioning import (
+    DESC,
+    NULLS_FIRST,
+    NULLS_LAST,
+    PartitionField,
+    PartitionSpec,
+    SortField,
+    SortOrder,
+    SortTerm,
+    Transform,
+)
+from icemigrate.iceberg.table import DISTRIBUTION_PROPERTY, Table
+from icemigrate.planning.diff import Difference, find_difference, remaining_differences
+from tests.support.small_tables import field_at, ids, table, with_columns
 
 COLUMNS = "id: required long, ts: timestamp, kind: string, d: date"
 
@@ -42,8 +50,8 @@ def identified(base: Table, paths: str) -> Table:
 
 
 def proved(before: Table, after: Table) -> Difference:
-    found = difference(before, after, KINDS)
-    assert unproved(found, KINDS) == ()
+    found = find_difference(before, after, CHANGE_KINDS)
+    assert remaining_differences(found, CHANGE_KINDS) == ()
     return found
 
 
@@ -52,7 +60,7 @@ def said(before: Table, after: Table) -> list[str]:
     out = []
     for f in proved(before, after).found:
         for statement in f.change.statements(f.before, "lake"):
-            assert isinstance(statement, Sql)
+            assert isinstance(statement, SqlStatement)
             out.append(statement.text.removeprefix("ALTER TABLE lake.db.t "))
     return out
 
@@ -73,7 +81,7 @@ def test_fields_are_added_and_dropped() -> None:
         "stop partitioning by kind",
         "partition by bucket(4, id) as b",
     )
-    assert {c.reversal(t).answer for c in (drop, add)} == {Reversible.YES}
+    assert {c.reversal(t).answer for c in (drop, add)} == {Reversibility.YES}
     assert {c.subject for c in (drop, add)} == {("partition_by",)}
     assert [f.name for f in proved(t, target).after.spec.fields] == ["d_day", "b"]
 
@@ -149,7 +157,7 @@ def test_void_fields_are_no_fields() -> None:
 def test_a_partition_on_what_is_not_there_is_left_to_the_rules() -> None:
     t = table(COLUMNS)
     lost = PartitionField((99,), Transform("day"), "p", -1)
-    assert list(AddPartitionField.detect(Pair(t, replace(t, spec=PartitionSpec((lost,)))))) == []
+    assert list(AddPartitionField.detect(TablePair(t, replace(t, spec=PartitionSpec((lost,)))))) == []
 
 
 # Order and distribution
@@ -202,7 +210,7 @@ def test_a_distribution_alone(before: str | None, after: str | None, statement: 
     t = table(COLUMNS)
     assert said(ordered(t, "id", before), ordered(t, "id", after)) == [statement]
     (change,) = changes(ordered(t, "id", before), ordered(t, "id", after))
-    assert (change.subject, change.reversal(t).answer) == (("write_distribution",), Reversible.YES)
+    assert (change.subject, change.reversal(t).answer) == (("write_distribution",), Reversibility.YES)
     assert "distribution" in change.describe()
 
 
@@ -220,7 +228,7 @@ def test_an_order_is_described() -> None:
     t = table(COLUMNS)
     (change,) = changes(t, ordered(t, "id, ts", direction=DESC))
     assert change.describe() == "sort by id desc nulls first, ts desc nulls first"
-    assert change.reversal(t).answer is Reversible.YES
+    assert change.reversal(t).answer is Reversibility.YES
     assert change.subject == ("sort_by",)
     assert str(SortTerm(("a", "b c"), Transform("bucket", 4), DESC, NULLS_LAST)) == "bucket(4, a.`b c`) desc"
     assert str(SortTerm(("a",), null_order=NULLS_FIRST)) == "a"
@@ -248,7 +256,7 @@ def test_an_order_makes_way_in_two_where_the_new_one_needs_what_is_not_there() -
 
 def test_an_order_that_still_uses_a_dropped_column_is_left_to_the_rules() -> None:
     t = ordered(table("id: long, at: timestamp"), "at")
-    found = difference(t, with_columns(t, "id: long"), KINDS)
+    found = find_difference(t, with_columns(t, "id: long"), CHANGE_KINDS)
     assert [f.change.kind for f in found.found] == ["drop_column"]
 
 
@@ -262,8 +270,8 @@ def test_an_identifier_is_set_and_taken_away() -> None:
     assert said(identified(t, "id, k"), t) == ["DROP IDENTIFIER FIELDS id, k"]
     (change,) = changes(t, identified(t, "id, k"))
     assert (change.describe(), change.subject) == ("identify rows by id, k", ("identifier",))
-    assert change.reversal(t).answer is Reversible.YES
-    assert changes(identified(t, "id"), t)[0].describe() == "identify rows by nothing"
+    assert change.reversal(t).answer is Reversibility.YES
+    assert changes(identified(t, "id"), t)[0].describe() == "remove the identifier"
 
 
 def test_identifier_fields_make_way() -> None:

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from icemigrate.changes import KINDS
-from icemigrate.changes.base import Change, HazardKind, MetadataCommit, Reversible, Sql
+from icemigrate.changes import CHANGE_KINDS
+from icemigrate.changes.change import Change, HazardKind, MetadataCommit, Reversibility, SqlStatement
 from icemigrate.changes.reference_sql import CURRENT_SNAPSHOT
-from icemigrate.diff import Found, difference, unproved
 from icemigrate.frozen import replace
-from icemigrate.model.table import Ref, Snapshot, Table
-from icemigrate.steps import as_steps
-from tests.build import table
+from icemigrate.iceberg.table import Ref, Snapshot, Table
+from icemigrate.planning.diff import DetectedChange, find_difference, remaining_differences
+from icemigrate.planning.steps import as_steps
+from tests.support.small_tables import table
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 
 
-def found(before: Table, after: Table) -> tuple[Found, ...]:
-    outcome = difference(before, after, KINDS)
-    assert unproved(outcome, KINDS) == ()
+def found(before: Table, after: Table) -> tuple[DetectedChange, ...]:
+    outcome = find_difference(before, after, CHANGE_KINDS)
+    assert remaining_differences(outcome, CHANGE_KINDS) == ()
     return outcome.found
 
 
@@ -37,8 +37,8 @@ def one(before: Table, after: Table) -> Change:
 def said(before: Table, after: Table) -> list[str]:
     """The statements, grouped as a plan has them, without `ALTER TABLE lake.db.t`."""
     statements = [s for step in as_steps(found(before, after), "lake") for s in step.statements]
-    assert all(isinstance(s, Sql) for s in statements)
-    return [s.text.removeprefix("ALTER TABLE lake.db.t ") for s in statements if isinstance(s, Sql)]
+    assert all(isinstance(s, SqlStatement) for s in statements)
+    return [s.text.removeprefix("ALTER TABLE lake.db.t ") for s in statements if isinstance(s, SqlStatement)]
 
 
 def with_properties(**properties: str) -> Table:
@@ -61,7 +61,7 @@ def test_properties_are_set_together_and_taken_away_together() -> None:
         "unset d (4 → unset)",
     ]
     assert changes(before, after)[0].subject == ("properties", "b")
-    assert {c.reversal(before).answer for c in changes(before, after)} == {Reversible.YES}
+    assert {c.reversal(before).answer for c in changes(before, after)} == {Reversibility.YES}
     assert said(with_properties(a="1"), with_properties(a="2")) == ["SET TBLPROPERTIES ('a' = '2')"]
     assert said(with_properties(a="1"), with_properties()) == ["UNSET TBLPROPERTIES ('a')"]
 
@@ -72,8 +72,8 @@ def test_a_description() -> None:
     assert said(told, plain) == ["UNSET TBLPROPERTIES ('comment')"]
     assert one(plain, told).subject == ("description",)
     assert one(plain, told).describe() == "describe the table"
-    assert one(told, plain).describe() == "take the description away"
-    assert one(told, plain).reversal(told).answer is Reversible.YES
+    assert one(told, plain).describe() == "remove the description"
+    assert one(told, plain).reversal(told).answer is Reversibility.YES
 
 
 # References
@@ -98,7 +98,7 @@ BRANCH = Ref("branch", CURRENT_SNAPSHOT, 90 * MINUTE, 5 * HOUR, 3)
             "CREATE BRANCH audit RETAIN 90 MINUTES WITH SNAPSHOT RETENTION 3 SNAPSHOTS 5 HOURS",
             "create branch audit, kept for 90 minutes, at least 3 snapshots, snapshots for 5 hours",
         ),
-        ("t", Ref("tag", 5), "CREATE TAG t AS OF VERSION 5", "create tag t"),
+        ("t", Ref("tag", 5), "CREATE TAG t AS OF VERSION 5", "create tag t at snapshot 5"),
     ],
 )
 def test_a_reference_is_made(name: str, ref: Ref, statement: str, text: str) -> None:
@@ -108,7 +108,9 @@ def test_a_reference_is_made(name: str, ref: Ref, statement: str, text: str) -> 
     assert change.describe() == text
     assert change.apply(before).refs[name].snapshot_id == (5 if ref.snapshot_id == 5 else 7)
     assert (change.hazards(before), list(change.problems(before))) == ((), [])
-    assert change.reversal(before).answer is (Reversible.WHILE if ref.kind == "branch" else Reversible.YES)
+    assert change.reversal(before).answer is (
+        Reversibility.WHILE if ref.kind == "branch" else Reversibility.YES
+    )
     assert change.subject == ("branches" if ref.kind == "branch" else "tags", name)
 
 
@@ -174,9 +176,9 @@ def is_changed(change: Change, before: Table, destructive: bool) -> None:
     assert [(h.kind, h.scope) for h in change.hazards(before)] == (
         [(HazardKind.DESTRUCTIVE, "db.t.r")] if destructive else []
     )
-    assert change.reversal(before).answer is Reversible.WHILE
+    assert change.reversal(before).answer is Reversibility.WHILE
     assert list(change.problems(before)) == []
-    assert change.describe().startswith("change branch r")
+    assert change.describe().startswith(("change branch r", "move branch r from snapshot"))
 
 
 def test_a_reference_that_names_no_snapshot_stays_where_it_is() -> None:
@@ -194,7 +196,7 @@ def test_a_reference_is_dropped() -> None:
     assert said(before, after) == ["DROP TAG t"]
     change = one(before, after)
     assert [(h.kind, h.scope) for h in change.hazards(before)] == [(HazardKind.DESTRUCTIVE, "db.t.t")]
-    assert change.reversal(before).answer is Reversible.WHILE
+    assert change.reversal(before).answer is Reversibility.WHILE
     assert (change.describe(), change.subject, list(change.problems(before))) == (
         "drop tag t",
         ("tags", "t"),
@@ -222,5 +224,5 @@ def test_main_of_a_table_without_rows_begins_with_its_limits() -> None:
     before = with_refs({})
     limited = with_refs({"main": Ref("branch", CURRENT_SNAPSHOT, min_snapshots_to_keep=3)})
     assert said(before, limited) == ["CREATE BRANCH main WITH SNAPSHOT RETENTION 3 SNAPSHOTS"]
-    assert one(before, limited).reversal(before).answer is Reversible.YES
+    assert one(before, limited).reversal(before).answer is Reversibility.YES
     assert changes(before, with_refs({"main": Ref("branch", CURRENT_SNAPSHOT)})) == []

@@ -12,32 +12,33 @@ from pathlib import Path
 import pytest
 
 from icemigrate.catalog import Catalog, open_catalog
-from icemigrate.declare.version import Version
 from icemigrate.errors import HistoryError
+from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
-from icemigrate.history.properties import (
+from icemigrate.history.history_io import read_history
+from icemigrate.history.history_properties import (
     APPLIED_KEY,
     DIGEST_KEY,
     FORMAT_KEY,
     PROJECT_KEY,
     STATE_KEY,
     TABLE_PREFIX,
-    Applied,
+    AppliedVersion,
     History,
-    changes,
-    decode,
-    encode,
+    decode_history,
+    encode_history,
+    property_changes,
 )
-from icemigrate.history.read import read
-from icemigrate.history.record import SCHEMA, Record, check_columns
-from icemigrate.model.json_form import schema_to_json
-from icemigrate.model.metadata import table_from_json
-from icemigrate.model.names import TableName
-from icemigrate.model.sides import State
-from icemigrate.model.table import Dropped, Table
-from icemigrate.model.types import Field, Primitive, walk
-from tests import lakes
-from tests.metadata_samples import SAMPLES, sample
+from icemigrate.history.history_record import SCHEMA, HistoryRecord, RunOutcome, check_columns
+from icemigrate.history.recorded_versions import VersionState
+from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.metadata import table_from_json
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema_json import schema_to_json
+from icemigrate.iceberg.table import DroppedField, Table
+from icemigrate.iceberg.types import Field, Primitive, walk_fields
+from tests.support import sqlite_lakes
+from tests.support.metadata_samples import SAMPLES, sample
 
 NAME = TableName(("icemigrate",), "history")
 NOON = datetime(2026, 11, 27, 12, 0, tzinfo=timezone.utc)
@@ -45,7 +46,7 @@ NOON = datetime(2026, 11, 27, 12, 0, tzinfo=timezone.utc)
 
 def _table(name: TableName, file: str) -> Table:
     table = table_from_json(sample(file), name)
-    gone = Dropped(
+    gone = DroppedField(
         Field(5, "zip", Primitive("string"), doc="code"), parent=3, path=("address", "zip"), after=4
     )
     return replace(table, dropped=(gone, replace(gone, parent=None, path=("zip",), after=None)))
@@ -55,10 +56,16 @@ TRADES, ODD = TableName(("db",), "trades"), TableName(("db", "a.b"), "odd `name`
 HISTORY = History(
     "market",
     (
-        Applied(Version.parse("0001"), "abc", "Begin – café", NOON, "ann", 1200, fingerprint="f00d"),
-        Applied(Version.parse("20261127120000"), "def", "", NOON + timedelta(seconds=1), standing="held"),
+        AppliedVersion(Version.parse("0001"), "abc", "Begin – café", NOON, "ann", 1200, fingerprint="f00d"),
+        AppliedVersion(
+            Version.parse("20261127120000"),
+            "def",
+            "",
+            NOON + timedelta(seconds=1),
+            state=VersionState.ROLLED_BACK,
+        ),
     ),
-    State(
+    DeclaredState(
         {TRADES: _table(TRADES, "spark-v3"), ODD: _table(ODD, "pyiceberg-v2")},
         frozenset({("db",), ("db", "a.b")}),
         frozenset({TableName(("db",), "was")}),
@@ -67,41 +74,41 @@ HISTORY = History(
 
 
 def test_a_history_comes_back_as_it_was() -> None:
-    decoded = decode(encode(HISTORY))
+    decoded = decode_history(encode_history(HISTORY))
     assert decoded == HISTORY
     assert [applied.version.text for applied in decoded.applied] == ["0001", "20261127120000"]
 
 
 def test_an_empty_history_comes_back() -> None:
-    assert decode(encode(History("market"))) == History("market")
+    assert decode_history(encode_history(History("market"))) == History("market")
 
 
 @pytest.mark.parametrize("file", SAMPLES)
 def test_every_real_table_comes_back(file: str) -> None:
-    history = History("market", (), State({TRADES: _table(TRADES, file)}))
-    assert decode(encode(history)).state.tables[TRADES] == _table(TRADES, file)
+    history = History("market", (), DeclaredState({TRADES: _table(TRADES, file)}))
+    assert decode_history(encode_history(history)).state.tables[TRADES] == _table(TRADES, file)
 
 
 def test_versions_are_kept_in_order() -> None:
     mixed = replace(HISTORY, applied=HISTORY.applied[::-1])
-    assert decode(encode(mixed)) == HISTORY
+    assert decode_history(encode_history(mixed)) == HISTORY
 
 
 def test_other_properties_of_the_table_do_not_matter() -> None:
-    assert decode({**encode(HISTORY), "owner": "ann", "icemigrate.lock": "held"}) == HISTORY
+    assert decode_history({**encode_history(HISTORY), "owner": "ann", "icemigrate.lock": "held"}) == HISTORY
 
 
 def test_only_what_changed_is_written() -> None:
-    before = {**encode(HISTORY), "owner": "ann"}
+    before = {**encode_history(HISTORY), "owner": "ann"}
     tables = dict(HISTORY.state.tables)
     tables[TRADES] = replace(tables[TRADES], location="file:/moved")
     del tables[ODD]
-    after = encode(replace(HISTORY, state=replace(HISTORY.state, tables=tables)))
-    to_set, to_remove = changes(before, after)
+    after = encode_history(replace(HISTORY, state=replace(HISTORY.state, tables=tables)))
+    to_set, to_remove = property_changes(before, after)
     assert set(to_set) == {DIGEST_KEY, TABLE_PREFIX + "db.trades"}
     assert to_remove == (TABLE_PREFIX + str(ODD),)
     kept = {key: value for key, value in before.items() if key not in to_remove}
-    assert decode({**kept, **to_set}).state.tables == tables
+    assert decode_history({**kept, **to_set}).state.tables == tables
 
 
 def _pack(value: object) -> str:
@@ -122,21 +129,21 @@ def _pack(value: object) -> str:
 )
 def test_what_was_altered_is_refused(change: Mapping[str, str]) -> None:
     with pytest.raises(HistoryError, match="its properties were altered or are damaged") as raised:
-        decode({**encode(HISTORY), **change})
+        decode_history({**encode_history(HISTORY), **change})
     assert raised.value.hint is not None
 
 
 @pytest.mark.parametrize("key", [PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY, TABLE_PREFIX + "db.trades"])
 def test_what_was_taken_out_is_missed(key: str) -> None:
-    properties = encode(HISTORY)
+    properties = encode_history(HISTORY)
     del properties[key]
     with pytest.raises(HistoryError, match="altered or are damaged"):
-        decode(properties)
+        decode_history(properties)
 
 
 def _with_digest(properties: dict[str, str]) -> dict[str, str]:
     """Properties that somebody wrote who knows the digest, so that it does not give them away."""
-    from icemigrate.history.properties import _digest
+    from icemigrate.history.history_properties import _digest
 
     rest = {key: value for key, value in properties.items() if key != DIGEST_KEY}
     return rest | {DIGEST_KEY: _digest(rest)}
@@ -145,39 +152,42 @@ def _with_digest(properties: dict[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({APPLIED_KEY: "{"}, "Expecting"),
+        ({APPLIED_KEY: "{"}, "Expected `array`, got `object`"),
         ({APPLIED_KEY: '[{"version": "x"}]'}, "a version is"),
-        ({APPLIED_KEY: "[5]"}, "damaged"),
+        ({APPLIED_KEY: "[5]"}, "Expected `object`, got `int` - at `$[0]`"),
         ({STATE_KEY: "{}"}, "`namespaces` is missing"),
         ({STATE_KEY: '{"namespaces":[],"former":["x"]}'}, "has no namespace"),
         ({TABLE_PREFIX + "db.trades": "%%%"}, "damaged"),
         ({TABLE_PREFIX + "db.trades": "AAAA"}, "damaged"),
         ({TABLE_PREFIX + "db.trades": _pack([])}, "damaged"),
         ({TABLE_PREFIX + "db.trades": _pack({"name": "db.trades"})}, "'schema' is missing"),
-        ({TABLE_PREFIX + "db.more": encode(HISTORY)[TABLE_PREFIX + "db.trades"]}, "holds table `db.trades`"),
+        (
+            {TABLE_PREFIX + "db.more": encode_history(HISTORY)[TABLE_PREFIX + "db.trades"]},
+            "holds table `db.trades`",
+        ),
         ({TABLE_PREFIX + "more": _pack({})}, "has no namespace"),
     ],
 )
 def test_what_cannot_be_read_is_said(change: Mapping[str, str], reason: str) -> None:
     with pytest.raises(HistoryError) as raised:
-        decode(_with_digest({**encode(HISTORY), **change}))
+        decode_history(_with_digest({**encode_history(HISTORY), **change}))
     assert raised.value.message.startswith("its properties were altered or are damaged: ")
     assert reason in raised.value.message
 
 
 def test_a_newer_form_is_refused_before_anything_else_is_read() -> None:
     with pytest.raises(HistoryError, match="written by a newer icemigrate") as raised:
-        decode({FORMAT_KEY: "3"})
+        decode_history({FORMAT_KEY: "3"})
     assert raised.value.hint == "pip install --upgrade icemigrate"
 
 
 def test_a_form_that_is_no_number() -> None:
     with pytest.raises(HistoryError, match=r"`icemigrate.format` is 'one'"):
-        decode({FORMAT_KEY: "one"})
+        decode_history({FORMAT_KEY: "one"})
 
 
 def _catalog(folder: Path, properties: Mapping[str, str]) -> Catalog:
-    lake = lakes.make(folder, {NAME: "spark-v2-empty"})
+    lake = sqlite_lakes.make(folder, {NAME: "spark-v2-empty"})
     metadata = sample("spark-v2-empty")
     metadata["properties"] |= properties
     metadata["schemas"] = [{**schema_to_json(SCHEMA), "schema-id": metadata["current-schema-id"]}]
@@ -186,19 +196,19 @@ def _catalog(folder: Path, properties: Mapping[str, str]) -> Catalog:
 
 
 def test_the_history_is_read_by_the_catalog(tmp_path: Path) -> None:
-    assert read(_catalog(tmp_path, encode(HISTORY)), NAME, "market") == HISTORY
+    assert read_history(_catalog(tmp_path, encode_history(HISTORY)), NAME, "market") == HISTORY
 
 
 def test_before_the_first_apply_there_is_none(tmp_path: Path) -> None:
-    catalog = open_catalog(lakes.Lake(tmp_path / "none.db").settings())
-    assert read(catalog, NAME, "market") is None
+    catalog = open_catalog(sqlite_lakes.Lake(tmp_path / "none.db").settings())
+    assert read_history(catalog, NAME, "market") is None
 
 
 @pytest.mark.parametrize(
     ("properties", "message", "hint"),
     [
         (
-            encode(replace(HISTORY, project="bank")),
+            encode_history(replace(HISTORY, project="bank")),
             "the history `icemigrate.history` belongs to project `bank`, not to `market`",
             "`history: NAMESPACE.TABLE`",
         ),
@@ -213,7 +223,7 @@ def test_before_the_first_apply_there_is_none(tmp_path: Path) -> None:
             "name another table as `history:`",
         ),
         (
-            {**encode(HISTORY), PROJECT_KEY: "bank"},
+            {**encode_history(HISTORY), PROJECT_KEY: "bank"},
             "the history `icemigrate.history` cannot be used: its properties were altered or are damaged",
             "only icemigrate may change them",
         ),
@@ -223,19 +233,19 @@ def test_a_history_that_cannot_be_used(
     properties: Mapping[str, str], message: str, hint: str, tmp_path: Path
 ) -> None:
     with pytest.raises(HistoryError) as raised:
-        read(_catalog(tmp_path, properties), NAME, "market")
+        read_history(_catalog(tmp_path, properties), NAME, "market")
     assert raised.value.message.startswith(message)
     assert raised.value.hint is not None
     assert hint in raised.value.hint
 
 
-RECORD = Record(
+RECORD = HistoryRecord(
     version=Version.parse("0003"),
     description="Begin",
     checksum="abc",
     project="market",
     environment="local",
-    outcome="applied",
+    outcome=RunOutcome.APPLIED,
     started_at=NOON,
     finished_at=NOON + timedelta(milliseconds=1234),
     user="ann",
@@ -257,7 +267,7 @@ def test_a_row_has_the_columns_of_the_schema() -> None:
 def test_the_schemas_ids_are_those_that_iceberg_gives() -> None:
     """Columns first, what lies below them after: then the created table has just these."""
     ids = [field.id for field in SCHEMA.fields] + [
-        field.id for path, field in walk(SCHEMA.root) if len(path) > 1
+        field.id for path, field in walk_fields(SCHEMA.root) if len(path) > 1
     ]
     assert ids == list(range(1, len(ids) + 1))
 

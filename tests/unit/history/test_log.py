@@ -9,24 +9,25 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from icemigrate import executor
-from icemigrate.app.opening import open_project
-from icemigrate.app.planning import plan
-from icemigrate.app.reporting import events, history
-from icemigrate.declare.version import Version
+from icemigrate.commands.plan import plan
+from icemigrate.commands.project_files import open_project
+from icemigrate.commands.status import history, history_events
 from icemigrate.errors import HistoryError
 from icemigrate.events import Event, StatementStarted
-from icemigrate.executor import Interrupted, Operator, Undone
+from icemigrate.execution.environment_session import Operator
+from icemigrate.execution.failures import Interrupted, Undone
+from icemigrate.execution.run import run_plan
+from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
+from icemigrate.history.event_log import MAX_LOG_ENTRIES, EventLog, LogEntry, LogEvent, pack_log, unpack_log
+from icemigrate.history.history_io import HistoryWriter
+from icemigrate.history.history_properties import LOG_KEY
+from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.history.journal import Journal
-from icemigrate.history.log import KEPT, Entry, Log, pack, unpack
-from icemigrate.history.properties import LOG_KEY
-from icemigrate.history.record import Record
-from icemigrate.history.write import HistoryWriter
 from icemigrate.render.formats import render
-from icemigrate.status_results import HistoryEvent, HistoryResult
-from tests.embedded import HISTORY, Embedded, applied
-from tests.undoing import Lake
+from icemigrate.results.status_results import HistoryEvent, HistoryResult
+from tests.support.embedded_project import HISTORY, Embedded, applied
+from tests.support.memory_lake import Lake
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "schemas" / "history.schema.json").read_text("utf-8"))
 NOON = datetime(2026, 11, 27, 12, 0, 0, 123_000, tzinfo=timezone.utc)
@@ -57,7 +58,7 @@ def run(shop: Embedded, *, dies: bool = False) -> None:
 
     journal = Journal(HistoryWriter(shop.engine, HISTORY, "market"), lease_s=0.2)
     try:
-        executor.apply(todo, shop.engine, journal, listen, Operator("ana", "ci"), inverse=lambda _: None)
+        run_plan(todo, shop.engine, journal, listen, Operator("ana", "ci"), inverse=lambda _: None)
     finally:
         shop.engine.fails.clear()
         shop.save()
@@ -71,7 +72,7 @@ def told(shop: Embedded) -> list[str]:
 
 
 def turns(lake: Lake) -> list[str]:
-    return [f"{e.event} {e.version}" for e in unpack(lake.history.log).entries]
+    return [f"{e.event} {e.version}" for e in unpack_log(lake.history.log).entries]
 
 
 def test_every_turn_of_a_version_is_told_in_order() -> None:
@@ -85,7 +86,7 @@ def test_every_turn_of_a_version_is_told_in_order() -> None:
     lake.rollback("0002")
     lake.apply("0002", ADD)
     assert turns(lake)[-2:] == ["rolled_back 0002", "redone 0002"]
-    entry = unpack(lake.history.log).entries[1]
+    entry = unpack_log(lake.history.log).entries[1]
     assert (entry.description, entry.message) == ("Add b", None)
     assert {entry.user, entry.host} == {lake.engine.rows[_history(lake)][0][key] for key in ("user", "host")}
     assert entry.run == lake.engine.rows[_history(lake)][3]["run"]
@@ -117,7 +118,7 @@ def test_a_process_that_died_is_told_of_before_and_after_somebody_follows_it(sho
         run(shop, dies=True)
     assert told(shop) == ["applied 0001", "interrupted 0002"]
     left = HistoryWriter(shop.engine, HISTORY, "market").read()
-    going = events(left, unpack(left.log))[-1]
+    going = history_events(left, unpack_log(left.log))[-1]
     # Its lock is there still, so for all that the history says it is at work.
     assert (going.event, going.by, going.description, going.duration_ms) == ("running", "ana", "Add b", None)
     run(shop)
@@ -126,7 +127,7 @@ def test_a_process_that_died_is_told_of_before_and_after_somebody_follows_it(sho
     assert (broken.at, broken.run, broken.message) == (
         going.at.replace(microsecond=going.at.microsecond // 1000 * 1000),
         going.run,
-        "apply was broken off",
+        "the process ended before it recorded the outcome",
     )
 
 
@@ -134,8 +135,19 @@ def test_taking_a_lock_away_is_told(shop: Embedded) -> None:
     with pytest.raises(Killed):
         run(shop, dies=True)
     writer = HistoryWriter(shop.engine, HISTORY, "market")
-    record = Record(
-        None, "", "", "market", "local", "unlocked", NOON, NOON, "bob", "desk", "1", message="from ana"
+    record = HistoryRecord(
+        None,
+        "",
+        "",
+        "market",
+        "local",
+        RunOutcome.UNLOCKED,
+        NOON,
+        NOON,
+        "bob",
+        "desk",
+        "1",
+        message="from ana",
     )
     Journal(writer).unlock(writer.read().head, record)
     shop.save()
@@ -145,9 +157,9 @@ def test_taking_a_lock_away_is_told(shop: Embedded) -> None:
 def test_what_an_older_history_knows_is_told_though_it_kept_no_log(shop: Embedded) -> None:
     name = HISTORY
     writer = HistoryWriter(shop.engine, name, "market")
-    from icemigrate.history.properties import encode
+    from icemigrate.history.history_properties import encode_history
 
-    older = encode(replace(writer.read(), log=""))
+    older = encode_history(replace(writer.read(), log=""))
     assert LOG_KEY not in older
     shop.engine.tables[name] = replace(shop.engine.tables[name], properties=older)
     shop.save()
@@ -156,11 +168,11 @@ def test_what_an_older_history_knows_is_told_though_it_kept_no_log(shop: Embedde
     assert told(shop) == ["applied 0001", "applied 0002"]
 
 
-def _entries(number: int) -> list[Entry]:
+def _entries(number: int) -> list[LogEntry]:
     words = "Add the venue of each trade and what the exchange calls it"
     return [
-        Entry(
-            "applied",
+        LogEntry(
+            LogEvent.APPLIED,
             Version.parse(f"{i:04}"),
             f"{words} {i * 7919 % 1000}",
             NOON + timedelta(seconds=i * 7919),
@@ -174,9 +186,11 @@ def _entries(number: int) -> list[Entry]:
 
 
 def test_the_log_comes_back_as_it_was() -> None:
-    log = Log((*_entries(3), Entry("unlocked", None, "", NOON, "ö", "", 0, "", "from “ana”")), 5)
-    assert unpack(pack(log)) == log
-    assert unpack("") == Log()
+    log = EventLog(
+        (*_entries(3), LogEntry(LogEvent.UNLOCKED, None, "", NOON, "ö", "", 0, "", "from “ana”")), 5
+    )
+    assert unpack_log(pack_log(log)) == log
+    assert unpack_log("") == EventLog()
 
 
 @pytest.mark.parametrize(
@@ -184,16 +198,16 @@ def test_the_log_comes_back_as_it_was() -> None:
 )
 def test_a_damaged_log_is_said_to_be_damaged(text: str) -> None:
     with pytest.raises(HistoryError, match="log is damaged"):
-        unpack(text)
+        unpack_log(text)
 
 
 def test_the_log_stays_small_and_says_how_much_it_left_out() -> None:
-    log = Log().with_entries(_entries(KEPT + 20))
-    assert (len(log.entries), log.earlier) == (KEPT, 20)
+    log = EventLog().with_entries(_entries(MAX_LOG_ENTRIES + 20))
+    assert (len(log.entries), log.earlier) == (MAX_LOG_ENTRIES, 20)
     assert log.entries[0].version == Version.parse("0021")
-    assert len(pack(log)) < 20_000
+    assert len(pack_log(log)) < 20_000
     result = HistoryResult("p", "e", (), (HistoryEvent("applied", "1", "x", NOON, "ana", "ci", 1200),), 20)
-    assert render(result).splitlines()[-1] == "20 earlier events: only the rows of the history tell of them."
+    assert render(result).splitlines()[-1] == "20 earlier events not shown: the history table has them."
 
 
 def test_the_log_for_people() -> None:
@@ -208,3 +222,13 @@ def test_the_log_for_people() -> None:
         "2026-11-27 12:01:00 UTC  rolled back  0001     0.3 s  bob  Make",
         "2026-11-27 12:02:00 UTC  unlocked     –        –      bob  from ana",
     ]
+
+
+def test_the_newest_messages_are_whole_and_older_ones_end_with_a_mark() -> None:
+    log = EventLog()
+    for number in range(40):
+        entry = LogEntry(LogEvent.FAILED, Version.parse("0001"), "", NOON, "ana", "ci", message="x" * 1500)
+        log = log.with_entries([replace(entry, run=str(number))])
+    messages = [e.message or "" for e in unpack_log(pack_log(log)).entries]
+    assert [len(m) for m in messages] == [200] * 10 + [1500] * 30
+    assert messages[0].endswith("x…")

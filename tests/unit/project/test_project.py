@@ -11,18 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.app.mapping import catalog_settings
-from icemigrate.declare.migration import Retention, SnapshotRetention
-from icemigrate.diagnostics import Place
+from icemigrate.diagnostics import FilePosition
 from icemigrate.errors import Mistakes, UsageError
+from icemigrate.files.read.migration_file import Retention, SnapshotRetention
 from icemigrate.project import (
     CatalogDescription,
     Environment,
-    Override,
     Project,
     Secret,
-    SparkSettings,
+    SparkConfig,
     StorageSettings,
+    TableOverride,
     choose_environment,
     load_project,
     pyiceberg_properties,
@@ -30,7 +29,8 @@ from icemigrate.project import (
     safe_name,
     spark_conf,
 )
-from tests.unit.declare.examples import PROJECT, source
+from icemigrate.project.namespace_mapping import catalog_settings
+from tests.unit.files.examples import PROJECT, source
 
 ROOT = Path("/projects/market")
 ENVIRON = {
@@ -54,10 +54,10 @@ def chosen(text: str, name: str | None = None) -> Environment:
     return choose_environment(project(text), name, ENVIRON)
 
 
-def at(text: str) -> Place:
+def at(text: str) -> FilePosition:
     """Where a text stands in the example."""
     before = PROJECT[: PROJECT.index(text)].split("\n")
-    return Place("icemigrate.yaml", len(before), len(before[-1]) + 1)
+    return FilePosition("icemigrate.yaml", len(before), len(before[-1]) + 1)
 
 
 def only(catalog: str) -> Environment:
@@ -95,10 +95,10 @@ def test_an_environment() -> None:
             Secret("t0ken"),
             {"s3.connect-timeout": "5"},
         ),
-        SparkSettings("yarn", None, ROOT / "jars", {"spark.executor.instances": "4"}),
+        SparkConfig("yarn", None, ROOT / "jars", {"spark.executor.instances": "4"}),
         {"market_data": "prod_market_data"},
         (
-            Override(
+            TableOverride(
                 "market_data.*",
                 place,
                 {"a": "1", "b": None},
@@ -180,9 +180,9 @@ def test_the_default_environment() -> None:
     assert project(f"environments: {one}}}").default_environment == "prod"
     several = project(f"environments: {one}{two}}}")
     assert several.default_environment is None
-    with pytest.raises(UsageError, match="which environment") as raised:
+    with pytest.raises(UsageError, match="no environment is chosen") as raised:
         choose_environment(several, None, {})
-    assert raised.value.hint == "name one with `--env`: prod, test"
+    assert raised.value.hint == "choose one with `--env`: prod, test"
 
 
 def test_an_environment_that_is_not_there() -> None:
@@ -191,7 +191,7 @@ def test_an_environment_that_is_not_there() -> None:
     assert raised.value.hint == "did you mean `prod`?"
     with pytest.raises(UsageError) as raised:
         chosen(PROJECT, "x")
-    assert raised.value.hint == "known here: local, prod, warehouse"
+    assert raised.value.hint == "known environments: local, prod, warehouse"
 
 
 def test_missing_variables_are_all_named_and_only_those_of_the_chosen_environment() -> None:
@@ -433,4 +433,4 @@ def test_what_is_written_for_spark_wins() -> None:
 
 
 def test_an_environment_of_a_remote_spark() -> None:
-    assert chosen(PROJECT, "warehouse").spark == SparkSettings(remote="sc://spark:15002")
+    assert chosen(PROJECT, "warehouse").spark == SparkConfig(remote="sc://spark:15002")

@@ -14,26 +14,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icemigrate.checks import RULES
-from icemigrate.diagnostics import Diagnostic, Place, Severity
-from icemigrate.render.formats import FORMATS, render
-from icemigrate.render.markdown import LIMIT, cut, size
-from icemigrate.render.places import by_weight, findings_of, within
-from icemigrate.results import CheckResult, Failure
+from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
+from icemigrate.render.finding_locations import by_severity, located_findings, relative_to_repository
+from icemigrate.render.formats import OUTPUT_FORMATS, render
+from icemigrate.render.markdown_text import COMMENT_LIMIT, comment_size, cut_to_limit
+from icemigrate.results.command_results import CheckResult, Failure
+from icemigrate.rules import RULES
 
 DATA = Path(__file__).parents[2] / "data" / "schemas"
-WARNING = Diagnostic("IM104", "100%: a, b", Place("m/1.yaml", 1), None, Severity.WARNING)
-ERROR = Diagnostic("unknown-key", "`colums` is unknown", Place("m/größe, neu.yaml", 2, 3), "two\nlines")
+WARNING = Diagnostic("IM104", "100%: a, b", FilePosition("m/1.yaml", 1), None, Severity.WARNING)
+ERROR = Diagnostic(
+    "unknown-key", "`colums` is unknown", FilePosition("m/größe, neu.yaml", 2, 3), "two\nlines"
+)
 NOTE = Diagnostic("seen", "nowhere", None, None, Severity.NOTE)
 CHECK = CheckResult("market", 2, 1, (WARNING, ERROR, NOTE))
 CLEAN = CheckResult("market", 2, 1)
 FAULT = Failure("CatalogError", "it does not answer", "try again", 1)
 MISTAKES = Failure("Mistakes", "1 mistake", None, 3, (ERROR,))
 EVIL = Diagnostic(
-    "evil", "]]>\n::error::\x1b[2J \ud800\uffff<b> %0A\r&\u202e", Place("a:b,c/<d>.yaml", 1, 1), "\x00::x"
+    "evil",
+    "]]>\n::error::\x1b[2J \ud800\uffff<b> %0A\r&\u202e",
+    FilePosition("a:b,c/<d>.yaml", 1, 1),
+    "\x00::x",
 )
 RESULTS = (CHECK, CLEAN, FAULT, MISTAKES, CheckResult("market", 1, 0, (EVIL,)))
-PROGRAMS = [f.name for f in FORMATS if f.for_programs and f.for_repository]
+PROGRAMS = [f.name for f in OUTPUT_FORMATS if f.for_programs and f.for_repository]
 
 
 def annotations(text: str) -> list[tuple[str, dict[str, str], str]]:
@@ -160,10 +165,10 @@ def test_gitlab_has_what_its_documentation_asks_for() -> None:
 
 def test_fingerprints_stay_when_lines_move_and_differ_for_each_finding() -> None:
     def names(*diagnostics: Diagnostic) -> list[str]:
-        return [f.fingerprint for f in findings_of(CheckResult("market", 1, 1, diagnostics))]
+        return [f.fingerprint for f in located_findings(CheckResult("market", 1, 1, diagnostics))]
 
-    at = [Diagnostic("code", "said twice", Place("m/1.yaml", line)) for line in (1, 5, 9, 30)]
-    other = Diagnostic("other", "said twice", Place("m/1.yaml", 1))
+    at = [Diagnostic("code", "said twice", FilePosition("m/1.yaml", line)) for line in (1, 5, 9, 30)]
+    other = Diagnostic("other", "said twice", FilePosition("m/1.yaml", 1))
     assert names(at[0], at[1]) == names(other, at[2], at[3])[1:]
     assert len(set(names(other, *at))) == 5
 
@@ -192,13 +197,13 @@ def test_names_cannot_steer_anything(name: str) -> None:
     ],
 )
 def test_places_begin_at_the_top_of_the_repository(file: str, shown: str) -> None:
-    found = CheckResult("market", 1, 1, (Diagnostic("code", "said", Place(file, 3, 4)), NOTE))
-    moved = within(found, Path("/srv/repo/lake"), Path("/srv/repo"))
-    assert moved.diagnostics == (Diagnostic("code", "said", Place(shown, 3, 4)), NOTE)
+    found = CheckResult("market", 1, 1, (Diagnostic("code", "said", FilePosition(file, 3, 4)), NOTE))
+    moved = relative_to_repository(found, Path("/srv/repo/lake"), Path("/srv/repo"))
+    assert moved.diagnostics == (Diagnostic("code", "said", FilePosition(shown, 3, 4)), NOTE)
 
 
 def test_a_file_beyond_the_repository_is_a_whole_uri() -> None:
-    found = CheckResult("market", 1, 1, (Diagnostic("code", "said", Place("/else where/1.yaml")),))
+    found = CheckResult("market", 1, 1, (Diagnostic("code", "said", FilePosition("/else where/1.yaml")),))
     (run,) = json.loads(render(found, "sarif"))["runs"]
     location = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
     assert location == {"uri": "file:///else%20where/1.yaml"}
@@ -207,16 +212,16 @@ def test_a_file_beyond_the_repository_is_a_whole_uri() -> None:
 
 def test_a_text_that_is_cut_closes_what_it_opens() -> None:
     text = "<details>\n\n````sql\n" + "SELECT '```😀';\n" * 9000 + "````\n</details>\n"
-    short = cut(text)
-    assert LIMIT * 0.9 < size(short) <= LIMIT
+    short = cut_to_limit(text)
+    assert COMMENT_LIMIT * 0.9 < comment_size(short) <= COMMENT_LIMIT
     assert short.count("````") == 2
     assert short.count("<details>") == short.count("</details>") == 1
-    assert cut("short\n") == "short\n"
+    assert cut_to_limit("short\n") == "short\n"
 
 
 TEXTS = st.text(max_size=60)
 FILES = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=20)
-PLACES = st.builds(Place, FILES, st.integers(1, 9**9), st.integers(1, 9**9))
+PLACES = st.builds(FilePosition, FILES, st.integers(1, 9**9), st.integers(1, 9**9))
 CODES = st.sampled_from(["IM104", "unknown-key"])
 DIAGNOSTICS = st.builds(
     Diagnostic, CODES, TEXTS, st.none() | PLACES, st.none() | TEXTS, st.sampled_from(Severity)
@@ -232,5 +237,5 @@ def test_any_findings_can_be_read_back(found: tuple[Diagnostic, ...]) -> None:
     cases = list(ElementTree.fromstring(render(result, "junit")).iter("testcase"))
     assert len(cases) == len(found) + 1
     (run,) = json.loads(render(result, "sarif"))["runs"]
-    assert [r["level"] for r in run["results"]] == [d.severity.value for d in by_weight(found)]
+    assert [r["level"] for r in run["results"]] == [d.severity.value for d in by_severity(found)]
     assert render(result, "markdown").count("<sub>") == len(found)

@@ -8,22 +8,22 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from icemigrate.changes.base import Hazard, HazardKind, Problem, Reversal, Reversible, Sql
+from icemigrate.changes.change import Hazard, HazardKind, PlanProblem, Reversal, Reversibility, SqlStatement
 from icemigrate.changes.rename_column import RenameColumn
-from icemigrate.diagnostics import Diagnostic, Place, Severity
+from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
 from icemigrate.frozen import replace
-from icemigrate.merge import UNKNOWN_BASE, Conflict
-from icemigrate.model.names import TableName
-from icemigrate.model.writers import Writer
-from icemigrate.plan import LiveWriter, MigrationPlan, Plan, PlannedChange, Step, TablePlan
-from icemigrate.plan_file import load
-from icemigrate.render.formats import FORMATS, names_for, render
-from icemigrate.render.markdown import LIMIT
-from icemigrate.render.style import PLAIN, Style
-from icemigrate.render.words import summary_line
-from icemigrate.render.writers import writer_lines
-from icemigrate.results import ApplyResult, CheckResult, Failure, PlanResult
-from icemigrate.status_results import HistoryResult, Status
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.snapshot_writers import Writer
+from icemigrate.planning.merge import Conflict
+from icemigrate.planning.plan import AffectedWriter, MigrationPlan, Plan, PlannedChange, Step, TablePlan
+from icemigrate.planning.plan_file import plan_from_json
+from icemigrate.render.formats import OUTPUT_FORMATS, names_for, render
+from icemigrate.render.markdown_text import COMMENT_LIMIT
+from icemigrate.render.phrases import summary_line
+from icemigrate.render.plan_details import writer_lines
+from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
+from icemigrate.results.command_results import ApplyResult, CheckResult, Failure, PlanResult
+from icemigrate.results.status_results import HistoryResult, Status
 
 TRADES = TableName(("prod_data",), "trades")
 DECLARED = TableName(("data",), "trades")
@@ -33,7 +33,9 @@ SCHEMAS = Path(__file__).parents[3] / "schemas"
 
 
 def change(
-    text: str = "volume → quantity", hazards: tuple[Hazard, ...] = (), answer: Reversible = Reversible.YES
+    text: str = "volume → quantity",
+    hazards: tuple[Hazard, ...] = (),
+    answer: Reversibility = Reversibility.YES,
 ) -> PlannedChange:
     rename = RenameColumn(TRADES, 7, ("volume",), "quantity")
     return PlannedChange(rename, text, hazards, Reversal(answer, "the field id stays"))
@@ -41,7 +43,7 @@ def change(
 
 def result(*changes: PlannedChange, conflicts: tuple[Conflict, ...] = ()) -> PlanResult:
     """A plan of one migration of one table, each change in a step of its own."""
-    steps = tuple(Step((c,), (Sql(f"ALTER TABLE x {i}"),)) for i, c in enumerate(changes))
+    steps = tuple(Step((c,), (SqlStatement(f"ALTER TABLE x {i}"),)) for i, c in enumerate(changes))
     hazards = tuple(h for c in changes for h in c.hazards)
     table = TablePlan(TRADES, DECLARED, None, DECLARED, steps, ("done already: f",), conflicts)
     migration = MigrationPlan("0003", "Rename it", "c0ffee", (table,), unconsented=hazards)
@@ -68,23 +70,23 @@ def test_the_way_back_of_many_changes_of_a_kind_is_told_once_behind_them() -> No
     made = result()
     (migration,) = made.plan.migrations
     for count, told in ((4, 4), (5, 1), (300, 1)):
-        step = Step((change(),) * count, (Sql("ALTER TABLE x"),))
+        step = Step((change(),) * count, (SqlStatement("ALTER TABLE x"),))
         tables = (replace(migration.tables[0], steps=(step,)),)
         many = replace(made, plan=replace(made.plan, migrations=(replace(migration, tables=tables),)))
         for form in ("text", "markdown"):
             assert render(many, form).count("reversible: the field id stays") == told
-    lost = Step((change(hazards=(LOSS,)),) * 5, (Sql("ALTER TABLE x"),))
+    lost = Step((change(hazards=(LOSS,)),) * 5, (SqlStatement("ALTER TABLE x"),))
     tables = (replace(migration.tables[0], steps=(lost,)),)
     many = replace(made, plan=replace(made.plan, migrations=(replace(migration, tables=tables),)))
     assert render(many).count("values can no longer be read") == 5
 
 
 def test_text_says_what_is_not_allowed_and_that_it_cannot_run() -> None:
-    text = render(result(change(hazards=(LOSS,), answer=Reversible.NO)))
+    text = render(result(change(hazards=(LOSS,), answer=Reversibility.NO)))
     assert "destructive, not allowed by the file: values can no longer be read" in text
     assert "irreversible: the field id stays" in text
     assert "1 not reversible." in text
-    assert text.endswith("It cannot be applied as it is: 1 missing consent.\n")
+    assert text.endswith("This plan cannot be applied: 1 missing consent.\n")
 
 
 def test_text_says_that_a_hazard_is_allowed() -> None:
@@ -96,33 +98,40 @@ def test_text_says_that_a_hazard_is_allowed() -> None:
     assert "cannot be applied" not in text
 
 
-def test_text_shows_a_conflict_with_its_values_and_both_ways_out() -> None:
-    text = render(result(conflicts=(CONFLICT,)))
-    for part in ("base    int", "wanted  long", "actual  string", "either  keep what is there"):
+def test_text_shows_a_conflict_with_its_values_and_its_resolutions() -> None:
+    tried = replace(CONFLICT, resolutions=("keep the current state", "overwrite it"))
+    text = render(result(conflicts=(tried,)))
+    for part in ("base    int", "wanted  long", "actual  string"):
         assert part in text
-    # The fact has a space, so it is quoted for a shell.
-    assert "plan --overwrite 'prod_data.trades:columns.a b.type'" in text
+    assert "either  keep the current state\n" in text
+    assert "or      overwrite it\n" in text
+    assert "  - overwrite it\n" in render(result(conflicts=(tried,)), "markdown")
 
 
-def test_a_table_that_the_history_does_not_know_has_other_ways_out() -> None:
-    text = render(result(conflicts=(replace(CONFLICT, base=UNKNOWN_BASE),)))
-    assert "say in the migration file what the catalog has now" in text
-    assert "drift --accept" not in text
-    assert "plan --overwrite" not in text
+def test_a_conflict_without_a_resolution_suggests_nothing() -> None:
+    lines = render(result(conflicts=(CONFLICT,))).splitlines()
+    assert not [line for line in lines if line.strip().startswith(("either", "or ", "hint"))]
+    tried = replace(CONFLICT, resolutions=("overwrite it",))
+    assert "hint    overwrite it\n" in render(result(conflicts=(tried,)))
 
 
 WRITERS = (
-    LiveWriter(Writer("flink", True, "7df3", "ab12", "1.20.1", 672, 96.0, 1_795_000_000_000), ("gives `v`",)),
-    LiveWriter(
-        Writer("spark", False, "nightly", "local-1", "4.1.4", 3, 0.4, 1_795_000_000_000), ("gives `v`",)
+    AffectedWriter(
+        Writer("flink", True, "7df3", "ab12", "1.20.1", 672, 96.0, 1_795_000_000_000), ("writes `v`",)
     ),
-    LiveWriter(Writer("spark", True, "q-7", commits=14, a_day=2.0, last_ms=1_795_000_000_000)),
-    LiveWriter(Writer("kafka-connect", True, "control.g\x1b[2J", last_ms=1_795_000_000_000)),
-    LiveWriter(Writer(None, commits=1, a_day=1.0, last_ms=1_795_000_000_000)),
+    AffectedWriter(
+        Writer("spark", False, "nightly", "local-1", "4.1.4", 3, 0.4, 1_795_000_000_000), ("writes `v`",)
+    ),
+    AffectedWriter(Writer("spark", True, "q-7", commits=14, a_day=2.0, last_ms=1_795_000_000_000)),
+    AffectedWriter(Writer("kafka-connect", True, "control.g\x1b[2J", last_ms=1_795_000_000_000)),
+    AffectedWriter(Writer(None, commits=1, a_day=1.0, last_ms=1_795_000_000_000)),
 )
 
 
-def written(*writers: LiveWriter) -> PlanResult:
+DETAILS = TerminalStyle(details=True)
+
+
+def written(*writers: AffectedWriter) -> PlanResult:
     """A plan of one table that these write."""
     made = result(change())
     (migration,) = made.plan.migrations
@@ -130,47 +139,57 @@ def written(*writers: LiveWriter) -> PlanResult:
     return PlanResult(replace(made.plan, migrations=(replace(migration, tables=(table,)),)))
 
 
-def test_text_names_who_writes_the_table_and_who_must_restart() -> None:
-    lines = [line.strip() for line in render(written(*WRITERS)).splitlines()]
+def test_text_has_one_line_for_the_writers_that_must_change_or_restart() -> None:
+    text = render(written(*WRITERS))
+    (line,) = [line.strip() for line in text.splitlines() if "writer" in line]
+    assert line == (
+        "2 of 5 writers are affected: Flink 1.20.1 stream, operator 7df3 (job ab12) must be restarted "
+        "(writes `v`); Spark 4.1.4, application nightly (local-1) needs a change (writes `v`)"
+    )
+    assert "writer" not in render(written(*WRITERS[2:]))
+    assert "Kafka" not in render(written(*WRITERS), "markdown")
+
+
+def test_with_details_text_names_every_writer_and_who_must_restart() -> None:
+    lines = [line.strip() for line in render(written(*WRITERS), "text", DETAILS).splitlines()]
     at = lines.index("note: done already: f")
     assert lines[at + 1 : at + 8] == [
         "writer: Flink 1.20.1 stream, operator 7df3 (job ab12); about 96 commits a day, "
         "last 2026-11-18 11:06:40 UTC; must be restarted:",
-        "gives `v`",
+        "writes `v`",
         "writer: Spark 4.1.4, application nightly (local-1); 3 commits in 7 days, "
-        "last 2026-11-18 11:06:40 UTC; look after it:",
-        "gives `v`",
-        "writer: Spark stream, query q-7; about 2 commits a day, "
-        "last 2026-11-18 11:06:40 UTC; goes on as it is",
+        "last 2026-11-18 11:06:40 UTC; needs a change:",
+        "writes `v`",
+        "writer: Spark stream, query q-7; about 2 commits a day, last 2026-11-18 11:06:40 UTC; not affected",
         "writer: Kafka Connect stream, group control.g\\u001b[2J; 0 commits in 7 days, "
-        "last 2026-11-18 11:06:40 UTC; goes on as it is",
-        "writer: one that does not say who it is, as PyIceberg does not; 1 commit in 7 days, "
-        "last 2026-11-18 11:06:40 UTC; goes on as it is",
+        "last 2026-11-18 11:06:40 UTC; not affected",
+        "writer: an unknown client (for example PyIceberg, which does not identify itself); "
+        "1 commit in 7 days, last 2026-11-18 11:06:40 UTC; not affected",
     ]
 
 
 def test_markdown_counts_the_writers_that_somebody_must_look_after() -> None:
     text = render(written(*WRITERS), "markdown")
-    assert ": 1 change, 2 writers to look after</summary>" in text
+    assert ": 1 change, 2 writers affected</summary>" in text
     assert "- ⚠️ writer: Flink 1.20.1 stream" in text
-    assert "- writer: Spark stream" in text
+    assert "Spark stream" not in text
     assert "\x1b" not in text
-    assert "to look after" not in render(written(*WRITERS[2:]), "markdown")
+    assert "writer affected" not in render(written(*WRITERS[2:]), "markdown")
 
 
 def test_json_has_the_writers_as_the_schema_says() -> None:
     made = written(*WRITERS)
     document = json.loads(render(made, "json"))
     jsonschema.validate(document, json.loads((SCHEMAS / "plan.schema.json").read_text(encoding="utf-8")))
-    assert load(document) == made.plan
+    assert plan_from_json(document) == made.plan
     flink, *_, unnamed = document["migrations"][0]["tables"][0]["writers"]
-    assert flink["breaks"] == ["gives `v`"]
+    assert flink["breaks"] == ["writes `v`"]
     assert flink["writer"]["stream"] is True
     assert unnamed == {"writer": {"commits": 1, "a_day": 1.0, "last_ms": 1_795_000_000_000}}
 
 
 def test_the_condition_of_a_reversal_reads_as_one() -> None:
-    text = render(result(change(answer=Reversible.WHILE)))
+    text = render(result(change(answer=Reversibility.WHILE)))
     assert "reversible while the field id stays" in text
     assert "1 reversible on a condition" in text
 
@@ -186,39 +205,40 @@ def test_names_cannot_steer_the_terminal(name: str) -> None:
 
 def test_colour_is_in_the_text_only_where_it_is_wanted() -> None:
     shown = result(change(), change(hazards=(LOSS,)), conflicts=(CONFLICT,))
-    assert "\x1b[" not in render(shown, "text", PLAIN)
-    coloured = render(shown, "text", Style(True))
+    assert "\x1b[" not in render(shown, "text", PLAIN_STYLE)
+    coloured = render(shown, "text", TerminalStyle(True))
     assert "\x1b[36m→\x1b[0m" in coloured
     assert "\x1b[2mALTER TABLE x 0;\x1b[0m" in coloured
 
 
 def test_an_empty_plan_says_so() -> None:
     nothing = Plan("p", "e", "c", "n")
-    assert summary_line(nothing) == "Nothing to apply: every migration file is applied."
+    assert summary_line(nothing) == "Nothing to apply: every migration is applied."
     assert summary_line(replace(nothing, to="0001", beyond=("0002", "0004"), held=("0003",))) == (
-        "Nothing to apply up to 0001; 2 migrations are pending beyond it; "
-        "0003 is held: `apply --redo 0003` applies it."
+        "Nothing to apply up to 0001; 2 migrations are pending after it; "
+        "0003 is rolled back: `apply --redo 0003` applies it."
     )
     assert summary_line(
         replace(nothing, held=("0002", "0003"), held_gone=("0002",), held_edited=("0003",))
     ) == (
-        "Nothing to apply: 0002 is held, and its file is gone; "
-        "0003 is held, and its file says something else now: `apply --redo 0003` applies it."
+        "Nothing to apply: 0002 is rolled back, and its file is missing: restore the file, or give the "
+        "version up with `repair --abandon 0002`; "
+        "0003 is rolled back, and its file has changed: `apply --redo 0003` applies it."
     )
     assert summary_line(replace(nothing, to="0003", held=("0003",))) == (
-        "Nothing to apply: 0003 is held: `apply --redo 0003` applies it."
+        "Nothing to apply: 0003 is rolled back: `apply --redo 0003` applies it."
     )
 
 
 def test_json_fits_its_schema_and_is_the_plan() -> None:
-    place = Diagnostic("late-file", "m", Place("f.yaml", 3, 5), "h", Severity.WARNING)
-    problem = Problem("narrowing", DECLARED, ("columns", "a"), "no way", "another way")
+    place = Diagnostic("late-file", "m", FilePosition("f.yaml", 3, 5), "h", Severity.WARNING)
+    problem = PlanProblem("narrowing", DECLARED, ("columns", "a"), "no way", "another way")
     made = result(change(hazards=(LOSS,)), conflicts=(CONFLICT,))
     (migration,) = made.plan.migrations
     plan = replace(made.plan, migrations=(replace(migration, problems=(problem,), warnings=(problem,)),))
     document = json.loads(render(PlanResult(plan, (place,)), "json"))
     jsonschema.validate(document, json.loads((SCHEMAS / "plan.schema.json").read_text(encoding="utf-8")))
-    assert load(document) == plan
+    assert plan_from_json(document) == plan
     assert document["ready"] is False
     assert document["diagnostics"][0]["line"] == 3
     assert document["summary"]["conflicts"] == 1
@@ -245,7 +265,7 @@ def test_markdown_fences_statements_that_hold_fences() -> None:
     made = result(change())
     (migration,) = made.plan.migrations
     (table,) = migration.tables
-    step = replace(table.steps[0], statements=(Sql("COMMENT '```'"),))
+    step = replace(table.steps[0], statements=(SqlStatement("COMMENT '```'"),))
     table = replace(table, steps=(step,))
     plan = replace(made.plan, migrations=(replace(migration, tables=(table,)),))
     assert "````sql\nCOMMENT '```';\n````" in render(PlanResult(plan), "markdown")
@@ -257,7 +277,7 @@ def test_markdown_stays_within_what_a_comment_may_hold(count: int, has_all: bool
     many = tuple(replace(one, version=f"{i:04}") for i in range(count))
     text = render(PlanResult(Plan("p", "e", "c", "n", many)), "markdown")
     assert len(text) < 65_536
-    assert len(text) > LIMIT / 2
+    assert len(text) > COMMENT_LIMIT / 2
     assert text.count("<details>") == text.count("</details>")
     assert ("does not fit into a comment" in text) is not has_all
     assert (f">{count - 1:04}<" in text) is has_all
@@ -267,10 +287,16 @@ def test_every_result_has_text_and_json() -> None:
     for kind in (PlanResult, CheckResult, Status, HistoryResult, ApplyResult, Failure):
         assert names_for(kind)[:2] == ("text", "json")
     assert names_for(PlanResult) == ("text", "json", "markdown")
-    assert [f.name for f in FORMATS if f.for_programs] == ["json", "github", "gitlab", "junit", "sarif"]
+    assert [f.name for f in OUTPUT_FORMATS if f.for_programs] == [
+        "json",
+        "github",
+        "gitlab",
+        "junit",
+        "sarif",
+    ]
 
 
 def test_a_name_that_is_quoted_already_is_quoted_once_in_what_happens_to_a_writer() -> None:
-    reason = "gives ``v 2``, which is called `v` then"
-    live = LiveWriter(Writer("spark", True, "q-7", last_ms=1_795_000_000_000), (reason,))
-    assert writer_lines(live)[1] == "  gives `v 2`, which is called `v` then"
+    reason = "writes ``v 2``, which this migration renames to `v`"
+    live = AffectedWriter(Writer("spark", True, "q-7", last_ms=1_795_000_000_000), (reason,))
+    assert writer_lines(live)[1] == "  writes `v 2`, which this migration renames to `v`"

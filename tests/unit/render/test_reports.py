@@ -11,33 +11,44 @@ from typing import Any
 import jsonschema
 import pytest
 
-from icemigrate.diagnostics import Diagnostic, Place, Severity
+from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
 from icemigrate.events import (
     FilesRewritten,
     MigrationRecorded,
     MigrationStarted,
-    Noted,
+    NoteAdded,
     StatementFinished,
     StatementStarted,
+    TablePublished,
     TableVerified,
 )
-from icemigrate.model.names import TableName
+from icemigrate.iceberg.names import TableName
 from icemigrate.render.formats import names_for, render
-from icemigrate.render.progress_text import Progress
-from icemigrate.render.style import PLAIN, Style, style_for
-from icemigrate.render.words import count, duration, listed, moment, one_line, visible
-from icemigrate.results import (
+from icemigrate.render.phrases import (
+    elapsed_text,
+    format_count,
+    join_with_and,
+    one_line,
+    timestamp_text,
+    visible_text,
+)
+from icemigrate.render.progress_text import ProgressWriter
+from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle, style_for
+from icemigrate.results.command_results import (
     ApplyResult,
     CheckResult,
     Failure,
     RebaseResult,
-    Renamed,
-    Repaired,
+    RenamedFile,
+    RepairedMigration,
     RepairResult,
+    RuleOption,
+    RulesResult,
+    RuleStatus,
     SquashResult,
 )
-from icemigrate.rule_results import RuleOption, RulesResult, RuleStatus
-from icemigrate.status_results import (
+from icemigrate.results.reset_results import ResetResult, ResetTable
+from icemigrate.results.status_results import (
     HistoryEntry,
     HistoryEvent,
     HistoryResult,
@@ -48,7 +59,9 @@ from icemigrate.status_results import (
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 AT = datetime(2026, 11, 27, 21, 37, tzinfo=timezone(timedelta(hours=1)))
-ERROR = Diagnostic("unknown-key", "`colums` is unknown", Place("m/1.yaml", 2, 3), "did you mean `columns`?")
+ERROR = Diagnostic(
+    "unknown-key", "`colums` is unknown", FilePosition("m/1.yaml", 2, 3), "did you mean `columns`?"
+)
 WARNING = Diagnostic("near-name", "near", None, None, Severity.WARNING)
 CHECK = CheckResult("market", 2, 1, (ERROR, WARNING))
 STATUS = Status(
@@ -86,8 +99,16 @@ DOCUMENTS = {
     "status": STATUS,
     "history": HISTORY,
     "apply": APPLIED,
-    "repair": RepairResult("market", "prod", (Repaired("0001", "c0", "c1"),)),
-    "rebase": RebaseResult("market", "prod", (Renamed("m/0001_a.yaml", "m/0003_a.yaml"),)),
+    "repair": RepairResult("market", "prod", (RepairedMigration("0001", "c0", "c1"),)),
+    "reset": ResetResult(
+        "market",
+        "dev",
+        (ResetTable("db.a", "trash", "icemigrate_trash.db__a__market__0001__c0ffee00"),),
+        2,
+        done=True,
+        elapsed_ms=12,
+    ),
+    "rebase": RebaseResult("market", "prod", (RenamedFile("m/0001_a.yaml", "m/0003_a.yaml"),)),
     "squash": SquashResult("market", "m/0002_squash_0001_to_0002.yaml", ("m/0001_a.yaml", "m/0002_b.yaml")),
     "rules": RULES,
     "error": FAILURE,
@@ -147,7 +168,7 @@ def test_many_findings_fit_into_a_comment() -> None:
     assert text.count("<details>") == text.count("</details>") == 1
     left = 2000 - text.count("- ⚠️ near")
     assert 0 < left < 2000
-    assert f"does not fit into a comment: {left} warnings more" in text
+    assert f"Not shown: {left} warnings, which do not fit into a comment" in text
 
 
 def test_status_of_tables() -> None:
@@ -161,9 +182,9 @@ def test_status_of_tables() -> None:
     assert "data.b (in the catalog: prod.b)" in rows["data.b"]
     assert "missing" in rows["data.b"]
     assert "not yet" in rows["data.c"]
-    assert "there, not ours" in rows["data.d"]
-    assert "there, half made" in rows["data.e"]
-    assert lines[-1] == "market in prod: at 0001, nothing pending, 1 that `plan` refuses."
+    assert "there, unmanaged" in rows["data.d"]
+    assert "there, incomplete" in rows["data.e"]
+    assert lines[-1] == "market in prod: at 0001, nothing pending, 1 refused by `plan`."
 
 
 def test_columns_stay_aligned_with_colour_and_wide_characters() -> None:
@@ -171,35 +192,39 @@ def test_columns_stay_aligned_with_colour_and_wide_characters() -> None:
     plain = render(status).splitlines()
     ends = {line.index("there") + (1 if "表" in line else 0) for line in plain if "there" in line}
     assert len(ends) == 1
-    coloured = render(STATUS, "text", Style(True))
+    coloured = render(STATUS, "text", TerminalStyle(True))
     assert "\x1b[32mapplied\x1b[0m" in coloured
 
 
 def test_a_history_without_entries_says_so() -> None:
-    assert render(HistoryResult("p", "e")) == "p in e: nothing was applied yet.\n"
+    assert render(HistoryResult("p", "e")) == "p in e: no migration was applied yet.\n"
 
 
 def test_the_lines_of_why_something_failed_are_told_apart_in_a_history() -> None:
-    why = "it must give 2 and gives 8\n\nmigration 0001 stopped at: select 1"
+    why = "expected 2, got 8\n\nmigration 0001 stopped at: select 1"
     event = HistoryEvent("failed", "0001", "one", AT, "ada", "ci", 65_400, "f00d", why)
     shown = render(HistoryResult("p", "e", (), (event,)))
-    assert "it must give 2 and gives 8; migration 0001 stopped at: select 1" in shown
+    assert "expected 2, got 8; migration 0001 stopped at: select 1" in shown
 
 
 def test_applying_nothing_says_so() -> None:
-    assert render(ApplyResult("p", "e", (), 0)) == "Nothing to apply: every migration file is applied.\n"
+    assert render(ApplyResult("p", "e", (), 0)) == "Nothing to apply: every migration is applied.\n"
     assert "Applied 2 migrations to prod in 1.2 s: 0001, 0002." in render(APPLIED)
 
 
 def test_progress_is_a_line_for_each_statement() -> None:
     stream = io.StringIO()
-    progress = Progress(stream, PLAIN)
+    progress = ProgressWriter(stream, PLAIN_STYLE)
     table = TableName(("db",), "t")
     progress(MigrationStarted("0001", "one", 1, 2))
     progress(StatementStarted("0001", table, "ALTER TABLE\n  " + "x" * 200, 1, 3))
     progress(StatementFinished("0001", table, "", 0.25))
+    progress(StatementStarted("0001", table, "ALTER", 2, 3, on_copy=True))
+    progress(StatementFinished("0001", table, "", 0.1, on_copy=True))
+    progress(TablePublished("0001", table, 1, 0.3))
+    progress(TablePublished("0001", table, 1, 0.4))  # of another table, with a marker alone
     progress(TableVerified("0001", table))
-    progress(Noted("0001", None, "by hand"))
+    progress(NoteAdded("0001", None, "by hand"))
     progress(MigrationRecorded("0001", 75.0))
     progress(MigrationStarted("0002", "two", 2, 2))
     progress(MigrationRecorded("0002", 0.25))
@@ -211,6 +236,8 @@ def test_progress_is_a_line_for_each_statement() -> None:
     assert lines[1].startswith("  [1/3] db.t: ALTER TABLE xxx")
     assert lines[1].endswith("x… 0.2 s")
     assert lines[2:] == [
+        "  [2/3] db.t (on a copy): ALTER 0.1 s",
+        "  db.t: all of it is published in one commit 0.3 s",
         "  note: by hand",
         "  done in 1 min 15 s",
         "0002  two (2 of 2)",
@@ -221,7 +248,7 @@ def test_progress_is_a_line_for_each_statement() -> None:
 
 def test_what_is_told_while_a_statement_runs_leaves_its_time_a_line_that_says_whose_it_is() -> None:
     stream = io.StringIO()
-    progress = Progress(stream, PLAIN)
+    progress = ProgressWriter(stream, PLAIN_STYLE)
     table = TableName(("db",), "t")
     progress(StatementStarted("0001", table, "CALL rewrite", 2, 3))
     progress(FilesRewritten("0001", table, 2, 2))
@@ -239,17 +266,17 @@ def test_what_is_told_while_a_statement_runs_leaves_its_time_a_line_that_says_wh
 
 
 def test_words() -> None:
-    assert (count(1, "table"), count(2, "table"), count(0, "entry", "entries")) == (
+    assert (format_count(1, "table"), format_count(2, "table"), format_count(0, "entry", "entries")) == (
         "1 table",
         "2 tables",
         "0 entries",
     )
-    assert (listed(["a"]), listed(["a", "b", "c"])) == ("a", "a, b and c")
-    assert (duration(None), duration(9_940), duration(61_000)) == ("", "9.9 s", "1 min 1 s")
-    assert moment(None) == ""
+    assert (join_with_and(["a"]), join_with_and(["a", "b", "c"])) == ("a", "a, b and c")
+    assert (elapsed_text(None), elapsed_text(9_940), elapsed_text(61_000)) == ("", "9.9 s", "1 min 1 s")
+    assert timestamp_text(None) == ""
     assert one_line("a\n\tb\x07") == r"a b\u0007"
     assert one_line("`x y`  →\r\n   `x  y` ") == "`x y`  → `x  y`"
-    assert visible("a\nb\x1b") == "a\nb\\u001b"
+    assert visible_text("a\nb\x1b") == "a\nb\\u001b"
 
 
 class Terminal(io.StringIO):

@@ -1,0 +1,90 @@
+"""The differences between kinds of catalogs: each returns a table's raw metadata.
+
+PyIceberg's own ``load_table`` is not used: it cannot read every table (``variant``, parts of version 3) and
+is slow with many snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from icemigrate.catalog.capabilities import Capabilities
+from icemigrate.catalog.metadata_files import ReadBytes, read_metadata
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.views import View
+
+Namespace = tuple[str, ...]
+
+THREADS = 16
+"""How many tables are read at once over a network; on one machine threads only cost."""
+
+
+class MetadataDocument(Frozen):
+    """A table's metadata as its catalog hands it out."""
+
+    json: Any
+    location: str | None
+
+
+Find = Callable[[TableName], "MetadataDocument | None"]
+"""Gets one table; may be called from several threads."""
+
+
+class CatalogKind(Protocol):
+    """One kind of catalog; its methods raise the exceptions of the libraries that it calls."""
+
+    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+        """A function that finds tables of these names; without ``whole`` it may omit snapshots without a
+        reference.
+        """
+        ...
+
+    def location(self, name: TableName) -> str | None:
+        """The location of the table's metadata file."""
+        ...
+
+    def tables(self, namespace: Namespace) -> list[TableName]:
+        """Tables directly in a namespace; none where the namespace does not exist."""
+        ...
+
+    def views(self, namespace: Namespace) -> list[TableName]:
+        """Views directly in a namespace; none where the catalog has no views."""
+        ...
+
+    def view(self, name: TableName) -> View | None:
+        """One view; ``None`` where there is none of this name."""
+        ...
+
+    def namespaces(self) -> set[Namespace]:
+        """All of them."""
+        ...
+
+    def default_location(self, name: TableName) -> str | None:
+        """The location that Spark would give a new table; ``None`` where only the server knows it."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The capabilities of the catalog."""
+        ...
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the catalog is reached over a network."""
+        ...
+
+    def close(self) -> None:
+        """Close connections."""
+        ...
+
+
+def find_by_location(location_of: Callable[[TableName], str | None], read: ReadBytes) -> Find:
+    """Find tables of a catalog that only has the locations of their metadata files."""
+
+    def find(name: TableName) -> MetadataDocument | None:
+        location = location_of(name)
+        return None if location is None else MetadataDocument(read_metadata(name, location, read), location)
+
+    return find

@@ -1,0 +1,124 @@
+"""Reads metadata files as JSON, from the local file system or with a reader of another storage."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from icemigrate.errors import MetadataError, MissingExtra
+from icemigrate.iceberg.json_text import read_json
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema_json import BadMetadata
+from icemigrate.iceberg.views import View, view_from_json
+from icemigrate.system.file_reads import open_regular
+
+ReadBytes = Callable[[str], bytes]
+"""Location → content.  Raises :class:`FileNotFoundError` or another :class:`OSError`."""
+
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+
+
+def local_path(location: str) -> Path | None:
+    """The path of a location on this machine (``/a/b``, ``file:/a/b``, ``file:///a/b``); ``None`` for others.
+
+    Hadoop writes a blank in a path as it is, others as ``%20``: the file that exists is used.
+    """
+    if not location.startswith("file:"):
+        return None if ":/" in location else Path(location)
+    text = location.removeprefix("file:")
+    if text.startswith("//"):
+        # A host (`file://localhost/a`) has no meaning on one machine.
+        text = "/" + text[2:].partition("/")[2]
+    path = Path(text)
+    return path if "%" not in text or path.exists() else Path(unquote(text))
+
+
+def read_local(location: str) -> bytes:
+    """The content of a file on this machine.
+
+    :raises OSError: as opening it does.
+    """
+    path = local_path(location)
+    assert path is not None, f"{location} is not on this machine"
+    # A catalog may name anything: a named pipe or a device would never end.
+    with open_regular(path) as stream:
+        return stream.read()
+
+
+def decode_metadata(content: bytes, form: Any = Any) -> Any:
+    """The JSON in a metadata file's content, plain or compressed by gzip, whatever its extension.
+
+    :param form: see :func:`~icemigrate.iceberg.json_text.read_json`.
+    :raises BadMetadata: it is not JSON.
+    """
+    if content.startswith(_GZIP):
+        try:
+            content = zlib.decompress(content, _GZIP_WINDOW)
+        except zlib.error as error:
+            raise BadMetadata("the gzip stream is damaged") from error
+    try:
+        return read_json(content, form)
+    except RecursionError as error:
+        raise BadMetadata("the JSON is nested too deeply") from error
+    except ValueError as error:
+        raise BadMetadata(f"it is no JSON: {error}" if content else "the file is empty") from error
+
+
+def read_metadata(name: TableName, location: str, read: ReadBytes = read_local, form: Any = Any) -> Any:
+    """The JSON of a table's metadata file.
+
+    :param form: :data:`~icemigrate.iceberg.metadata.FORM` for only the parts of a table's definition.
+    :raises MetadataError: the file is missing, may not be read, or is not JSON.
+    """
+    try:
+        return decode_metadata(read(location), form)
+    except FileNotFoundError as error:
+        raise MetadataError(
+            f"table `{name}`: its metadata file {location} is missing",
+            "the catalog still names it: restore the file, or drop the table from the catalog",
+        ) from error
+    except PermissionError as error:
+        raise MetadataError(
+            f"table `{name}`: not allowed to read its metadata file {location}",
+            "planning needs the right to read metadata files",
+        ) from error
+    except OSError as error:
+        raise MetadataError(
+            f"table `{name}`: its metadata file {location} cannot be read: {error.strerror or error}"
+        ) from error
+    except BadMetadata as error:
+        raise damaged_metadata_error(name, error, location) from error
+
+
+def read_view(name: TableName, location: str, read: ReadBytes) -> View:
+    """The view of a metadata file; one that cannot be read has the reason."""
+    try:
+        return view_from_json(decode_metadata(read(location)), name)
+    except MissingExtra:
+        raise
+    except Exception as error:  # readers of other storages raise their own exceptions
+        why = error if isinstance(error, BadMetadata) else getattr(error, "strerror", None) or error
+        return View(name, problem=f"its metadata file {location} cannot be read: {why}")
+
+
+def older_metadata(name: TableName, location: str, read: ReadBytes) -> dict[str, Any] | None:
+    """The JSON of a metadata file that the table may have had once; ``None`` where it cannot be read."""
+    try:
+        return dict(read_metadata(name, location, read))
+    except MissingExtra:
+        raise
+    except Exception:  # readers of other storages raise their own exceptions
+        return None
+
+
+def damaged_metadata_error(name: TableName, error: BadMetadata, location: str | None) -> MetadataError:
+    """The error of a metadata file that does not match the specification."""
+    file = f" file {location}" if location else ""
+    return MetadataError(
+        f"table `{name}`: its metadata{file} is damaged: {error}",
+        "point the catalog at an earlier metadata file of the table, or restore this one",
+    )

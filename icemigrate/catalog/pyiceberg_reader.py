@@ -1,0 +1,247 @@
+"""One reader for every catalog that PyIceberg reaches; imported only where it is needed, because that is
+slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, TypeVar
+
+from icemigrate.catalog.capabilities import Capabilities
+from icemigrate.catalog.catalog_kind import THREADS, CatalogKind, Find, MetadataDocument
+from icemigrate.catalog.catalog_port import CatalogSettings
+from icemigrate.catalog.file_layouts import layout_of
+from icemigrate.catalog.metadata_files import older_metadata
+from icemigrate.catalog.pyiceberg_files import file_io, first_line, missing_extra
+from icemigrate.catalog.pyiceberg_kinds import PYICEBERG_KINDS
+from icemigrate.catalog.reader_parts import to_table
+from icemigrate.catalog.value_counts import count_missing_values, count_rows_with_values
+from icemigrate.catalog.written_types import wider_files_of
+from icemigrate.errors import CatalogError, IcemigrateError
+from icemigrate.iceberg.file_evidence_values import FieldQuery, MissingValues, ValueShare, WiderFiles
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.partition_evolution import FilesBySpec
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import Type
+from icemigrate.iceberg.views import View
+from icemigrate.redaction import guard_logging, redact_secrets
+from icemigrate.system.deadline import call_with_deadline, duration_text
+from icemigrate.system.process import pause_garbage_collection
+
+T = TypeVar("T")
+
+TIMEOUT_HINT = (
+    "check that it is running and that this machine can reach it; `timeout` of the environment's catalog "
+    "allows more time"
+)
+
+# By the name of the class, because the classes come from libraries that may not be installed.
+_HINTS: tuple[tuple[str, str], ...] = (
+    ("Unauthorized", "the server does not accept the credential: check it"),
+    ("OAuth", "the server does not accept the credential: check it"),
+    ("Forbidden", "the credential is accepted, but has no right to this: planning needs to read metadata"),
+    ("AccessDenied", "the credential is accepted, but has no right to this: planning needs to read metadata"),
+    ("ConnectionError", "check the address, and that the server is running"),
+    ("Timeout", "check the address, and that the server is running"),
+    ("OperationalError", "check the address and the password, and that the database is running"),
+    ("ServerError", "the server failed: see its log"),
+    ("ServiceUnavailable", "the server failed: see its log"),
+)
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Whether a library or a driver waited in vain for an answer."""
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    text = str(error).lower()
+    by_text = "OperationalError" in kinds and ("timeout" in text or "timed out" in text)
+    return isinstance(error, TimeoutError) or any("Timeout" in kind for kind in kinds) or by_text
+
+
+class PyIcebergCatalog:
+    """A SQL, REST, Glue or Hive catalog; it connects on the first call."""
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        self.settings = settings
+        guard_logging()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`; a REST server is queried."""
+        return self._kind.capabilities
+
+    @property
+    def identity(self) -> str:
+        """Address and warehouse; on SQL catalogs the name too, since it is the key of the rows."""
+        settings = self.settings
+        region = settings.properties.get("glue.region") or settings.properties.get("client.region") or ""
+        where = settings.public_uri or "/".join(filter(None, (region, settings.properties.get("glue.id"))))
+        within = settings.name if settings.type == "sql" else settings.warehouse or ""
+        return redact_secrets(f"{settings.type}:{where}#{within}")
+
+    def load(
+        self,
+        names: Iterable[TableName],
+        *,
+        with_writers: bool = False,
+        known: Mapping[TableName, Table] | None = None,
+    ) -> Mapping[TableName, Table | None]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        wanted = tuple(dict.fromkeys(names))
+        with self._faults(), pause_garbage_collection():
+            find = self._kind.finder(wanted, whole=with_writers)
+
+            def table(name: TableName) -> Table | None:
+                document = self._found(find, name)
+                if document is None:
+                    return None
+                there = None if known is None else known.get(name)
+                return to_table(name, document.json, document.location, with_writers, there)
+
+            return dict(zip(wanted, self._map(table, wanted), strict=True))
+
+    def metadata_json(self, name: TableName) -> dict[str, Any] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        with self._faults():
+            document = self._found(self._kind.finder((name,), whole=True), name)
+            return None if document is None else document.json
+
+    def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        return older_metadata(name, location, file_io(self.settings))
+
+    def layout(self, name: TableName) -> FilesBySpec | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else layout_of(metadata, file_io(self.settings))
+
+    def rows_with_values(
+        self, name: TableName, fields: Mapping[int, frozenset[int]]
+    ) -> Mapping[int, ValueShare] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else count_rows_with_values(metadata, file_io(self.settings), fields)
+
+    def missing_values(
+        self, name: TableName, snapshot_id: int, fields: Mapping[int, FieldQuery]
+    ) -> Mapping[int, MissingValues] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return (
+            None
+            if metadata is None
+            else count_missing_values(metadata, file_io(self.settings), snapshot_id, fields)
+        )
+
+    def wider_files(self, name: TableName, fields: Mapping[int, Type]) -> Mapping[int, WiderFiles] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else wider_files_of(metadata, file_io(self.settings), fields)
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        with self._faults():
+            return self._in_time(lambda: self._kind.location(name))
+
+    def read_file(self, location: str) -> bytes:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        return file_io(self.settings)(location)
+
+    def tables(self, namespace: tuple[str, ...] | None = None) -> tuple[TableName, ...]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        with self._faults():
+            namespaces = self._kind.namespaces() if namespace is None else (namespace,)
+            found = self._map(lambda one: self._in_time(lambda: self._kind.tables(one)), tuple(namespaces))
+            return tuple(sorted(table for tables in found for table in tables))
+
+    def views(self, namespace: tuple[str, ...]) -> tuple[TableName, ...]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        with self._faults():
+            return tuple(sorted(self._in_time(lambda: self._kind.views(namespace))))
+
+    def load_views(self, names: Iterable[TableName]) -> tuple[View, ...]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        with self._faults():
+            found = self._map(lambda name: self._in_time(lambda: self._kind.view(name)), tuple(names))
+            return tuple(view for view in found if view is not None)
+
+    def namespaces(self) -> tuple[tuple[str, ...], ...]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        with self._faults():
+            return tuple(sorted(self._kind.namespaces()))
+
+    def default_location(self, name: TableName) -> str:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`.
+
+        :raises CatalogError: only the server knows it.
+        """
+        with self._faults():
+            location = self._in_time(lambda: self._kind.default_location(name))
+        if location is None:
+            raise CatalogError(
+                f"only the catalog `{self.settings.name}` knows the location of a new table `{name}`",
+                "write the table's `location`",
+            )
+        return location
+
+    def close(self) -> None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        if "_kind" in self.__dict__:
+            self._kind.close()
+            del self.__dict__["_kind"]
+
+    @cached_property
+    def _kind(self) -> CatalogKind:
+        with self._faults():
+            return self._in_time(lambda: PYICEBERG_KINDS[self.settings.type](self.settings))
+
+    def _in_time(self, act: Callable[[], T]) -> T:
+        """The result of a call, limited by the catalog's timeout."""
+        return call_with_deadline(self.settings.timeout_s, act)
+
+    def _found(self, find: Find, name: TableName) -> MetadataDocument | None:
+        """Load one table: an answer of a REST server contains its metadata; other kinds read a file, part by
+        part.
+        """
+        return self._in_time(lambda: find(name)) if self.settings.type == "rest" else find(name)
+
+    def _map(self, function: Callable[[Any], T], items: tuple[Any, ...]) -> list[T]:
+        """Call a function for each item, in parallel where it mostly waits."""
+        if len(items) < 2 or not self._kind.is_remote:
+            return [function(item) for item in items]
+        with ThreadPoolExecutor(min(THREADS, len(items))) as pool:
+            try:
+                return list(pool.map(function, items))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Convert errors of PyIceberg, SQLAlchemy, boto or a driver to one without secrets."""
+        settings = self.settings
+        try:
+            yield
+        except IcemigrateError:
+            raise
+        except ImportError as error:
+            raise missing_extra(settings, error) from error
+        # Four libraries and their drivers have no common base class of exceptions.
+        except Exception as error:
+            if type(error).__name__ == "NotInstalledError":
+                raise missing_extra(settings, error) from error
+            if is_timeout(error):
+                raise CatalogError(
+                    f"catalog `{settings.name}` ({settings.type}, {settings.public_uri or 'no address'}) did "
+                    f"not answer within {duration_text(settings.timeout_s)}",
+                    TIMEOUT_HINT,
+                ) from None
+            names = " ".join(class_.__name__ for class_ in type(error).__mro__)
+            hint = next((hint for word, hint in _HINTS if word in names), None)
+            raise CatalogError(
+                f"catalog `{settings.name}` ({settings.type}, {settings.public_uri or 'no address'}): "
+                f"{first_line(settings.scrub(str(error))) or type(error).__name__}",
+                hint,
+            ) from None

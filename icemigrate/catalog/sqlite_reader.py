@@ -1,0 +1,231 @@
+"""The embedded catalog: a SQLite file read by Python's own library, so that planning starts at once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, Capabilities
+from icemigrate.catalog.catalog_port import CatalogSettings
+from icemigrate.catalog.file_layouts import layout_of
+from icemigrate.catalog.metadata_files import older_metadata, read_metadata, read_view
+from icemigrate.catalog.pyiceberg_files import file_io
+from icemigrate.catalog.reader_parts import joined_location, to_table
+from icemigrate.catalog.sql_rows import NO_ROWS, CatalogRows, read_rows
+from icemigrate.catalog.value_counts import count_missing_values, count_rows_with_values
+from icemigrate.catalog.written_types import wider_files_of
+from icemigrate.errors import CatalogError
+from icemigrate.iceberg.file_evidence_values import FieldQuery, MissingValues, ValueShare, WiderFiles
+from icemigrate.iceberg.metadata import FORM
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.partition_evolution import FilesBySpec
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.types import Type
+from icemigrate.iceberg.views import View
+from icemigrate.system.process import pause_garbage_collection
+from icemigrate.system.waits import announce_if_slow
+
+BUSY_SECONDS = 10.0
+"""How long to wait for a writer; a commit takes milliseconds."""
+
+
+class SqliteCatalog:
+    """A SQL catalog in one SQLite file, with local metadata files (others are read with PyIceberg).
+
+    Every call reads the database anew, within one short transaction; no connection and no value is kept.
+
+    :param busy_seconds: how long to wait for a locked database.
+    """
+
+    def __init__(self, settings: CatalogSettings, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.settings = settings
+        self._path = database_path(settings)
+        self._busy_seconds = busy_seconds
+        self._read_bytes = file_io(settings)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a SQLite catalog can do."""
+        return CAPABILITY_MATRIX["sqlite"]
+
+    @property
+    def identity(self) -> str:
+        """File and name: the name is the key of the rows."""
+        return f"sqlite:{self._path.resolve()}#{self.settings.name}"
+
+    def load(
+        self,
+        names: Iterable[TableName],
+        *,
+        with_writers: bool = False,
+        known: Mapping[TableName, Table] | None = None,
+    ) -> Mapping[TableName, Table | None]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        locations = self._rows().tables
+        tables: dict[TableName, Table | None] = {}
+        with pause_garbage_collection():
+            for name in names:
+                location = locations.get(name)
+                # One metadata file at a time is in memory.
+                if location is None:
+                    tables[name] = None
+                    continue
+                there = None if known is None else known.get(name)
+                json = read_metadata(name, location, self._read_bytes, FORM)
+                tables[name] = to_table(name, json, location, with_writers, there)
+        return tables
+
+    def metadata_json(self, name: TableName) -> dict[str, Any] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        location = self._rows().tables.get(name)
+        return None if location is None else read_metadata(name, location, self._read_bytes)
+
+    def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        return older_metadata(name, location, self._read_bytes)
+
+    def layout(self, name: TableName) -> FilesBySpec | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else layout_of(metadata, self._read_bytes)
+
+    def rows_with_values(
+        self, name: TableName, fields: Mapping[int, frozenset[int]]
+    ) -> Mapping[int, ValueShare] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else count_rows_with_values(metadata, self._read_bytes, fields)
+
+    def missing_values(
+        self, name: TableName, snapshot_id: int, fields: Mapping[int, FieldQuery]
+    ) -> Mapping[int, MissingValues] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return (
+            None
+            if metadata is None
+            else count_missing_values(metadata, self._read_bytes, snapshot_id, fields)
+        )
+
+    def wider_files(self, name: TableName, fields: Mapping[int, Type]) -> Mapping[int, WiderFiles] | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        metadata = self.metadata_json(name)
+        return None if metadata is None else wider_files_of(metadata, self._read_bytes, fields)
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        return self._rows().tables.get(name)
+
+    def read_file(self, location: str) -> bytes:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        return self._read_bytes(location)
+
+    def tables(self, namespace: tuple[str, ...] | None = None) -> tuple[TableName, ...]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        return tuple(sorted(t for t in self._rows().tables if namespace is None or t.namespace == namespace))
+
+    def views(self, namespace: tuple[str, ...]) -> tuple[TableName, ...]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        return tuple(sorted(view for view in self._rows().views if view.namespace == namespace))
+
+    def load_views(self, names: Iterable[TableName]) -> tuple[View, ...]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        there = self._rows().views
+        return tuple(read_view(name, there[name], self._read_bytes) for name in names if name in there)
+
+    def namespaces(self) -> tuple[tuple[str, ...], ...]:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        return self._rows().namespaces
+
+    def default_location(self, name: TableName) -> str:
+        """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        return joined_location(self.settings.warehouse, name)
+
+    def close(self) -> None:
+        """Do nothing: no connection is kept."""
+
+    def _rows(self) -> CatalogRows:
+        # Before the first apply there is no database: that is an empty catalog.
+        with (
+            _faults(self._path),
+            announce_if_slow(f"Waiting for the catalog {self._path}: another process writes to it …"),
+        ):
+            if not self._path.exists():
+                return NO_ROWS
+            if not self._path.is_file() and not self._path.is_dir():
+                raise CatalogError(
+                    f"the catalog {self._path} is not a regular file", "name a SQLite file as its `uri`"
+                )
+            connection = sqlite3.connect(
+                f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=self._busy_seconds
+            )
+            try:
+                # The file may come from anyone: its views must not run functions with effects.
+                connection.execute("PRAGMA trusted_schema = OFF")
+                connection.execute("BEGIN")
+                return read_rows(
+                    connection.execute,
+                    lambda table: frozenset(
+                        row[0]
+                        for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+                    ),
+                    self.settings,
+                )
+            finally:
+                connection.close()
+
+
+def database_path(settings: CatalogSettings) -> Path:
+    """The SQLite file of a catalog's URI: ``path``, ``sqlite:///path`` or ``jdbc:sqlite:path``.
+
+    Options after ``?`` are for other clients and ignored.
+
+    :raises CatalogError: there is no URI, or it names no file.
+    """
+    text = (settings.uri or "").removeprefix("jdbc:")
+    for prefix in ("sqlite:///", "sqlite:", "file:"):
+        text = text.removeprefix(prefix)
+    path = text.partition("?")[0]
+    if not path or path == ":memory:" or "://" in path:
+        raise CatalogError(
+            f"catalog `{settings.name}`: `{settings.public_uri}` names no SQLite file",
+            "write `uri: sqlite:///path/to/catalog.db`",
+        )
+    return Path(path)
+
+
+@contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    """Convert errors of the database file to messages."""
+    try:
+        yield
+    except PermissionError as error:
+        raise _not_allowed(path) from error
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            raise CatalogError(
+                f"the catalog {path} is locked by another process",
+                "wait until it has finished; `fuser FILE` shows which process it is",
+            ) from error
+        if path.is_dir():
+            raise CatalogError(f"the catalog {path} is a folder, not a SQLite file") from error
+        if "not a database" in text:
+            raise CatalogError(
+                f"the catalog {path} is not a SQLite file", "check the `uri` of the environment's catalog"
+            ) from error
+        if "unable to open" in text or "readonly" in text:
+            raise _not_allowed(path) from error
+        raise CatalogError(
+            f"the catalog {path} cannot be read: {text}",
+            "`sqlite3 FILE 'PRAGMA integrity_check'` shows the damage",
+        ) from error
+
+
+def _not_allowed(path: Path) -> CatalogError:
+    return CatalogError(
+        f"not allowed to read the catalog {path}", "planning needs the right to read the file and its folder"
+    )

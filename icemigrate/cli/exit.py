@@ -1,0 +1,154 @@
+"""The end of a command: every outcome becomes one message and one exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.cli.outputs import write_failure
+from icemigrate.cli.streams import write_stream
+from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, Terminated
+from icemigrate.redaction import hide_environment
+from icemigrate.system.process import DEBUG_VARIABLE, is_debugging
+from icemigrate.system.waits import show_waits
+
+if TYPE_CHECKING:
+    from icemigrate.results.command_results import Failure
+
+
+def _limit_text(error: MemoryError | RecursionError) -> str:
+    """A message for limits of the machine or of Python, instead of a traceback."""
+    if isinstance(error, MemoryError):
+        return (
+            "error: out of memory\n    give the process more memory, or split the largest files "
+            "of the project\n"
+        )
+    return "error: the project's files or tables are nested too deeply\n    reduce the nesting\n"
+
+
+_Handler: TypeAlias = "Callable[[int, FrameType | None], Any] | int"
+
+
+def run(command: click.Command, args: Sequence[str] | None = None) -> int:
+    """Run a command and report its errors in one message.
+
+    Errors go to standard error; with ``--format json`` to standard output too, as the document of
+    ``schemas/error.schema.json``, so that a program always reads JSON.  Wrong usage that prevents the start
+    goes to standard error only.
+    """
+    settings = InvocationOptions()
+    hide_environment(os.environ.items())
+    _open_streams()
+    before = _terminable()
+    try:
+        # Click returns the result of the command, or its exit code.
+        with show_waits(partial(_show_wait, settings)):
+            code = command.main(
+                args=None if args is None else list(args),
+                prog_name="icemigrate",
+                standalone_mode=False,
+                obj=settings,
+            )
+        return int(code or ExitCode.OK)
+    except IcemigrateError as fault:
+        _report_error(fault, settings)
+        return fault.exit_code
+    except click.ClickException as error:
+        # Click's own code for wrong usage is 2, which means "there is something to do" here.
+        write_stream(_usage_text(error, sys.argv[1:] if args is None else args), sys.stderr)
+        return ExitCode.USAGE
+    except (click.exceptions.Abort, KeyboardInterrupt) as stopped:
+        # Click already ends the terminal's line with `^C` or the question in it.
+        line_end = "" if isinstance(stopped.__cause__, (KeyboardInterrupt, EOFError)) else "\n"
+        write_stream(f"{line_end}Interrupted.\n", sys.stderr)
+        return ExitCode.INTERRUPTED
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else ExitCode.OK
+    except (MemoryError, RecursionError) as error:
+        write_stream(_limit_text(error), sys.stderr)
+        return ExitCode.ERROR
+    except Exception as bug:
+        write_stream(_traceback(bug) if is_debugging() else _bug_text(bug), sys.stderr)
+        return ExitCode.ERROR
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _show_wait(settings: InvocationOptions, text: str) -> None:
+    from icemigrate.render.phrases import one_line
+
+    settings.show_progress(f"{one_line(text)}\n")
+
+
+def _open_streams() -> None:
+    """Replace streams that were closed before the start (``>&-``) by ones that drop their output."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (until the end)
+
+
+def _terminable() -> _Handler | None:
+    """Let ``SIGTERM`` end a command with one message, also before it runs anything.
+
+    :returns: the previous handler; ``None`` where this thread cannot handle signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return None
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise Terminated("stopped by SIGTERM")
+
+    return signal.signal(signal.SIGTERM, end)
+
+
+def _usage_text(error: click.ClickException, args: Sequence[str]) -> str:
+    from icemigrate.cli.other_tool_commands import usage_message
+
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return f"{error.format_message()}\n"
+    lines = []
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        lines.append(error.ctx.get_usage())
+        lines.append(f"`{error.ctx.command_path} --help` shows the usage.\n")
+    return "\n".join([*lines, f"error: {usage_message(error, args)}"]) + "\n"
+
+
+def _report_error(fault: IcemigrateError, settings: InvocationOptions) -> None:
+    write_failure(_failure(fault), settings.outputs, settings.style(sys.stderr))
+    if is_debugging():
+        write_stream(_traceback(fault), sys.stderr)
+
+
+def _traceback(error: BaseException) -> str:
+    """A traceback with secrets masked: exceptions of drivers and of Java quote them."""
+    import traceback
+
+    return "".join(traceback.format_exception(error))
+
+
+def _failure(fault: IcemigrateError) -> Failure:
+    from icemigrate.results.command_results import Failure
+
+    return Failure(
+        error=type(fault).__name__,
+        message=fault.message,
+        hint=fault.hint,
+        exit_code=int(fault.exit_code),
+        diagnostics=fault.diagnostics if isinstance(fault, Mistakes) else (),
+    )
+
+
+def _bug_text(bug: Exception) -> str:
+    what = " ".join(f"{type(bug).__name__}: {bug}".split())
+    return f"this is a bug in icemigrate: {what[:500]} ({DEBUG_VARIABLE}=1 shows the traceback)\n"

@@ -1,0 +1,100 @@
+"""The context of a command's call: the project, the environment, and the outputs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from icemigrate.cli.outputs import OutputTarget, text_of, write_files
+from icemigrate.cli.streams import write_stream
+
+if TYPE_CHECKING:
+    from icemigrate.project import Project
+    from icemigrate.render.terminal_style import TerminalStyle
+
+
+@dataclass(slots=True)
+class InvocationOptions:
+    """The global options, which are given before the name of a command or after it.
+
+    :param outputs: the requested outputs, with their formats.
+    """
+
+    project: Path | None = None
+    environment: str | None = None
+    color: bool = True
+    verbose: bool = False
+    quiet: bool = False
+    outputs: tuple[OutputTarget, ...] = (OutputTarget("text"),)
+
+    def open_project(self) -> Project:
+        """The project of the options, or the one of the current folder."""
+        from icemigrate.commands.project_files import open_project
+
+        return open_project(self.project)
+
+    def style(self, stream: TextIO) -> TerminalStyle:
+        """Colour for a stream that supports it, unless it is turned off; details with ``--verbose``."""
+        from icemigrate.render.terminal_style import style_for
+
+        return style_for(stream, self.color, self.verbose)
+
+    @property
+    def format(self) -> str | None:
+        """The format of standard output; ``None`` where all output goes to files."""
+        return next((output.format for output in self.outputs if output.file is None), None)
+
+    def show_progress(self, text: str) -> None:
+        """Write a text to standard error, unless the user wants no progress."""
+        if not self.quiet:
+            write_stream(text, sys.stderr)
+
+    def answer(self, result: object) -> None:
+        """Write a result to the requested outputs.
+
+        :raises IcemigrateError: a file cannot be written; standard output is empty then.
+        """
+        texts = [(output, text_of(result, output, self.style(sys.stdout))) for output in self.outputs]
+        write_files(texts)
+        for output, text in texts:
+            if output.file is None:
+                write_stream(text, is_rendered=True)
+
+
+pass_settings = click.make_pass_decorator(InvocationOptions, ensure=True)
+
+
+@dataclass(slots=True)
+class SparkStartNotice:
+    """Announces the start of Spark once: a second session of it takes no time.
+
+    :param first: called before Spark is started for a plan; may raise to prevent that.
+    """
+
+    first: Callable[[], None] = lambda: None
+    is_written: bool = False
+
+    def write_once(self, text: str) -> None:
+        """Write the text, unless one was written, or the user wants no progress."""
+        context = click.get_current_context(silent=True)
+        options = None if context is None else context.find_object(InvocationOptions)
+        if not self.is_written:
+            (options or InvocationOptions()).show_progress(text)
+        self.is_written = True
+
+    def before_questions(self) -> None:
+        """Announce that a plan needs Spark.
+
+        :raises IcemigrateError: of ``first``.
+        """
+        self.first()
+        self.write_once("Starting Spark to read table manifests …\n")
+
+    def before_start(self) -> None:
+        """Announce the start of Spark."""
+        self.write_once("Starting Spark …\n")

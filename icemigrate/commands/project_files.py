@@ -1,0 +1,112 @@
+"""A project and its files, opened for a use case: every mistake of all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from icemigrate.commands.main_branch import version_order
+from icemigrate.diagnostics import Diagnostic, has_errors
+from icemigrate.errors import IcemigrateError, Mistakes, UsageError
+from icemigrate.files.migration_folder import AppliedFile, LoadedMigrations, load_migrations
+from icemigrate.files.read.migration_file import AnyFile, MigrationFile
+from icemigrate.history.recorded_versions import AppliedVersion, VersionState
+from icemigrate.project.project_reader import load_project
+from icemigrate.project.project_values import Project
+
+
+def open_project(path: Path | None = None) -> Project:
+    """Open the project of a file or a folder; by default of the working directory.
+
+    :raises UsageError: there is no such file.
+    :raises Mistakes: the project file has errors.
+    """
+    found = load_project(path)
+    if found.project is None:
+        raise Mistakes(found.diagnostics)
+    return found.project
+
+
+def load_files(
+    project: Project, *, is_expansion_limited: bool = True, target: str | None = None
+) -> LoadedMigrations:
+    """All migration files.
+
+    :param target: the target branch of the change, if known.
+    :param is_expansion_limited: see :func:`load_migrations`.
+    :raises IcemigrateError: the folder cannot be read.
+    """
+    return load_migrations(
+        project.migrations_dir,
+        project.lists,
+        top=project.top,
+        is_expansion_limited=is_expansion_limited,
+        order=version_order(project, target),
+    )
+
+
+def load_unapplied(project: Project, applied: Iterable[AppliedVersion]) -> LoadedMigrations:
+    """All migration files; those with the bytes that were applied are not parsed.
+
+    :raises Mistakes: a file has an error; warnings are in the result.
+    :raises IcemigrateError: the folder cannot be read.
+    """
+    known = {
+        a.version.number: AppliedFile(a.fingerprint, a.checksum, a.description)
+        for a in applied
+        if a.state is VersionState.APPLIED and a.fingerprint
+    }
+    loaded = load_migrations(
+        project.migrations_dir, project.lists, known, top=project.top, order=version_order(project)
+    )
+    raise_if_errors(loaded.diagnostics)
+    return loaded
+
+
+@contextmanager
+def file_errors_first(project: Project) -> Iterator[None]:
+    """A block in which errors of the files replace other errors (no such environment, no catalog).
+
+    :raises Mistakes: with all errors of all files.
+    :raises IcemigrateError: the original error, where the files have none; or their folder cannot be read.
+    """
+    try:
+        yield
+    except IcemigrateError:
+        raise_if_errors(load_files(project).diagnostics)
+        raise
+
+
+def load_valid_files(project: Project, *, is_expansion_limited: bool = True) -> tuple[MigrationFile, ...]:
+    """All migration files, which must be valid.
+
+    :param is_expansion_limited: see :func:`load_migrations`.
+    :raises Mistakes: with all errors of all files.
+    :raises IcemigrateError: the folder cannot be read.
+    """
+    loaded = load_files(project, is_expansion_limited=is_expansion_limited)
+    if has_errors(loaded.diagnostics):
+        raise Mistakes(loaded.diagnostics)
+    return loaded.migrations
+
+
+def known_version(files: Sequence[AnyFile], text: str, option: str) -> int:
+    """The number of a version that the user named.
+
+    :raises UsageError: it is none, or no file has it.
+    """
+    known = {f.version.number: f.version.text for f in files}
+    if text.isascii() and text.isdigit() and int(text) in known:
+        return int(text)
+    hint = f"known versions: {', '.join(known.values())}" if known else "there are no migration files yet"
+    raise UsageError(f"{option} {text}: no migration has this version", hint)
+
+
+def raise_if_errors(diagnostics: tuple[Diagnostic, ...]) -> None:
+    """Stop where a diagnostic is an error.
+
+    :raises Mistakes: with all of them.
+    """
+    if has_errors(diagnostics):
+        raise Mistakes(diagnostics)

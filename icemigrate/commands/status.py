@@ -1,0 +1,323 @@
+"""``status`` and ``history``: the states of migrations and tables; read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from icemigrate.catalog.capabilities import server_managed_predicate
+from icemigrate.catalog.readable_tables import load_readable_tables
+from icemigrate.commands.out_of_order import OutOfOrderCheck
+from icemigrate.commands.plan_from_empty import plan_from_empty
+from icemigrate.commands.project_files import load_valid_files
+from icemigrate.commands.remaining_effects import waiting_values
+from icemigrate.commands.unlock import interrupted_intents, interruption_text, lock_status
+from icemigrate.evidence.old_partition_files import find_old_partition_files
+from icemigrate.execution.environment_session import EnvironmentSession, open_environment
+from icemigrate.files.version_number import Version
+from icemigrate.frozen import replace
+from icemigrate.history.event_log import (
+    UNRECORDED_OUTCOME,
+    EventLog,
+    LogEntry,
+    LogEvent,
+    unlogged_intents,
+    unpack_log,
+)
+from icemigrate.history.history_properties import History
+from icemigrate.history.migration_states import MigrationStates, migration_states
+from icemigrate.history.recorded_versions import Intent, VersionState
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table, creator_of, made_by, owner_of, project_of
+from icemigrate.planning.drift.comparable_tables import ServerManaged
+from icemigrate.planning.drift.differing_facts import find_differing_facts, is_expired_reference
+from icemigrate.planning.plan import MigrationPlan
+from icemigrate.project import Project
+from icemigrate.results.status_results import (
+    HistoryEntry,
+    HistoryEvent,
+    HistoryResult,
+    MigrationStatus,
+    Status,
+    TableStatus,
+)
+
+
+def history(project: Project, environment: str | None = None) -> HistoryResult:
+    """The events with their users, times and durations.
+
+    :raises UsageError: there is no such environment.
+    :raises CatalogError: the catalog cannot be read.
+    :raises HistoryError: the history cannot be used.
+    """
+    with open_environment(project, environment) as session:
+        known = session.history()
+        entries = tuple(
+            HistoryEntry(
+                version=a.version.text,
+                description=a.description,
+                standing=a.state.value,
+                at=a.applied_at,
+                by=a.applied_by,
+                duration_ms=a.duration_ms,
+                checksum=a.checksum,
+            )
+            for a in known.applied
+        )
+        log = unpack_log(known.log)
+        return HistoryResult(
+            project.name, session.environment.name, entries, history_events(known, log), log.earlier
+        )
+
+
+def history_events(known: History, log: EventLog) -> tuple[HistoryEvent, ...]:
+    """The events, with running and interrupted migrations.
+
+    :param log: the history's, unpacked.
+    """
+    in_log = {e.version for e in log.entries}
+    before = [a for a in known.applied if a.version not in in_log and a.state is not VersionState.INTERRUPTED]
+    events = [
+        # Versions that an older release applied, or that are too old for the log.
+        HistoryEvent(
+            "applied", a.version.text, a.description, a.applied_at, a.applied_by, "", a.duration_ms or None
+        )
+        for a in sorted(before, key=lambda a: a.applied_at)
+    ]
+    events += [_event(e) for e in log.entries]
+    events += [_unended(i, known) for i in unlogged_intents(log, known.intents)]
+    return tuple(events)
+
+
+def _event(entry: LogEntry) -> HistoryEvent:
+    return HistoryEvent(
+        event=entry.event.value,
+        version=None if entry.version is None else entry.version.text,
+        description=entry.description,
+        at=entry.at,
+        by=entry.user,
+        host=entry.host,
+        duration_ms=entry.duration_ms or None,
+        run=entry.run,
+        message=entry.message,
+        action=entry.action or None,
+    )
+
+
+def _unended(intent: Intent, known: History) -> HistoryEvent:
+    applied = known.of(intent.version)
+    is_on = known.lock is not None and known.lock.run == intent.run
+    return HistoryEvent(
+        event="running" if is_on else "interrupted",
+        version=intent.version.text,
+        description="" if applied is None else applied.description,
+        at=intent.started_at,
+        by=intent.user,
+        host=intent.host,
+        run=intent.run,
+        message=None if is_on else UNRECORDED_OUTCOME,
+        action=intent.direction.value,
+    )
+
+
+def status(project: Project, environment: str | None = None, *, details: bool = False) -> Status:
+    """The state of each migration and each table.
+
+    :param details: whether to look for rollbacks that are no longer possible, which takes a request for each
+        table whose rows a migration changed.
+    :raises UsageError: there is no such environment.
+    :raises Mistakes: files have errors.
+    :raises CatalogError: the catalog cannot be read.
+    :raises HistoryError: the history cannot be used.
+    """
+    files = load_valid_files(project)
+    with open_environment(project, environment) as session:
+        known = session.history()
+        late = OutOfOrderCheck(project, known, files)
+        version_states = migration_states(files, known.applied, known.intents, known.lock, out_of_order=late)
+        applied = [m.version for m in version_states.migrations if m.state in _DONE]
+        trails = _trails(plan_from_empty(project, files).plans, version_states)
+        rollbacks = {
+            e.version.text: e.at
+            for e in unpack_log(known.log).entries
+            if e.version is not None and e.event is LogEvent.ROLLED_BACK
+        }
+        lost: Mapping[str, tuple[str, ...]] = {}
+        if details:
+            from icemigrate.commands.lost_rollbacks import find_lost_rollbacks
+
+            lost = find_lost_rollbacks(session, known)
+        return Status(
+            project=project.name,
+            environment=session.environment.name,
+            catalog=session.catalog.identity,
+            version=applied[-1] if applied else None,
+            migrations=tuple(
+                replace(_with_remaining_work(m, known, rollbacks), lost=lost.get(m.version, ()))
+                for m in version_states.migrations
+            ),
+            tables=_tables(session, trails, known),
+            lock=lock_status(known),
+        )
+
+
+def _with_remaining_work(
+    migration: MigrationStatus, known: History, rollbacks: Mapping[str, datetime]
+) -> MigrationStatus:
+    """A rolled-back migration with the time of its rollback and the values that it did not restore, and an
+    interrupted one with what finishes it.
+    """
+    if migration.state == "interrupted":
+        texts = {i.version.text: interruption_text(i) for i in interrupted_intents(known)}
+        return replace(migration, interruption=texts.get(migration.version))
+    if migration.state not in ("held", "abandoned"):
+        return migration
+    return replace(
+        migration,
+        waiting=waiting_values(known.undo_record(Version.parse(migration.version))),
+        rolled_back_at=rollbacks.get(migration.version),
+    )
+
+
+_DONE = ("applied", "edited", "missing", "unrecorded")
+"""States of migrations whose changes are complete."""
+
+
+@dataclass(slots=True)
+class _TableVersions:
+    """The migrations that mention one table."""
+
+    applied: str | None = None
+    pending: list[str] = field(default_factory=list)
+
+
+def _trails(
+    plans: Iterable[MigrationPlan], version_states: MigrationStates
+) -> dict[TableName, _TableVersions]:
+    """Every table that is applied or pending, by its name in the state that the history has."""
+    states = {m.version: m.state for m in version_states.migrations}
+    trails: dict[TableName, _TableVersions] = {}
+    now: dict[TableName, TableName] = {}
+    for plan in plans:
+        is_applied = states.get(plan.version) in _DONE
+        for table in plan.tables:
+            before = now.pop(table.formerly, table.formerly) if table.formerly else None
+            if is_applied:
+                trail = trails.pop(before, _TableVersions()) if before else _TableVersions()
+                trail.applied = plan.version
+                shown = table.declared
+            else:
+                # Until a rename is applied, a table has its current name.
+                shown = before or table.declared
+                trail = trails.pop(shown, _TableVersions())
+                # One that was rolled back waits for a redo: no `apply` brings it.
+                if states.get(plan.version) not in ("held", "abandoned"):
+                    trail.pending.append(plan.version)
+            if table.wanted is not None or not is_applied:
+                trails[shown] = trail
+                now[table.declared] = shown
+    return trails
+
+
+def _tables(
+    session: EnvironmentSession, trails: Mapping[TableName, _TableVersions], known: History
+) -> tuple[TableStatus, ...]:
+    """Every declared table, and other tables with a name that one of them had."""
+    state = known.state
+    names = sorted({*trails, *state.tables, *state.former})
+    loaded = load_readable_tables(session.catalog, [session.names.table(n) for n in names])
+    machines = server_managed_predicate(session.catalog.capabilities)
+    unsettled = {table for intent in known.intents for table in intent.tables}
+    rows = []
+    for name in names:
+        physical = session.names.table(name)
+        is_known = name in trails or name in state.tables
+        trail = trails.get(name, _TableVersions())
+        if (reason := loaded.unreadable.get(physical)) is not None:
+            rows.append(
+                TableStatus(
+                    table=str(name),
+                    name=str(physical),
+                    version=trail.applied,
+                    exists=True,
+                    pending=tuple(trail.pending),
+                    ours=trail.applied is not None,
+                    unreadable=reason,
+                )
+            )
+            continue
+        found = loaded.tables[physical]
+        if found is None and not is_known:
+            continue
+        made_here = found is not None and project_of(found) == session.project.name
+        if not is_known:
+            note: str | None = _UNDER_AN_OLD_NAME
+        elif (
+            found is not None
+            and made_here
+            and trail.applied is None
+            and not _is_of_unfinished_run(found, known)
+        ):
+            note = _LOST.format(creator_of(found))
+        elif found is not None and owner_of(found) not in (None, session.project.name):
+            note = f"it belongs to project `{owner_of(found)}`: no migration of this project can change it"
+        else:
+            note = _stranger(state.tables.get(name), found)
+        rows.append(
+            TableStatus(
+                table=str(name),
+                name=str(physical),
+                version=trail.applied,
+                exists=found is not None,
+                pending=tuple(trail.pending),
+                ours=trail.applied is not None or made_here,
+                note=note,
+                old_files=find_old_partition_files(found, session.catalog)
+                if found is not None and is_known
+                else None,
+                differs=note is None
+                and str(name) not in unsettled
+                and _differs(state.tables.get(name), found, machines),
+            )
+        )
+    return tuple(rows)
+
+
+_UNDER_AN_OLD_NAME = (
+    "a table of this project had this name: `rollback` cannot restore that name until "
+    "this table is moved away"
+)
+
+
+_LOST = (
+    "`{}` of this project created it, but the history does not record it (history-lost): "
+    "restore the project's history table (`history:` in the project file names it), or "
+    "adopt the table with `adopt: true`"
+)
+
+
+def _is_of_unfinished_run(made: Table, known: History) -> bool:
+    """Whether an interrupted or running migration uses a table."""
+    return any(creator_of(made) == made_by(known.project, i.version.text) for i in known.intents)
+
+
+def _differs(recorded: Table | None, found: Table | None, machines: ServerManaged) -> bool:
+    """Whether others changed declared facts; undeclared columns and properties do not count."""
+    if recorded is None or found is None:
+        return False
+    facts = find_differing_facts(replace(recorded, name=found.name), found, machines)
+    return any(fact.managed and not is_expired_reference(fact, recorded) for fact in facts)
+
+
+def _stranger(declared: Table | None, found: Table | None) -> str | None:
+    """A note where the catalog's table is not the recorded one."""
+    if declared is None or found is None or None in (declared.uuid, found.uuid):
+        return None
+    if declared.uuid == found.uuid:
+        return None
+    return (
+        f"it is a different table (uuid {found.uuid}) than the recorded one (uuid "
+        f"{declared.uuid}), which was dropped or renamed: move this table away, then rename "
+        "or register the recorded one"
+    )

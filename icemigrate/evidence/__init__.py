@@ -1,0 +1,1 @@
+"""Facts about a catalog and its data files, fetched before planning."""

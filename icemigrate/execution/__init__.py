@@ -1,0 +1,1 @@
+"""Runs plans: the only package that changes tables."""

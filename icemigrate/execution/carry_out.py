@@ -1,0 +1,102 @@
+"""The one way in which a plan runs, whichever command made it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
+
+from icemigrate.events import Event
+from icemigrate.execution.continued_run import commit_tracer
+from icemigrate.execution.environment_session import EnvironmentSession
+from icemigrate.execution.project_journal import open_journal
+from icemigrate.execution.publishers import environment_publishers
+from icemigrate.execution.spark_start import LazySpark
+from icemigrate.execution.statement_log import NoteCollector, plan_note_lines
+from icemigrate.frozen import Frozen
+from icemigrate.history.history_record import HistoryRecord
+from icemigrate.planning.plan import Direction, MigrationPlan, Plan
+from icemigrate.planning.plan_staleness import as_stale
+
+if TYPE_CHECKING:
+    from icemigrate.execution.recovery import PlanInverse
+    from icemigrate.spark.spark_engine import SparkEngine
+
+
+class CarriedOut(Frozen):
+    """A plan that ran.
+
+    :param records: one for each migration; none where another process was faster.
+    :param notes: the notes of the run, each with its version and table.
+    :param plan_notes: the notes of the plan, in the same form.
+    :param elapsed_ms: without the start of Spark.
+    """
+
+    records: tuple[HistoryRecord, ...]
+    notes: tuple[str, ...]
+    plan_notes: tuple[str, ...]
+    elapsed_ms: int
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of the records, in order."""
+        return tuple(record.version.text for record in self.records if record.version is not None)
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes of the plan, then those of the run."""
+        return (*self.plan_notes, *self.notes)
+
+
+def carry_out(
+    session: EnvironmentSession,
+    plan: Plan,
+    replan: Callable[[SparkEngine], Plan],
+    *,
+    spark: LazySpark,
+    on_event: Callable[[Event], None],
+    lock_timeout_s: float | None = None,
+    inverse: Callable[[SparkEngine], PlanInverse] = lambda engine: lambda record: None,
+) -> CarriedOut:
+    """Run a plan under the project's lock, in any direction.
+
+    :param replan: makes the plan again under the lock, and raises where it differs or may not run; returns an
+        empty plan where another process has already carried it out.
+    :param lock_timeout_s: how long to wait for the lock; ``None`` for the default.
+    :param inverse: what plans the undo of a failed migration; by default nothing is undone.
+    :raises LockHeld: another process holds the lock, or took it over.
+    :raises StalePlan: the plan would be another one by now.
+    :raises NotUnderstood: Spark would not run a data step.
+    :raises EngineError: Java, Spark or a statement failed, or the storage rejects files of a refill.
+    """
+    from icemigrate.execution.run import run_plan
+    from icemigrate.spark.data_step_trial import require_valid_data_steps
+    from icemigrate.spark.refill_trial import require_refill_writes
+
+    engine, notes = spark(), NoteCollector(on_event)
+
+    def trial(migrations: Sequence[MigrationPlan], begun: Collection[str]) -> None:
+        if plan.direction is Direction.APPLY:
+            require_valid_data_steps(engine, migrations, begun)
+        require_refill_writes(engine, migrations)
+
+    def replanned() -> Plan:
+        with as_stale():
+            return replan(engine)
+
+    # Whether Spark ran already, or was started for the plan, makes no difference.
+    clock = time.monotonic()
+    records = run_plan(
+        plan,
+        engine,
+        open_journal(session, engine, lock_timeout_s),
+        notes,
+        keep=session.environment.keep_tags,
+        replan=replanned,
+        publishers=environment_publishers(session, engine),
+        inverse=inverse(engine),
+        trial=trial,
+        trace=commit_tracer(session),
+    )
+    elapsed = round((time.monotonic() - clock) * 1000)
+    return CarriedOut(records, notes.collected, plan_note_lines(plan), elapsed)

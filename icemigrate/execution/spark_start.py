@@ -1,0 +1,122 @@
+"""The Spark of an environment."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icemigrate.errors import CatalogError, UsageError, os_error_reason
+from icemigrate.execution.environment_session import EnvironmentSession
+from icemigrate.project import Environment, spark_conf
+from icemigrate.spark.session_settings import SparkSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from icemigrate.spark.spark_engine import SparkEngine
+
+
+def engine_of(
+    environment_session: EnvironmentSession,
+    spark: SparkSession | None,
+    on_start: Callable[[], None] = lambda: None,
+) -> SparkEngine:
+    """The engine of an open project's environment.
+
+    A session that is opened for it in a running Spark is closed with the project: no other code has it, and
+    the catalog's connections would stay open as long as the JVM lives.
+
+    :raises: as :func:`open_engine`.
+    """
+    was_running = _is_running()
+    engine = open_engine(environment_session.environment, spark, on_start)
+    if was_running and engine.session is not spark:
+        environment_session.on_close(engine.close)
+    return engine
+
+
+def _is_running() -> bool:
+    """Whether this process has a Spark; one that never imported PySpark has none."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
+
+
+def open_engine(
+    environment: Environment, spark: SparkSession | None, on_start: Callable[[], None] = lambda: None
+) -> SparkEngine:
+    """The engine of an environment.
+
+    :param spark: a running session; without it one is started.
+    :param on_start: called right before one is started, which takes seconds.
+    :raises UsageError: see :func:`spark_settings`.
+    :raises CatalogError: the folder of its SQLite file cannot be created.
+    :raises EngineError: Java or Spark failed.
+    """
+    from icemigrate.spark.session import start_spark
+    from icemigrate.spark.spark_engine import SparkEngine
+
+    settings = spark_settings(environment)
+    if environment.catalog.type == "sqlite" and environment.catalog.uri is not None:
+        # SQLite creates the file, but not the folder.
+        _make_folder(Path(environment.catalog.uri).parent)
+    name = settings.catalog_name
+    if spark is None or spark.conf.get(f"spark.sql.catalog.{name}", None) is None:
+        # Where Spark runs already, this is another session of it, with the catalog added.
+        on_start()
+        return SparkEngine(start_spark(settings), name, is_own=True)
+    return SparkEngine(spark, name)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CatalogError(
+            f"the catalog's folder `{folder}` cannot be created: {os_error_reason(error)}",
+            "create it, or name another file as the catalog's `uri`",
+        ) from error
+
+
+def spark_settings(environment: Environment) -> SparkSettings:
+    """How Spark is started for it.
+
+    :raises UsageError: it names a Spark Connect server, where metadata commits cannot be made.
+    """
+    spark = environment.spark
+    if spark.remote is not None:
+        raise UsageError(
+            f"environment `{environment.name}`: "
+            "`spark.remote` cannot apply migrations, since Spark Connect has no JVM",
+            "write `spark: {master: …}`; or call icemigrate's Python API where Spark runs, with its session",
+        )
+    name = environment.catalog.name
+    prefix = f"spark.sql.catalog.{name}"
+    conf = spark_conf(environment)
+    inner = {k.removeprefix(f"{prefix}."): v for k, v in conf.items() if k.startswith(f"{prefix}.")}
+    rest = {k: v for k, v in conf.items() if k != prefix and not k.startswith(f"{prefix}.")}
+    settings = SparkSettings(catalog_name=name, catalog_conf=inner, conf=rest, jars_dir=spark.jars)
+    return settings if spark.master is None else dataclasses.replace(settings, master=spark.master)
+
+
+@dataclass(slots=True)
+class LazySpark:
+    """The engine of an opened environment, whose Spark starts on first access.
+
+    :param session: a running one; without it one is started.
+    :param on_start: called right before that.
+    """
+
+    environment_session: EnvironmentSession
+    session: SparkSession | None
+    on_start: Callable[[], None]
+    engine: SparkEngine | None = None
+
+    def __call__(self) -> SparkEngine:
+        """The engine, the same one every time."""
+        if self.engine is None:
+            self.engine = engine_of(self.environment_session, self.session, self.on_start)
+        return self.engine

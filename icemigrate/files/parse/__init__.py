@@ -1,0 +1,1 @@
+"""YAML text to nodes with positions, checked against the JSON Schemas."""

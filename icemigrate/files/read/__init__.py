@@ -1,0 +1,1 @@
+"""Nodes to typed entries of migration files."""

@@ -1,0 +1,1 @@
+"""Migration files replayed over the declared state."""

@@ -1,0 +1,1 @@
+"""Migration files written by commands."""

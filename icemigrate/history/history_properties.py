@@ -1,0 +1,206 @@
+"""The part of the history that planning needs, as properties of the history table.
+
+Properties are in the table's metadata, so a plan reads the recorded state of all tables from one JSON file.
+Each table is its own property: a migration rewrites only the properties of its tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from icemigrate.errors import HistoryError
+from icemigrate.files.version_number import Version
+from icemigrate.frozen import Frozen, field
+from icemigrate.history.head_snapshot import LockInfo
+from icemigrate.history.recorded_versions import (
+    AppliedVersion,
+    Intent,
+    VersionState,
+    decode_recorded,
+    encode_recorded,
+)
+from icemigrate.history.undo_record_codec import UndoRecord, unpack_undo
+from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
+from icemigrate.iceberg.json_text import compress, decompress, write_json
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema_json import BadMetadata
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.table_json import table_from_text, table_to_text
+
+FORMAT = 2
+"""Version of this format; it increases with a change that older releases would misread."""
+
+__all__ = [
+    "AppliedVersion",
+    "History",
+    "VersionState",
+    "decode_history",
+    "encode_history",
+    "property_changes",
+]
+
+PREFIX = "icemigrate."
+FORMAT_KEY = PREFIX + "format"
+PROJECT_KEY = PREFIX + "project"
+APPLIED_KEY = PREFIX + "applied"
+STATE_KEY = PREFIX + "state"
+DIGEST_KEY = PREFIX + "digest"
+LOG_KEY = PREFIX + "log"
+TABLE_PREFIX = PREFIX + "table."
+INTENT_PREFIX = PREFIX + "intent."
+UNDO_PREFIX = PREFIX + "undo."
+_PREFIXES = (TABLE_PREFIX, INTENT_PREFIX, UNDO_PREFIX)
+
+
+class History(Frozen):
+    """A project's current history.
+
+    :param applied: one for each version, by version.
+    :param state: the tables as declared by the applied migrations, with the field ids of the catalog.
+    :param intents: migrations that began and are neither applied nor completely undone, by version.
+    :param undo: packed undo records by version's text; see :meth:`undo_record`.
+    :param log: packed events; see :mod:`icemigrate.history.event_log`.
+    :param head: id of the history table's current snapshot; ``None`` where it has none.
+    :param lock: the holder of the lock; ``None`` while no process holds it.
+    """
+
+    project: str
+    applied: tuple[AppliedVersion, ...] = ()
+    state: DeclaredState = EMPTY_STATE
+    intents: tuple[Intent, ...] = ()
+    undo: Mapping[str, str] = field(default_factory=dict)
+    log: str = ""
+    head: int | None = None
+    lock: LockInfo | None = None
+
+    @property
+    def intent(self) -> Intent | None:
+        """The latest intent without an outcome."""
+        return max(self.intents, key=lambda i: i.started_at, default=None)
+
+    def of(self, version: Version) -> AppliedVersion | None:
+        """The record of a version; ``None`` where no part of it was ever applied."""
+        return next((a for a in self.applied if a.version == version), None)
+
+    def undo_record(self, version: Version) -> UndoRecord | None:
+        """The undo record of a version.
+
+        :raises HistoryError: it is damaged, or a newer release wrote it.
+        """
+        packed = self.undo.get(version.text)
+        return None if packed is None else unpack_undo(packed)
+
+
+def encode_history(history: History) -> dict[str, str]:
+    """All properties of a history."""
+    state = history.state
+    properties = {
+        FORMAT_KEY: str(FORMAT),
+        PROJECT_KEY: history.project,
+        APPLIED_KEY: encode_recorded(sorted(history.applied, key=lambda a: a.version)),
+        STATE_KEY: write_json(
+            {
+                "namespaces": sorted(list(namespace) for namespace in state.namespaces),
+                "former": sorted(str(name) for name in state.former),
+            }
+        ),
+        **{TABLE_PREFIX + str(name): compress(table_to_text(table)) for name, table in state.tables.items()},
+        **{INTENT_PREFIX + i.version.text: encode_recorded(i) for i in history.intents},
+        **{UNDO_PREFIX + version: packed for version, packed in history.undo.items()},
+        **({LOG_KEY: history.log} if history.log else {}),
+    }
+    return properties | {DIGEST_KEY: _digest(properties)}
+
+
+def is_history(properties: Mapping[str, str]) -> bool:
+    """Whether a table with these properties is a history, of any project."""
+    return FORMAT_KEY in properties
+
+
+def property_changes(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The properties to set and to remove, so that the table gets those of :func:`encode_history`."""
+    to_set = {key: value for key, value in after.items() if before.get(key) != value}
+    return to_set, tuple(sorted(key for key in before if _is_ours(key) and key not in after))
+
+
+def decode_history(properties: Mapping[str, str]) -> History:
+    """Read the output of :func:`encode_history`; other properties of the table do not matter.
+
+    :raises HistoryError: they are not those of a history, a newer release wrote them, or another client
+        changed them.
+    """
+    _check_format(properties)
+    ours = {key: value for key, value in properties.items() if _is_ours(key)}
+    if ours.pop(DIGEST_KEY, None) != _digest(ours):
+        raise _altered("they are not what was written together")
+    try:
+        tables = dict(_unpack(key, value) for key, value in ours.items() if key.startswith(TABLE_PREFIX))
+        state = json.loads(ours[STATE_KEY])
+        return History(
+            project=ours[PROJECT_KEY],
+            applied=decode_recorded(ours[APPLIED_KEY], tuple[AppliedVersion, ...]),
+            state=DeclaredState(
+                tables,
+                frozenset(tuple(namespace) for namespace in state["namespaces"]),
+                frozenset(TableName.parse(name) for name in state["former"]),
+            ),
+            intents=tuple(
+                sorted(
+                    (decode_recorded(v, Intent) for k, v in ours.items() if k.startswith(INTENT_PREFIX)),
+                    key=lambda i: i.version,
+                )
+            ),
+            undo={k.removeprefix(UNDO_PREFIX): v for k, v in ours.items() if k.startswith(UNDO_PREFIX)},
+            log=ours.get(LOG_KEY, ""),
+        )
+    except KeyError as error:
+        raise _altered(f"`{error.args[0]}` is missing") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise _altered(str(error)) from error
+
+
+def _check_format(properties: Mapping[str, str]) -> None:
+    text = properties.get(FORMAT_KEY)
+    if text is None:
+        raise HistoryError(
+            "it is an ordinary table, not a history",
+            "name another table as `history:` in the project file",
+        )
+    if not (text.isascii() and text.isdigit()):
+        raise _altered(f"`{FORMAT_KEY}` is {text!r}")
+    if int(text) > FORMAT:
+        raise HistoryError(
+            f"it was written by a newer icemigrate (format {text}, known is {FORMAT})",
+            "pip install --upgrade icemigrate",
+        )
+
+
+def _altered(reason: str) -> HistoryError:
+    return HistoryError(
+        f"its properties were altered or are damaged: {reason}",
+        "only icemigrate may change them: restore their values from an earlier metadata file of the table",
+    )
+
+
+def _is_ours(key: str) -> bool:
+    whole = (FORMAT_KEY, PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY, LOG_KEY)
+    return key in whole or key.startswith(_PREFIXES)
+
+
+def _digest(properties: Mapping[str, str]) -> str:
+    text = write_json(sorted(properties.items()))
+    # An edited property may contain half a surrogate pair.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _unpack(key: str, value: str) -> tuple[TableName, Table]:
+    name = TableName.parse(key.removeprefix(TABLE_PREFIX))
+    # The digest proved that all properties were written together.
+    table = table_from_text(decompress(value))
+    if table.name != name:
+        raise BadMetadata(f"`{key}` holds table `{table.name}`")
+    return name, table

@@ -1,0 +1,1 @@
+"""Retention, trash and clean-up of tables."""

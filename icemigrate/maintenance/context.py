@@ -1,0 +1,161 @@
+"""The state that all parts of ``maintain`` share, and their actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from icemigrate.catalog.readable_tables import load_readable_tables, unreadable_text
+from icemigrate.errors import CatalogError
+from icemigrate.execution.environment_session import EnvironmentSession
+from icemigrate.frozen import Frozen
+from icemigrate.history.history_properties import History
+from icemigrate.iceberg.locations import (
+    TableLocations,
+    copies_of,
+    shared_with,
+    table_locations,
+    unreadable_locations,
+)
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import Table, purge_name
+from icemigrate.results.command_results import ActionSummary, SkippedTable
+
+if TYPE_CHECKING:
+    from icemigrate.spark.spark_engine import SparkEngine
+
+GC_ENABLED_PROPERTY = "gc.enabled"
+"""Where it is false, a table's files may not be deleted (Iceberg's "Table behavior properties")."""
+
+
+class MaintenanceAction(Frozen):
+    """An independent, idempotent action on one table.
+
+    :param shown: its summary for the user.
+    :param uuid: of the table as it was inspected.
+    :param run: performs the action, and returns the result in words.
+    :param snapshots: ids of the snapshots that expire.
+    """
+
+    shown: ActionSummary
+    name: TableName
+    uuid: str | None
+    run: Callable[[SparkEngine], str]
+    snapshots: frozenset[int] = frozenset()
+
+    @property
+    def key(self) -> tuple[str, TableName, str | None]:
+        """Identifies the action across two searches."""
+        return (self.shown.part, self.name, self.uuid)
+
+    def names(self, run: str) -> tuple[TableName, ...]:
+        """All names that the table can have during the action."""
+        return (self.name, purge_name(self.name, run)) if self.shown.part == "trash" else (self.name,)
+
+
+ActionOrSkipped: TypeAlias = "MaintenanceAction | SkippedTable"
+
+
+@dataclass(slots=True)
+class MaintenanceContext:
+    """An environment at one moment.
+
+    :param at: the moment that ages are counted from, with time zone.
+    :param engine: gives Spark; only called where manifests or folders have to be read.
+    :param unreadable: tables that were asked for and cannot be read, each with the reason.
+    """
+
+    session: EnvironmentSession
+    history: History
+    at: datetime
+    engine: Callable[[], SparkEngine]
+    unreadable: dict[TableName, str] = field(default_factory=dict)
+    _tables: dict[TableName, Table | None] = field(default_factory=dict)
+    _metadata: dict[TableName, dict[str, Any] | None] = field(default_factory=dict)
+    _places: tuple[TableLocations, ...] | None = None
+    _unlocated: list[str] = field(default_factory=list)
+
+    @property
+    def at_ms(self) -> int:
+        """The time in milliseconds since 1970."""
+        return round(self.at.timestamp() * 1000)
+
+    def tables(self, names: Iterable[TableName]) -> Mapping[TableName, Table | None]:
+        """Tables by name; ``None`` for a name that no table has; without those that cannot be read."""
+        wanted = list(names)
+        missing = [name for name in wanted if name not in self._tables and name not in self.unreadable]
+        if missing:
+            loaded = load_readable_tables(self.session.catalog, missing)
+            self._tables |= loaded.tables
+            self.unreadable |= loaded.unreadable
+        return {name: self._tables[name] for name in wanted if name in self._tables}
+
+    def unreadable_among(self, names: Iterable[TableName], part: str) -> Iterator[SkippedTable]:
+        """Those of the tables that were asked for and cannot be read."""
+        for name in names:
+            if name in self.unreadable:
+                yield SkippedTable(part, str(name), self.unreadable[name], is_unreadable=True)
+
+    def metadata(self, name: TableName) -> Mapping[str, Any] | None:
+        """A table's metadata file as JSON; ``None`` where there is no such table, or it cannot be read."""
+        if name not in self._metadata:
+            try:
+                self._metadata[name] = self.session.catalog.metadata_json(name)
+            except CatalogError as error:
+                self.unreadable[name] = unreadable_text(error)
+                self._metadata[name] = None
+        return self._metadata[name]
+
+    def shared_folder(self, name: TableName) -> str | None:
+        """Why a table's folder is not its own: what others in the catalog, whosever they are, keep there."""
+        return self._not_alone(name, "other tables use its folder", shared_with)
+
+    def shared_files(self, name: TableName) -> str | None:
+        """Why a table's files are not its own: others in the catalog began as copies of it, or it of them."""
+        return self._not_alone(name, "other tables use its files", copies_of)
+
+    def _not_alone(
+        self,
+        name: TableName,
+        why: str,
+        others: Callable[[TableLocations, Iterable[TableLocations]], Iterable[str]],
+    ) -> str | None:
+        if self._places is None:
+            self._places = tuple(self._all_places())
+        if self._unlocated:
+            return f"{self._unlocated[0]}, so it may use the same files"
+        mine = next((places for places in self._places if places.name == name), None)
+        if mine is None:  # it went just now
+            return "its location is unknown"
+        found = list(others(mine, self._places))
+        return f"{why}: {'; '.join(found)}" if found else None
+
+    def _all_places(self) -> Iterator[TableLocations]:
+        catalog = self.session.catalog
+        for name in catalog.tables():
+            metadata = self.metadata(name)
+            if metadata is not None:
+                yield table_locations(name, metadata, catalog.metadata_location(name))
+            elif name in self.unreadable:
+                try:
+                    location = catalog.metadata_location(name)
+                except CatalogError:
+                    location = None
+                if location is None:
+                    self._unlocated.append(f"table `{name}` cannot be read")
+                else:
+                    yield unreadable_locations(name, location)
+
+    def interrupted_reason(self, declared: TableName) -> str | None:
+        """Why a declared table must not change now: a migration of it was interrupted."""
+        for intent in self.history.intents:
+            if str(declared) in intent.tables:
+                return f"{intent.version} was interrupted: `apply` finishes it, `rollback` undoes it"
+        return None
+
+
+def is_gc_enabled(properties: Mapping[str, str]) -> bool:
+    """Whether a table's files may be deleted."""
+    return properties.get(GC_ENABLED_PROPERTY, "true").lower() == "true"

@@ -1,0 +1,325 @@
+"""What several formats say alike: counts, the summary of a plan, the resolutions of a conflict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
+from itertools import groupby
+
+from icemigrate.changes.adopt_table import AdoptTable
+from icemigrate.changes.change import Hazard, Reversal, Reversibility
+from icemigrate.data_steps.rewrite import Rewrite
+from icemigrate.diagnostics import format_count as format_count
+from icemigrate.diagnostics import once_quoted
+from icemigrate.frozen import Frozen
+from icemigrate.hidden_characters import escape_hidden_characters, escaped_lines
+from icemigrate.iceberg.partition_evolution import OldSpecFiles
+from icemigrate.planning.merge import Conflict
+from icemigrate.planning.plan import (
+    Direction,
+    MigrationPlan,
+    Plan,
+    PlannedChange,
+    PlannedDataStep,
+    Step,
+    TablePlan,
+)
+from icemigrate.planning.stages import (
+    CheckPreconditions,
+    PublishTable,
+    RewriteFiles,
+    TableStage,
+    shown_statement,
+)
+from icemigrate.redaction import redact_secrets
+from icemigrate.results.command_results import ApplyResult, PlanResult
+
+
+class PlanSummary(Frozen):
+    """A plan in numbers; ``add``, ``change``, ``drop`` count changes by their symbol.
+
+    :param adopt: tables that are taken in as they are; they are no additions.
+    """
+
+    migrations: int = 0
+    tables: int = 0
+    adopt: int = 0
+    add: int = 0
+    change: int = 0
+    drop: int = 0
+    conditional: int = 0
+    irreversible: int = 0
+    conflicts: int = 0
+    problems: int = 0
+    unconsented: int = 0
+
+
+def summarise_plan(plan: Plan) -> PlanSummary:
+    """The numbers of a plan."""
+    changes = [c for m in plan.migrations for c in m.changes()]
+    writes = [w for m in plan.migrations for t in m.tables for w in t.rows if w.work.writes]
+    kept = [c for c in changes if not isinstance(c.change, AdoptTable)]
+    symbols = [*(c.change.symbol for c in kept), *("~" for _ in writes)]
+    answers = [r.answer for m in plan.migrations for t in m.tables for r in t.reversals()]
+    tables = {t.declared for m in plan.migrations for t in m.tables if t.all_steps or t.rows or t.conflicts}
+    namespaces = sum(len(m.create_namespaces) for m in plan.migrations)
+    return PlanSummary(
+        migrations=len(plan.migrations),
+        tables=len(tables),
+        adopt=len(changes) - len(kept),
+        add=symbols.count("+") + namespaces,
+        change=len(symbols) - symbols.count("+") - symbols.count("-"),
+        drop=symbols.count("-") + sum(len(m.drop_namespaces) for m in plan.migrations),
+        conditional=answers.count(Reversibility.WHILE),
+        irreversible=answers.count(Reversibility.NO),
+        conflicts=sum(len(m.conflicts) for m in plan.migrations),
+        problems=sum(len(m.problems) for m in plan.migrations),
+        unconsented=sum(len(m.unconsented) for m in plan.migrations),
+    )
+
+
+def join_with_and(parts: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *front, last = [*parts]
+    return f"{', '.join(front)} and {last}" if front else last
+
+
+def summary_line(plan: Plan) -> str:
+    """A plan in one line."""
+    if plan.is_empty:
+        return NOTHING_TO_RECONCILE if plan.reconcile is not None else nothing_line(plan)
+    s = summarise_plan(plan)
+    migrations = "" if plan.reconcile is not None else f"{format_count(s.migrations, 'migration')}, "
+    title = "Baseline" if plan.is_baseline else _TITLES[plan.direction]
+    line = (
+        f"{title}: {migrations}{format_count(s.tables, 'table')}: "
+        f"{f'{s.adopt} to adopt, ' if s.adopt else ''}{s.add} to add, {s.change} to change, {s.drop} to drop"
+    )
+    asides = [
+        f"{s.irreversible} not reversible" if s.irreversible else "",
+        f"{s.conditional} reversible on a condition" if s.conditional else "",
+    ]
+    return "; ".join([line, *filter(None, asides)]) + "."
+
+
+_TITLES = {Direction.APPLY: "Plan", Direction.ROLLBACK: "Rollback", Direction.RECONCILE: "Reconcile"}
+NOTHING_TO_RECONCILE = "Nothing to reconcile: the tables match their recorded state."
+
+DRIFT_LINE = "`icemigrate drift` shows whether the tables still match their recorded state."
+
+
+def interrupted_line(versions: tuple[str, ...]) -> str:
+    """The note about interrupted runs, with the commands that finish them.
+
+    :param versions: each with the command of its run.
+    """
+    return (
+        f"Running or interrupted: {', '.join(map(one_line, versions))}. After an interruption `icemigrate "
+        "rollback` finishes a rollback and undoes an apply; `icemigrate apply` finishes an apply."
+    )
+
+
+def nothing_line(found: Plan | ApplyResult) -> str:
+    """The note that there is nothing to apply, with the versions that are skipped."""
+    parts = []
+    if isinstance(found, Plan) and found.unfinished:
+        versions = ", ".join(found.unfinished)
+        return f"Nothing can be applied: the rollback of {versions} is running or was interrupted."
+    if found.beyond:
+        verb = "is" if len(found.beyond) == 1 else "are"
+        parts.append(f"{format_count(len(found.beyond), 'migration')} {verb} pending after it")
+    parts += [_rolled_back_text(version, found) for version in found.held]
+    if found.beyond:
+        return f"Nothing to apply up to {found.to}; {'; '.join(parts)}."
+    return f"Nothing to apply: {'; '.join(parts) or 'every migration is applied'}."
+
+
+def _rolled_back_text(version: str, found: Plan | ApplyResult) -> str:
+    if version in found.held_gone:
+        return (
+            f"{version} is rolled back, and its file is missing: restore the file, or give the version up "
+            f"with `repair --abandon {version}`"
+        )
+    edited = ", and its file has changed" if version in found.held_edited else ""
+    return f"{version} is rolled back{edited}: `apply --redo {version}` applies it"
+
+
+def obstacles_line(plan: Plan) -> str | None:
+    """The reasons why a plan cannot run, in one line; ``None`` without any."""
+    s = summarise_plan(plan)
+    parts = [
+        format_count(s.conflicts, "conflict") if s.conflicts else "",
+        format_count(s.problems, "problem") if s.problems else "",
+        format_count(s.unconsented, "missing consent") if s.unconsented else "",
+        f"the unfinished rollback of {', '.join(plan.unfinished)}" if plan.unfinished else "",
+    ]
+    parts = [p for p in parts if p]
+    done = "recorded" if plan.is_baseline else _DONE[plan.direction]
+    return f"This plan cannot be {done}: {join_with_and(parts)}." if parts else None
+
+
+_DONE = {Direction.APPLY: "applied", Direction.ROLLBACK: "rolled back", Direction.RECONCILE: "done"}
+
+
+def labelled_resolutions(conflict: Conflict) -> Iterator[tuple[str, str]]:
+    """The resolutions of a conflict, each with the word before it."""
+    for number, text in enumerate(conflict.resolutions):
+        yield ("hint" if len(conflict.resolutions) == 1 else "or" if number else "either"), text
+
+
+def data_step_symbol(work: PlannedDataStep) -> str:
+    """The symbol of a data step: for changing rows, or for a query."""
+    return "~" if work.work.writes else "?"
+
+
+_MANY = 5
+
+
+def changes_with_reversal_flag(step: Step) -> Iterator[tuple[PlannedChange, bool]]:
+    """A step's changes, each with whether its reversal is shown after it.
+
+    Hundreds of columns may have the same reversal: it is shown after the last of five or more of a kind
+    without other remarks.
+    """
+    for (_, _, is_plain), alike in groupby(
+        step.changes, lambda c: (c.change.kind, c.reversal, not c.hazards)
+    ):
+        changes = list(alike)
+        announced_once = is_plain and len(changes) >= _MANY
+        for number, change in enumerate(changes, start=1):
+            yield change, not announced_once or number == len(changes)
+
+
+def row_statement_lines(stage: TableStage, migration: MigrationPlan) -> Iterator[str]:
+    """The statements of a stage about the rows of its table, in running order, as they are shown."""
+    tables, statements = migration.tables, stage.row_statements
+    # The heading is shown only where something runs in between.
+    is_apart = {
+        CheckPreconditions: bool(migration.create_namespaces) or stage.table is not tables[0],
+        PublishTable: len(tables) > 1,
+        RewriteFiles: stage.table is not tables[-1],
+    }
+    if statements and is_apart.get(type(stage), False):
+        yield f"-- {stage.heading}:"
+    yield from map(shown_statement, statements)
+
+
+def reversal_text(reversal: Reversal) -> str:
+    """``reversible``, ``reversible while no row is written``, ``irreversible: the format cannot go back``."""
+    if not reversal.reason:
+        return reversal.answer.value
+    between = " " if reversal.answer is Reversibility.WHILE else ": "
+    return f"{reversal.answer.value}{between}{once_quoted(reversal.reason)}"
+
+
+def hazard_text(hazard: Hazard, migration: MigrationPlan) -> str:
+    """A hazard, its reason, and whether the file consents to it; an undo needs no consent of a file."""
+    reason = once_quoted(hazard.reason)
+    if migration.direction is Direction.ROLLBACK:
+        return f"{hazard.kind.value}: {reason}"
+    if migration.direction is Direction.RECONCILE:
+        consent = "not allowed" if hazard in migration.unconsented else "allowed"
+        return f"{hazard.kind.value}, {consent}: {reason}"
+    consent = "not allowed by the file" if hazard in migration.unconsented else "allowed"
+    return f"{hazard.kind.value}, {consent}: {reason}"
+
+
+def table_symbol(table: TablePlan) -> str:
+    """How a table is marked: made, removed, or changed."""
+    kinds = {c.change.kind: c.change.symbol for c in table.changes()}
+    for kind in ("create_table", "drop_table"):
+        if kind in kinds:
+            return kinds[kind]
+    return "!" if table.conflicts else "~" if kinds or table.rows else "·"
+
+
+def table_label(table: TablePlan) -> str:
+    """A table's declared name, with its name in the catalog where that is another."""
+    declared, name = str(table.declared), str(table.name)
+    return declared if declared == name else f"{declared} (in the catalog: {name})"
+
+
+def old_files_text(table: TablePlan) -> str | None:
+    """How many files a new partitioning leaves as they are; ``None`` where this was not counted."""
+    share = table.old_files
+    if share is None:
+        return None
+    if any(isinstance(planned.work, Rewrite) for planned in table.rows):
+        return (
+            f"{share} with the old partitioning, which are rewritten"
+            if share.files
+            else "none with the old partitioning"
+        )
+    return f"{share} with the old partitioning, which stay as they are"
+
+
+def old_partition_lines(result: PlanResult) -> Iterator[str]:
+    """Old files of tables that a plan does not change."""
+    yield from (old_partition_line(one.name, one.old_files) for one in result.lying_old)
+    if result.lying_unasked:
+        tables = format_count(result.lying_unasked, "more table")
+        yield (
+            f"{tables} had another partitioning before; `icemigrate status` shows how many files "
+            "still have it."
+        )
+
+
+def old_partition_line(name: str, share: OldSpecFiles) -> str:
+    """The old files of a table."""
+    return f"{one_line(name)}: {share} with an earlier partitioning."
+
+
+def change_text(change: PlannedChange) -> str:
+    """A change in a few words, on one line."""
+    return one_line(change.text)
+
+
+def migration_title(migration: MigrationPlan) -> str:
+    """``0003  Rename volume``, or ``undo 0003  Rename volume``."""
+    undo = "undo " if migration.direction is Direction.ROLLBACK else ""
+    return f"{undo}{migration.version}  {one_line(migration.description)}".rstrip()
+
+
+def recorded_text(migration: MigrationPlan) -> str | None:
+    """The text of a squash whose files are all applied; ``None`` for every other migration."""
+    if migration.squash is None or not migration.squash.versions:
+        return None
+    return f"only recorded: it replaces {join_with_and(migration.squash.versions)}, which are applied"
+
+
+_BREAKS = re.compile(r"[\t ]*[\r\n]\s*|\t+")
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks, secrets masked, hidden characters as escapes.
+
+    Blanks stay as they are: two in a name make another name than one.
+    """
+    return escape_hidden_characters(redact_secrets(_BREAKS.sub(" ", text.strip())))
+
+
+def note_line(text: str) -> str:
+    """A note on one line, its names in backticks once."""
+    return one_line(once_quoted(text))
+
+
+def visible_text(text: str) -> str:
+    """A text of several lines, secrets masked, hidden characters as escapes."""
+    return escaped_lines(redact_secrets(text))
+
+
+def timestamp_text(at: datetime | None) -> str:
+    """``2026-11-27 20:37:00 UTC``."""
+    return "" if at is None else at.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def elapsed_text(milliseconds: int | None) -> str:
+    """``0.4 s``, ``12 s``, ``3 min 5 s``."""
+    if milliseconds is None:
+        return ""
+    seconds = milliseconds / 1000
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

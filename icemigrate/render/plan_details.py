@@ -1,0 +1,114 @@
+"""Details of a plan: what a new table is created with, and the writers that a migration affects."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+
+from icemigrate.changes.change import Change
+from icemigrate.changes.create_table import CreateTable
+from icemigrate.changes.field_changes import default_text
+from icemigrate.iceberg.names import quote_name
+from icemigrate.iceberg.retention import property_text
+from icemigrate.iceberg.snapshot_writers import WATCHED_DAYS, Writer
+from icemigrate.iceberg.type_text import format_type
+from icemigrate.iceberg.types import Field
+from icemigrate.planning.plan import AffectedWriter
+from icemigrate.render.phrases import format_count, note_line, one_line, timestamp_text
+
+_WIDEST = 100
+
+
+def new_table_lines(change: Change, width: int | None = _WIDEST) -> Iterator[str]:
+    """The table that a metadata commit creates, in short form; empty for other changes.
+
+    :param width: of a line; ``None`` for one line each.
+    """
+    if not isinstance(change, CreateTable) or not change.is_metadata_commit:
+        return
+    for label, parts in _parts(change):
+        text = f"{label}: {', '.join(map(one_line, parts))}"
+        if not parts:
+            continue
+        if width is None:
+            yield text
+        else:
+            yield from textwrap.wrap(
+                text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            )
+
+
+def _parts(change: CreateTable) -> Iterator[tuple[str, list[str]]]:
+    from icemigrate.files.write.migration_entries import creation_entry
+
+    made = change.made
+    declared = creation_entry(made)
+    yield "columns", [_column(f) for f in made.schema.fields]
+    yield "identifier", declared.get("identifier", [])
+    yield "partitioned by", declared.get("partition_by", [])
+    yield "sorted by", declared.get("sort_by", [])
+    yield "location", [] if made.location is None else [made.location]
+    yield (
+        "properties",
+        [f"{key} = {property_text(key, value)}" for key, value in sorted(made.properties.items())],
+    )
+
+
+def _column(field: Field) -> str:
+    default = field.initial_default if field.initial_default is not None else field.write_default
+    said = "" if default is None else f" default {default_text(default)}"
+    return f"{quote_name(field.name)} {format_type(field.type)}{' required' if field.required else ''}{said}"
+
+
+_ENGINES = {"spark": "Spark", "flink": "Flink", "kafka-connect": "Kafka Connect", "trino": "Trino"}
+_NAMES = {"flink": "operator", "kafka-connect": "group", "trino": "user"}
+_IDS = {"flink": "job ", "trino": "query "}
+
+
+def affected_writers_line(writers: Sequence[AffectedWriter]) -> str | None:
+    """The writers that must change or be restarted, in one line; ``None`` without any."""
+    affected = [live for live in writers if live.breaks]
+    if not affected:
+        return None
+    verb = "is" if len(affected) == 1 else "are"
+    texts = (
+        f"{_who(live.writer)} {_duty(live)} ({'; '.join(map(note_line, live.breaks))})" for live in affected
+    )
+    number = format_count(len(writers), "writer")
+    return one_line(f"{len(affected)} of {number} {verb} affected: {'; '.join(texts)}")
+
+
+def _duty(live: AffectedWriter) -> str:
+    return "must be restarted" if live.must_restart else "needs a change"
+
+
+def writer_lines(live: AffectedWriter) -> list[str]:
+    """A writer and its frequency; below, the effects on it."""
+    writer = live.writer
+    who = one_line(f"writer: {_who(writer)}; {_how_often(writer)}, last {_last(writer)}")
+    if not live.breaks:
+        return [f"{who}; not affected"]
+    return [f"{who}; {_duty(live)}:", *(f"  {note_line(reason)}" for reason in live.breaks)]
+
+
+def _who(writer: Writer) -> str:
+    """``Flink 1.20 stream, operator 7df3 (job ab12)``."""
+    if writer.engine is None:
+        return "an unknown client (for example PyIceberg, which does not identify itself)"
+    engine = _ENGINES.get(writer.engine, writer.engine)
+    about = " ".join(filter(None, (engine, writer.version, "stream" if writer.stream else None)))
+    name = "query" if writer.stream and writer.engine == "spark" else _NAMES.get(writer.engine, "application")
+    named = f", {name} {writer.name}" if writer.name else ""
+    run = f" ({_IDS.get(writer.engine, '')}{writer.id})" if writer.id else ""
+    return f"{about}{named}{run}"
+
+
+def _how_often(writer: Writer) -> str:
+    if writer.commits > WATCHED_DAYS and writer.a_day >= 2:
+        return f"about {round(writer.a_day)} commits a day"
+    return f"{format_count(writer.commits, 'commit')} in {WATCHED_DAYS} days"
+
+
+def _last(writer: Writer) -> str:
+    return timestamp_text(datetime.fromtimestamp(writer.last_ms / 1000, timezone.utc))

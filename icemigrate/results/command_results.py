@@ -1,0 +1,398 @@
+"""Results of the commands: frozen values that the renderers print and the Python API returns.
+
+The package is below the renderers, so that every output format reads the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+from icemigrate.diagnostics import Diagnostic, Severity, has_errors
+from icemigrate.errors import ExitCode
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.partition_evolution import OldSpecFiles
+from icemigrate.planning.plan import MISSING_CONSENT, Plan
+
+
+class CheckResult(Frozen):
+    """The result of ``check``.
+
+    :param migrations: number of migration files.
+    :param tables: number of tables that are declared after the last of them.
+    :param diagnostics: in display order.
+    :param base: the base of the comparison; ``None`` without one.
+    :param older: number of warnings and notes that were left out, because their files are on the main branch
+        already.
+    :param older_base: that branch; ``None`` where nothing was left out.
+    """
+
+    project: str
+    migrations: int
+    tables: int
+    diagnostics: tuple[Diagnostic, ...] = ()
+    base: str | None = None
+    older: int = 0
+    older_base: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no errors; warnings may exist."""
+        return not has_errors(self.diagnostics)
+
+
+class OldSpecTable(Frozen):
+    """A table that a plan does not change, with files of an old partition spec.
+
+    :param table: its declared name.
+    :param name: its name in the catalog.
+    """
+
+    table: str
+    name: str
+    old_files: OldSpecFiles
+
+
+class PlanResult(Frozen):
+    """A plan, and its diagnostics with positions in files.
+
+    :param diagnostics: problems, missing consents and warnings; conflicts are in the plan.
+    :param lying_old: unchanged tables with files of an old partition spec.
+    :param lying_unasked: number of further such candidates that were not read, because that takes long for
+        many tables.
+    """
+
+    plan: Plan
+    diagnostics: tuple[Diagnostic, ...] = ()
+    lying_old: tuple[OldSpecTable, ...] = ()
+    lying_unasked: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to apply."""
+        return self.plan.is_empty
+
+    @property
+    def ready(self) -> bool:
+        """Whether all of it may run."""
+        return self.plan.ready and not has_errors(self.diagnostics)
+
+    @property
+    def obstacle(self) -> ExitCode:
+        """Why the plan cannot run, as an exit code; errors of the files come first, because they are fixed
+        first.
+        """
+        if has_errors(self.diagnostics):
+            return ExitCode.FINDINGS
+        return ExitCode.OK if self.plan.ready else ExitCode.CONFLICT
+
+
+class ApplyResult(Frozen):
+    """The result of ``apply``.
+
+    :param applied: versions in the order in which they were applied; empty where there was nothing to do.
+    :param elapsed_ms: from the first statement to the last record.
+    :param is_baseline: whether they were recorded without running.
+    :param to: where there was nothing to do, as in :class:`~icemigrate.planning.plan.Plan`; so are all later
+        fields.
+    """
+
+    project: str
+    environment: str
+    applied: tuple[str, ...]
+    elapsed_ms: int
+    notes: tuple[str, ...] = ()
+    is_baseline: bool = False
+    to: str | None = None
+    beyond: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    held_gone: tuple[str, ...] = ()
+    held_edited: tuple[str, ...] = ()
+
+
+class DoctorCheck(Frozen):
+    """One test of ``doctor``.
+
+    :param name: the tested part, e.g. ``catalog``; permanent.
+    :param state: ``ok``; ``note`` (works, with a remark); ``failed``; ``skipped`` (not tested).
+    :param text: the result.
+    :param hint: what to do.
+    """
+
+    name: str
+    state: Literal["ok", "note", "failed", "skipped"]
+    text: str
+    hint: str | None = None
+
+
+class CapabilityStatus(Frozen):
+    """A capability that a kind of catalog has or does not have.
+
+    :param name: as in :class:`icemigrate.catalog.capabilities.Capabilities`; permanent.
+    :param text: its meaning for migrations.
+    """
+
+    name: str
+    can: bool
+    text: str
+
+
+class DoctorResult(Frozen):
+    """The result of ``doctor``.
+
+    :param checkups: in the order of the tests.
+    :param catalog: the kind of catalog, a row of :data:`icemigrate.catalog.capabilities.CAPABILITY_MATRIX`.
+    :param abilities: its capabilities; empty where there is no such environment.
+    """
+
+    project: str
+    environment: str
+    checkups: tuple[DoctorCheck, ...]
+    catalog: str = ""
+    abilities: tuple[CapabilityStatus, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether no test failed."""
+        return all(c.state != "failed" for c in self.checkups)
+
+
+class RollbackResult(Frozen):
+    """The result of ``rollback``.
+
+    :param rolled_back: versions in the order in which they were undone; empty where there was nothing to do.
+    :param elapsed_ms: from the first statement to the last record.
+    :param by_others: versions that another process undid while this one waited for the lock.
+    :param last: where there was nothing to do, the last applied version; ``None`` without one.
+    """
+
+    project: str
+    environment: str
+    rolled_back: tuple[str, ...]
+    elapsed_ms: int
+    notes: tuple[str, ...] = ()
+    by_others: tuple[str, ...] = ()
+    last: str | None = None
+
+
+class RevertResult(Frozen):
+    """The result of ``revert``.
+
+    :param path: of the new file, as the user would type it.
+    :param notes: facts that the file cannot restore.
+    """
+
+    project: str
+    path: str
+    notes: tuple[str, ...] = ()
+
+
+class RepairedMigration(Frozen):
+    """An edited file that was accepted.
+
+    :param was: the earlier checksum.
+    :param now: the checksum of the file.
+    """
+
+    version: str
+    was: str
+    now: str
+
+
+class AdoptedTable(Frozen):
+    """A table that another client dropped and created again, and that the history records now.
+
+    :param table: its declared name.
+    :param was: the uuid of the recorded table.
+    :param now: the uuid of the table that has its name.
+    """
+
+    table: str
+    was: str
+    now: str
+
+
+class RepairResult(Frozen):
+    """The result of ``repair``; empty where no applied file was edited.
+
+    :param adopted: the tables that ``repair --adopt`` recorded.
+    :param abandoned: the rolled-back versions that ``repair --abandon`` gave up.
+    :param action: what the options chose.
+    """
+
+    project: str
+    environment: str
+    repaired: tuple[RepairedMigration, ...] = ()
+    adopted: tuple[AdoptedTable, ...] = ()
+    abandoned: tuple[str, ...] = ()
+    action: Literal["repair", "adopt", "abandon"] = "repair"
+
+
+class RenamedFile(Frozen):
+    """A file under its old and its new name, as the user would type them."""
+
+    old: str
+    new: str
+
+
+class RebaseResult(Frozen):
+    """The files that ``rebase`` renamed; empty where none needs it.
+
+    :param notes: possible problems for others.
+    """
+
+    project: str
+    environment: str
+    renamed: tuple[RenamedFile, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class SquashResult(Frozen):
+    """The result of ``squash``.
+
+    :param path: of the new file, as the user would type it.
+    :param removed: files that it replaces.
+    """
+
+    project: str
+    path: str
+    removed: tuple[str, ...]
+
+
+class Failure(Frozen):
+    """A fault or mistakes, as an output shows it.
+
+    :param error: name of the kind of fault, e.g. ``CatalogError``; permanent.
+    """
+
+    error: str
+    message: str
+    hint: str | None
+    exit_code: int
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def errors_of(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The diagnostics that stop a command."""
+    return tuple(d for d in diagnostics if d.severity is Severity.ERROR)
+
+
+def errors_besides_consents(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The errors that remain when every hazard has consent."""
+    return tuple(d for d in errors_of(diagnostics) if d.code != MISSING_CONSENT)
+
+
+class ImportResult(Frozen):
+    """The result of ``import``.
+
+    :param path: of the new file, as the user would type it; ``None`` where none was written.
+    :param tables: declared names of the adopted tables.
+    :param content: the file's text.
+    :param notes: skipped tables, and facts that no file can declare.
+    """
+
+    project: str
+    environment: str
+    path: str | None
+    tables: tuple[str, ...]
+    content: str
+    notes: tuple[str, ...] = ()
+
+
+class ActionSummary(Frozen):
+    """One action of ``maintain`` on one table.
+
+    :param part: ``trash``, ``snapshots``, ``rows`` or ``orphans``.
+    :param table: its name in the catalog.
+    :param text: the action and its reason.
+    :param statement: the statement that runs.
+    :param consequences: actions that become impossible.
+    :param outcome: the result; ``None`` where it did not run.
+    """
+
+    part: str
+    table: str
+    text: str
+    statement: str
+    consequences: tuple[str, ...] = ()
+    outcome: str | None = None
+
+
+class SkippedTable(Frozen):
+    """A table that ``maintain`` skips.
+
+    :param is_refused: whether the action is unsafe; ``False`` where it is too early, or the table is not the
+        project's.
+    :param is_unreadable: whether its metadata cannot be read.
+    """
+
+    part: str
+    table: str
+    reason: str
+    is_refused: bool = False
+    is_unreadable: bool = False
+
+
+class MaintainResult(Frozen):
+    """The planned or completed actions of ``maintain``.
+
+    :param parts: the requested parts.
+    :param at: the time for all ages, in UTC.
+    :param done: whether the actions ran.
+    :param elapsed_ms: from the first action to the last record; 0 where none ran.
+    :param interrupted: versions with a run that began and has no outcome, each with its command.
+    """
+
+    project: str
+    environment: str
+    parts: tuple[str, ...]
+    at: datetime
+    acts: tuple[ActionSummary, ...] = ()
+    kept: tuple[SkippedTable, ...] = ()
+    done: bool = False
+    elapsed_ms: int = 0
+    notes: tuple[str, ...] = ()
+    interrupted: tuple[str, ...] = ()
+
+    @property
+    def refused(self) -> tuple[SkippedTable, ...]:
+        """Actions that are unsafe."""
+        return tuple(k for k in self.kept if k.is_refused)
+
+    @property
+    def unreadable(self) -> tuple[SkippedTable, ...]:
+        """Tables whose metadata cannot be read."""
+        return tuple(k for k in self.kept if k.is_unreadable)
+
+
+class RuleStatus(Frozen):
+    """A rule of ``check``.
+
+    :param level: ``off``, ``note``, ``warning`` or ``error``, as set in the project.
+    :param default: the level without a setting in the project file.
+    :param finds: its finding, in one sentence.
+    :param options: as set in the project; an age has the form of the project file.
+    """
+
+    id: str
+    name: str
+    level: str
+    default: str
+    finds: str
+    options: tuple[RuleOption, ...] = ()
+
+
+class RuleOption(Frozen):
+    """An option of a rule; ``None`` where it is not set and the rule needs it."""
+
+    key: str
+    value: str | int | None
+    says: str
+
+
+class RulesResult(Frozen):
+    """All rules, in the order of their ids."""
+
+    project: str
+    rules: tuple[RuleStatus, ...]

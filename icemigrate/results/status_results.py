@@ -1,0 +1,200 @@
+"""Results of the commands that show states and events: status, lock, history.
+
+The other results are in :mod:`~icemigrate.results.command_results`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.partition_evolution import OldSpecFiles
+
+
+class WaitingValues(Frozen):
+    """Values of dropped columns that no row has since a rollback without a refill.
+
+    :param table: its declared name in the rolled-back migration.
+    :param columns: the paths of the columns.
+    :param kept_in: the tag that keeps the values; the id of the snapshot where no tag does.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    kept_in: str
+
+    @property
+    def listed(self) -> str:
+        """The columns, in words."""
+        return ", ".join(f"`{column}`" for column in self.columns)
+
+
+class MigrationStatus(Frozen):
+    """The state of one migration.
+
+    :param state: ``applied``, ``pending``, ``held`` (rolled back), ``abandoned``
+        (rolled back, and excluded from `--redo`), ``running`` (a process runs it),
+        ``interrupted`` (neither applied nor undone), ``edited`` (applied, and its file has changed),
+        ``missing`` (applied, and its file is gone) or ``late`` (not applied, while a later one that shares a
+        fact is), ``unrecorded`` (a squash of files that are all applied) or ``partial`` (a squash of files of
+        which only some are).
+    :param applied_at: in UTC; ``None`` where it is not applied.
+    :param stays: effects of a rolled-back migration that remain, as phrases.
+    :param waiting: values that the rollback of a rolled-back migration did not restore.
+    :param rolled_back_at: when it was rolled back, in UTC; ``None`` where it is not, or where the time is
+        unknown.
+    :param lost: what a rollback can no longer restore, as phrases; only with details.
+    :param interruption: of an interrupted migration: which run was interrupted, and what finishes it.
+    """
+
+    version: str
+    description: str
+    state: str
+    applied_at: datetime | None = None
+    stays: tuple[str, ...] = ()
+    waiting: tuple[WaitingValues, ...] = ()
+    rolled_back_at: datetime | None = None
+    lost: tuple[str, ...] = ()
+    interruption: str | None = None
+
+
+class TableStatus(Frozen):
+    """The state of one table.
+
+    :param table: its declared name (from the files where it is not applied yet).
+    :param name: its name in the catalog.
+    :param version: the last applied migration that changed it; ``None`` without one.
+    :param exists: whether the catalog has it.
+    :param pending: versions of pending migrations that mention it.
+    :param ours: whether a migration of this project created it, also an interrupted one.
+    :param note: which other table has the name, or that the history has no record of it, and what to do;
+        ``None`` otherwise.
+    :param old_files: files of old partition specs; ``None`` where there are none, or where they are unknown.
+    :param differs: whether others changed declared facts; ``drift`` shows them.
+    :param unreadable: why its metadata cannot be read, and what to do; ``None`` where it can.
+    """
+
+    table: str
+    name: str
+    version: str | None
+    exists: bool
+    pending: tuple[str, ...] = ()
+    ours: bool = False
+    note: str | None = None
+    old_files: OldSpecFiles | None = None
+    differs: bool = False
+    unreadable: str | None = None
+
+
+class LockStatus(Frozen):
+    """The holder of a project's lock.
+
+    :param since: when it was acquired, by the holder's clock.
+    :param seen_at: the holder's last renewal, by its clock.
+    :param action: the command: ``apply`` or ``rollback``.
+    :param step: the current step; empty before the first.
+    :param words: all of it in one phrase.
+    """
+
+    user: str
+    host: str
+    pid: int
+    since: datetime
+    seen_at: datetime | None
+    action: str
+    step: str
+    words: str
+
+
+class UnlockResult(Frozen):
+    """The result of ``unlock``.
+
+    :param lock: the holder; ``None`` where no process held the lock.
+    :param taken: whether the lock was removed.
+    """
+
+    project: str
+    environment: str
+    lock: LockStatus | None
+    taken: bool
+
+
+class Status(Frozen):
+    """The state of a project in one environment.
+
+    :param version: the last applied migration; ``None`` without one.
+    :param lock: the holder of the lock; ``None`` while no process holds it.
+    """
+
+    project: str
+    environment: str
+    catalog: str
+    version: str | None
+    migrations: tuple[MigrationStatus, ...] = ()
+    tables: tuple[TableStatus, ...] = ()
+    lock: LockStatus | None = None
+
+    def count(self, *states: str) -> int:
+        """How many migrations are in one of the states."""
+        return sum(m.state in states for m in self.migrations)
+
+
+class HistoryEntry(Frozen):
+    """The history's record of one version.
+
+    :param standing: ``applied``, ``held`` (rolled back, waits for a redo) or ``interrupted``; the JSON key of
+        the state.
+    :param at: when it was last applied, in UTC.
+    :param by: the user who applied it.
+    """
+
+    version: str
+    description: str
+    standing: str
+    at: datetime
+    by: str
+    duration_ms: int
+    checksum: str
+
+
+class HistoryEvent(Frozen):
+    """One event.
+
+    :param event: ``applied``; ``redone`` (applied again after a rollback); ``rolled_back``; ``failed`` (every
+        change was undone); ``interrupted`` (neither applied nor undone); ``running``; ``repaired``;
+        ``squashed``; ``baselined``; ``unlocked``; ``maintained``; ``reset``; ``reconciled`` (tables were
+        changed back to the recorded state).
+    :param version: ``None`` for an event without a single version.
+    :param at: when it ended, in UTC; when it began, where it has no end.
+    :param duration_ms: ``None`` where it has no end, or took no time.
+    :param run: the same for all events of one call of icemigrate; as in the rows of the history.
+    :param message: why it failed, or a further remark.
+    :param action: the command that failed, was interrupted or is running; ``None`` for all other events, and
+        where an older release recorded the event.
+    """
+
+    event: str
+    version: str | None
+    description: str
+    at: datetime
+    by: str
+    host: str
+    duration_ms: int | None = None
+    run: str = ""
+    message: str | None = None
+    action: str | None = None
+
+
+class HistoryResult(Frozen):
+    """Events with their users, times and durations.
+
+    :param entries: the record of each version; by version.
+    :param events: oldest first.
+    :param earlier: number of older events, which are only in the rows of the history.
+    """
+
+    project: str
+    environment: str
+    entries: tuple[HistoryEntry, ...] = ()
+    events: tuple[HistoryEvent, ...] = ()
+    earlier: int = 0

@@ -1,0 +1,180 @@
+"""Snapshots appended without a Spark job: history rows, and markers of migrations.
+
+A job costs a second and needs executors; the history gets one row per migration.  Markers are staged, so that
+no branch moves: readers of main, materialised views and freshness checks see nothing new, while ``VERSION AS
+OF '<tag>'`` reads the rows as they were under the migration's schema.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from icemigrate.errors import HeadMoved
+from icemigrate.spark.engine_port import Marker
+from icemigrate.spark.java_manifests import iterate_java
+
+MOST_SNAPSHOTS = 200
+"""The number of snapshots kept of a table whose head moves at every step; above it the older half expires.
+
+Their rows stay: later snapshots have them too.
+"""
+
+
+def build_append_commit(
+    jvm: Any,
+    table: Any,
+    rows: Sequence[Mapping[str, Any]],
+    properties: Mapping[str, str],
+    remove: Sequence[str],
+    expected_head: int | None,
+    summary: Mapping[str, str],
+) -> tuple[Any, Any, int]:
+    """Build one commit with a new snapshot and changed properties.
+
+    A transaction collects the changes and is never committed itself: it would refresh and try again on top of
+    any concurrent commit.  The caller commits the result, on the base that was read.
+
+    :param jvm: Py4J's view of the JVM.
+    :param table: Java's ``Table``, freshly loaded; unpartitioned.
+    :returns: Java's metadata before and after, for ``TableOperations.commit``; and the new snapshot's id.
+    :raises HeadMoved: the table's head is not ``expected_head``.
+    """
+    transaction = table.newTransaction()
+    base = transaction.startMetadata()
+    if head_of(base) != expected_head:
+        raise head_moved(table)
+    append = transaction.newAppend()
+    for key, value in summary.items():
+        append.set(key, value)
+    if rows:
+        append.appendFile(_data_file(jvm, table, rows))
+    append.commit()
+    if properties or remove:
+        update = transaction.updateProperties()
+        for key, value in properties.items():
+            update.set(key, value)
+        for key in remove:
+            update.remove(key)
+        update.commit()
+    if base.snapshots().size() >= MOST_SNAPSHOTS:
+        _forget(transaction)
+    built = transaction.table().operations().current()
+    head = head_of(built)
+    assert head is not None, "an append makes a snapshot"
+    return base, built, head
+
+
+def _forget(transaction: Any) -> None:
+    expire = transaction.expireSnapshots()
+    expire.expireOlderThan(time.time_ns() // 1_000_000)
+    expire.retainLast(MOST_SNAPSHOTS // 2)
+    expire.cleanExpiredFiles(False)  # the commit may yet be refused
+    expire.commit()
+
+
+def head_of(metadata: Any) -> int | None:
+    """Id of the current snapshot of Java's ``TableMetadata``."""
+    current = metadata.currentSnapshot()
+    return None if current is None else int(current.snapshotId())
+
+
+def head_moved(table: Any) -> HeadMoved:
+    """The error of the slower of two writers."""
+    return HeadMoved(f"another writer changed table `{table.name()}`", "try again")
+
+
+def _data_file(jvm: Any, table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
+    iceberg = jvm.org.apache.iceberg
+    target = iceberg.io.OutputFileFactory.builderFor(table, 1, 1).build().newOutputFile()
+    factory = iceberg.data.GenericFileWriterFactory.Builder(table).build()
+    writer = factory.newDataWriter(target, table.spec(), None)
+    try:
+        for row in rows:
+            writer.write(_record(jvm, table, row))
+    finally:
+        writer.close()
+    return writer.toDataFile()
+
+
+def _record(jvm: Any, table: Any, row: Mapping[str, Any]) -> Any:
+    schema = table.schema()
+    # Py4J unboxes every Java number on its way through Python and sends a small one back as an `Integer`,
+    # which the writer of a long refuses. So all other numbers are sent as JSON and parsed in the JVM.
+    objects = {
+        name: jvm.java.time.OffsetDateTime.parse(value.isoformat()) if isinstance(value, datetime) else value
+        for name, value in row.items()
+        if isinstance(value, datetime) or schema.findType(name).typeId().name() == "INTEGER"
+    }
+    plain = {name: value for name, value in row.items() if name not in objects}
+    databind = jvm.com.fasterxml.jackson.databind
+    mapper = databind.ObjectMapper().enable(databind.DeserializationFeature.USE_LONG_FOR_INTS)
+    values = mapper.readValue(json.dumps(plain), jvm.java.lang.Class.forName("java.util.Map"))
+    record = jvm.org.apache.iceberg.data.GenericRecord.create(schema).copy(values)
+    for name, value in objects.items():
+        record.setField(name, value)
+    return record
+
+
+FOR_EVER_MS = 2**63 - 1
+"""Java's ``Long.MAX_VALUE``.  Written out, since without it ``history.expire.max-ref-age-ms`` decides."""
+
+
+def add_marker_snapshot(transaction: Any, marker: Marker) -> Any:
+    """Add the marker and its tags to a transaction on a table.
+
+    The marker has the current schema of the transaction's table.
+
+    :param transaction: Java's ``Transaction``.
+    :returns: Java's ``Snapshot`` of the marker; ``None`` where the migration continues with the rows.
+    """
+    snapshot = None if marker.is_started else stage_marker_snapshot(transaction, marker.summary)
+    now_ms = time.time_ns() // 1_000_000
+    refs = transaction.table().refs()
+    manage = transaction.manageSnapshots()
+    own = None if snapshot is None else int(snapshot.snapshotId())
+    there = {name: int(refs.get(name).snapshotId()) for name in iterate_java(refs.keySet())}
+    tags = ((marker.tag, own), (marker.before_tag(there), marker.before), *marker.released_tags(there))
+    for tag, snapshot_id in tags:
+        if tag in marker.needed_tags and refs.containsKey(tag):
+            continue  # it is where it has to be, and must not expire earlier
+        if snapshot_id is None:
+            continue
+        known = transaction.table().snapshot(snapshot_id)
+        if known is None:
+            continue  # expired meanwhile: no rows remain to keep
+        if refs.containsKey(tag):
+            manage.replaceTag(tag, snapshot_id)
+        else:
+            manage.createTag(tag, snapshot_id)
+        manage.setMaxRefAgeMs(tag, max_ref_age_ms(marker.keep, now_ms - known.timestampMillis()))
+    manage.commit()
+    return snapshot
+
+
+def max_ref_age_ms(keep: timedelta | None, age_ms: int) -> int:
+    """A tag's age limit in milliseconds that keeps it for ``keep`` from now.
+
+    A reference's age is that of its snapshot (specification, "Snapshot Retention Policy"), so the snapshot's
+    current age is added.
+    """
+    if keep is None:
+        return FOR_EVER_MS
+    return max(1, max(0, age_ms) + keep // timedelta(milliseconds=1))
+
+
+def stage_marker_snapshot(transaction: Any, summary: dict[str, str]) -> Any:
+    """Add a snapshot without rows of its own and outside all branches; Java's ``Snapshot``."""
+    # A fast one: the other kind may merge manifests, which reads them.
+    append = transaction.newFastAppend()
+    for key, value in summary.items():
+        append.set(key, value)
+    append.stageOnly()
+    append.commit()
+    # A new snapshot is the list's last; reading the ids of thousands would take seconds.
+    staged = transaction.table().snapshots()[-1]
+    assert all(staged.summary().get(key) == value for key, value in summary.items())
+    return staged

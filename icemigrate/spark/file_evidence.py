@@ -1,0 +1,159 @@
+"""Answers questions about a table's files from its manifests.
+
+Rows are read only to count values that manifests do not have (:mod:`icemigrate.spark.row_counts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.catalog.manifest_reader import CatalogManifestReader
+from icemigrate.catalog.metadata_files import ReadBytes
+from icemigrate.catalog.table_manifests import (
+    FileSchemas,
+    LiveDataFile,
+    TableManifests,
+    UnreadableManifest,
+    field_share,
+)
+from icemigrate.data_steps.publication_state import DATA_SUMMARY_PROPERTY, find_publication
+from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema import Schema
+from icemigrate.spark.java_catalog import JavaCatalog
+from icemigrate.spark.java_errors import convert_java_errors
+from icemigrate.spark.java_manifests import JavaManifestReader
+from icemigrate.spark.partition_entries import lossy_partition_fields
+from icemigrate.spark.partition_restore import find_losses, readable_by_partition
+from icemigrate.spark.retained_values import find_retained_values
+from icemigrate.spark.row_counts import Query, count_nulls, files_with_live_rows
+from icemigrate.spark_sql.identifiers import table_sql
+
+if TYPE_CHECKING:
+    from icemigrate.spark.partition_restore import SnapshotLosses
+
+
+def gather_evidence(java: JavaCatalog, ask: Query, name: TableName, questions: EvidenceQuery) -> Evidence:
+    """Answer questions about the current table, with Iceberg's Java API.
+
+    :raises EngineError: there is no such table, or a manifest cannot be read.
+    """
+    with convert_java_errors():
+        table = java.table(name)
+        reader = JavaManifestReader(java, table, _fields(questions))
+        look = TableManifests(java.read(table.operations().current()), reader)
+        losses = find_losses(java, table, questions.columns)
+        return _answer(look, ask, table_sql(java.name, name), questions, losses)
+
+
+def gather_without_jvm(
+    metadata: Mapping[str, Any], read: ReadBytes, ask: Query, rows: str, questions: EvidenceQuery
+) -> Evidence | None:
+    """Answer questions about a table without a JVM; ``None`` where only :func:`gather_evidence` can.
+
+    :param metadata: the JSON of the table's metadata file.
+    :param read: reads a file at a location.
+    :param ask: runs a query in Spark, where rows must be counted.
+    :param rows: the table's name in Spark SQL.
+    :raises EngineError: a query failed.
+    """
+    look = TableManifests(metadata, CatalogManifestReader(read, _fields(questions)))
+    if look.current_snapshot is not None and lossy_partition_fields(metadata, questions.columns):
+        return None  # values that manifests have lost are read from data files
+    try:
+        return _answer(look, ask, rows, questions, None)
+    except UnreadableManifest:
+        return None
+
+
+def _fields(questions: EvidenceQuery) -> frozenset[int]:
+    """The fields whose metrics are needed."""
+    return questions.nulls.union(*questions.held.values())
+
+
+def _answer(
+    look: TableManifests, ask: Query, rows: str, questions: EvidenceQuery, found: SnapshotLosses | None
+) -> Evidence:
+    """:param rows: the table's name in Spark SQL.
+    :param found: the partition values that the manifests of the main branch have lost.
+    """
+    published, then = None, questions.since
+    if questions.rows_of is not None:
+        published = find_publication(look.metadata, questions.rows_of, questions.since)
+        then = questions.since if published is None else published.last.id
+    since = look.snapshot(then)
+    is_known = then is None or since is not None
+    added = _Added(questions, FileSchemas(look) if questions.narrow else None)
+    for file in look.added_since(since, is_known):
+        added.count(file)
+    new = added.paths if is_known else set[str]()
+    # While partition values are lost, delete files may not apply: a query would count too many rows.
+    files_of = files_with_live_rows(ask, rows, look) if found is None else look.files
+    now = files_of(look.current_snapshot) if questions.held else []
+    lost = {} if found is None else found.losses({file.path: file.live_rows for file in now})
+    held = {
+        i: field_share(now, leaves, new, readable_by_partition(lost, leaves))
+        for i, leaves in questions.held.items()
+    }
+    kept = find_retained_values(look, files_of, questions, held, now, is_known)
+    return Evidence(
+        files=added.files,
+        rows=added.rows,
+        snapshots=look.snapshots_since(then),
+        nulls=added.nulls | count_nulls(ask, rows, look, _uncertain(look, added.nulls)),
+        wide=added.wide,
+        held=held,
+        there=frozenset(i for i in questions.snapshots if look.snapshot(i) is not None),
+        kept=kept.best,
+        more_kept=kept.more,
+        published=published,
+        steps=look.notes_since(then, DATA_SUMMARY_PROPERTY) if questions.steps else None,
+        partition_losses=lost,
+    )
+
+
+def _uncertain(look: TableManifests, nulls: Mapping[int, int | None]) -> list[int]:
+    """The fields whose nulls the metrics do not show.
+
+    Where a struct is null, metrics count the fields in it too; and they count rows that delete files remove.
+    """
+    is_any = any(nulls.values())
+    schema = look.schema if is_any else Schema(())
+    has_deletes = is_any and look.has_deletes()
+    return [
+        i for i, n in nulls.items() if n is None or (n and (has_deletes or schema.parent_of(i) is not None))
+    ]
+
+
+@dataclass(slots=True)
+class _Added:
+    """Facts about the files that were added."""
+
+    questions: EvidenceQuery
+    written_under: FileSchemas | None
+    files: int = 0
+    rows: int = 0
+    paths: set[str] = field(default_factory=set)
+    nulls: dict[int, int | None] = field(default_factory=dict)
+    wide: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.nulls = dict.fromkeys(self.questions.nulls, 0)
+        self.wide = dict.fromkeys(self.questions.narrow, 0)
+
+    def count(self, file: LiveDataFile) -> None:
+        """Take a file in."""
+        self.files += 1
+        self.paths.add(file.path)
+        self.rows += file.rows
+        for i, so_far in self.nulls.items():
+            here = file.nulls.get(i)
+            self.nulls[i] = None if so_far is None or here is None else so_far + here
+        if self.written_under is not None:
+            schema = self.written_under(file)
+            for i, narrow in self.questions.narrow.items():
+                then = None if schema is None else schema.by_id(i)
+                # A file from a time without the field does not contain it, so it can be read as any type.
+                self.wide[i] += schema is None or (then is not None and then.type != narrow)

@@ -1,0 +1,256 @@
+"""Runs statements on a copy of the table, and applies the result to the table in one commit.
+
+A statement that would fail, fails before the table changes, and no reader sees half a migration.  If another
+writer commits first, the table is read again: changes by others stay, and if the facts that the plan changes
+are still as planned, the commit is made again on top of them.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from icemigrate.changes.change import ChangePhase, SqlStatement
+from icemigrate.errors import EngineError
+from icemigrate.events import TableMarked, TablePublished, TablePublishing
+from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.ref_names import refill_branch_name
+from icemigrate.iceberg.table import Table
+from icemigrate.planning.plan import Step, TablePlan
+from icemigrate.spark.commit import CommitBase, commit_changes, open_commit_base
+from icemigrate.spark.conflict_check import (
+    is_row_dependent,
+    require_checked_rows,
+    require_no_conflict,
+    require_preconditions,
+    table_without_rows,
+)
+from icemigrate.spark.engine_port import Marker
+from icemigrate.spark.java_errors import convert_java_errors, is_commit_conflict
+from icemigrate.spark.publish import OnCommit, apply_step, no_commit, run_step
+from icemigrate.spark.refill import is_refill
+from icemigrate.spark.spark_engine import SparkEngine
+from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
+from icemigrate.spark.table_copies import TableCopies, copy_differences
+
+TRIES = 40
+"""How often the commit of one table is tried; with the pauses between them some fifteen seconds."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+_DIRECTLY = (ChangePhase.TABLE, ChangePhase.ROWS, ChangePhase.REMOVE_TABLE)
+"""Phases that run on the table: a catalog creates, renames and drops tables, and no metadata commit writes
+rows.
+"""
+
+
+class _CopyResult(Frozen):
+    """The result of the steps on a copy.
+
+    :param before: the table that was copied.
+    :param after: the target, without references.
+    """
+
+    before: Table
+    after: Table
+
+
+class AtomicPublisher:
+    """See :class:`~icemigrate.spark.publish.Publisher`.
+
+    :param tags: whether the marker and its tags are put on tables (``record: tags``).
+    :param pause: waits for a number of seconds.
+    """
+
+    is_single_commit = True
+    signs = True
+
+    def __init__(
+        self, engine: SparkEngine, tags: bool = True, pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._engine = engine
+        self._tags = tags
+        self._pause = pause
+        self._copies: TableCopies | None = None
+
+    @property
+    def tags_at_once(self) -> bool:
+        """Whether the one commit puts the tag on the table too."""
+        return self._tags
+
+    def publish(
+        self,
+        plan: TablePlan,
+        before: Table | None,
+        marker: Marker,
+        on_event: Listener,
+        on_commit: OnCommit = no_commit,
+    ) -> Table | None:
+        """Run the steps on a copy, and apply the result in one commit, with marker and tags.
+
+        Steps that create, rename or drop the whole table run on the table itself.
+        """
+        announcer = statement_announcer(
+            plan, marker.version, on_event, refill_branch_name(marker.project, marker.run)
+        )
+        first, inner, last = split_steps(plan.steps)
+        current = before
+        for step in announcer.each(first):
+            current = run_step(self._engine, plan, step, current, announcer)
+        if current is not None and any(step.statements for step in first):
+            # Its rows were checked as they were when the table was read.
+            current = replace(self._there(current), snapshot=None if before is None else before.snapshot)
+        marked = marker if self._tags and plan.wanted is not None and current is not None else None
+        if inner or marked:
+            assert current is not None, "what is altered is there"
+            is_known = self._tags and not (marker.is_started or marker.is_fixed)
+            run = "" if is_known else marker.run
+            self._publish(plan, inner, current, marked, announcer, on_commit, run)
+        for step in announcer.each(last):
+            current = run_step(self._engine, plan, step, current, announcer)
+        if marked is not None and not marked.is_started and current is not None and any(map(is_refill, last)):
+            # The tag reads the rows after the migration; those before it have their own tag.
+            self._engine.mark(current.name, replace(marked, before=None))
+        return None if current is None else self._engine.table(current.name)
+
+    def close(self) -> None:
+        """Close the catalog of copies."""
+        if self._copies is not None:
+            with convert_java_errors():
+                self._copies.close()
+            self._copies = None
+
+    def _there(self, foreseen: Table) -> Table:
+        """The table as the catalog made it, or under its new name."""
+        found = self._engine.table(foreseen.name)
+        if found is None:
+            raise EngineError(
+                f"the catalog reported success, but table `{foreseen.name}` does not exist",
+                "check that the catalog supports this change",
+            )
+        return found
+
+    def _publish(
+        self,
+        plan: TablePlan,
+        steps: Sequence[Step],
+        foreseen: Table,
+        marker: Marker | None,
+        announcer: StatementAnnouncer,
+        on_commit: OnCommit,
+        run: str,
+    ) -> None:
+        """Retry until the one commit succeeds.
+
+        :param foreseen: the table that the plan expects.
+        :param on_commit: see :meth:`publish`.
+        :param run: see :func:`~icemigrate.spark.commit.commit_changes`.
+        """
+        clock, made, done = time.monotonic(), None, announcer.number
+        with convert_java_errors():
+            for attempt in range(1, TRIES + 1):
+                # Told before the table is read: who listens may take his time, and every moment between
+                # reading and landing is one in which another writer can be faster.
+                announcer.on_event(TablePublishing(announcer.version, foreseen.name, attempt))
+                base = open_commit_base(self._engine, foreseen.name)
+                require_checked_rows(foreseen, steps, base.table)
+                if made is None or table_without_rows(base.table) != table_without_rows(made.before):
+                    announcer.again(done)
+                    made = self._make(plan, steps, base, foreseen, announcer)
+                else:
+                    require_preconditions(foreseen, steps, base.table)  # others wrote rows
+                try:
+                    after, dated = _onto(base.table, made, steps), _dated(marker, plan, base)
+                    committed = commit_changes(self._engine, base, after, dated, is_row_dependent(steps), run)
+                    break
+                except Exception as error:  # identified by its Java cause
+                    if not is_commit_conflict(error) or attempt == TRIES:
+                        raise
+                announcer.note(
+                    foreseen.name, f"another writer committed first; attempt {attempt + 1} of {TRIES}"
+                )
+                self._pause(pause_after(attempt))
+        if committed is not None:
+            on_commit(base.table.schema, committed)
+            self._engine.java.refresh(foreseen.name)
+            elapsed = time.monotonic() - clock
+            announcer.on_event(TablePublished(announcer.version, foreseen.name, attempt, elapsed))
+        if marker is not None and not marker.is_started:
+            announcer.on_event(TableMarked(announcer.version, foreseen.name, marker.tag))
+
+    def _make(
+        self,
+        plan: TablePlan,
+        steps: Sequence[Step],
+        base: CommitBase,
+        foreseen: Table,
+        announcer: StatementAnnouncer,
+    ) -> _CopyResult:
+        """Run the steps on a copy of the current table.
+
+        :raises EngineError: a statement fails, or its result differs from the plan.
+        :raises ConflictError: another client changed the same facts as the steps.
+        """
+        if table_without_rows(base.table) != table_without_rows(foreseen):
+            require_no_conflict(foreseen, steps, base.table)
+            announcer.note(foreseen.name, "another client made changes that do not conflict with the plan")
+        require_preconditions(foreseen, steps, base.table)
+        if not any(isinstance(statement, SqlStatement) for step in steps for statement in step.statements):
+            return _CopyResult(base.table, _apply_changes(steps, base.table, announcer))
+        if self._copies is None:
+            self._copies = TableCopies(self._engine)
+        copies, name = self._copies, base.table.name
+        copies.add(name, base.json)
+        try:
+            wanted = base.table
+            for step in announcer.each(steps):
+                wanted = copies.run(step, wanted, announcer)
+            after = copies.engine.table(name)
+        finally:
+            copies.remove(name)
+        assert after is not None, "nothing but this drops a copy"
+        if wrong := copy_differences(wanted, base.table, after):
+            raise EngineError(
+                f"Spark would change table `{name}` in another way than planned: {'; '.join(wrong)}",
+                "the table was not changed; report this as a bug",
+            )
+        return _CopyResult(base.table, after)
+
+
+def split_steps(steps: Sequence[Step]) -> tuple[Sequence[Step], Sequence[Step], Sequence[Step]]:
+    """The steps on the table before the commit, those of the commit, and those on the table after it."""
+    inner = [i for i, step in enumerate(steps) if step.changes[0].change.phase not in _DIRECTLY]
+    start, end = (inner[0], inner[-1] + 1) if inner else (len(steps), len(steps))
+    assert len(inner) == end - start, "a table is made and renamed before it is altered, and dropped after it"
+    return steps[:start], steps[start:end], steps[end:]
+
+
+def pause_after(attempt: int) -> float:
+    """The pause before the next attempt, in seconds; random, so that two processes do not collide again."""
+    pause: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (attempt - 1))
+    return pause * random.uniform(0.5, 1)  # noqa: S311 (nothing secret hangs on it)
+
+
+def _apply_changes(steps: Sequence[Step], table: Table, announcer: StatementAnnouncer) -> Table:
+    """The steps without Spark, where all of them are metadata commits."""
+    for step in announcer.each(steps):
+        for statement in step.statements:
+            with announcer.statement(table.name, statement.text, on_copy=True):
+                table = apply_step(step, table)
+    return table
+
+
+def _onto(now: Table, made: _CopyResult, steps: Sequence[Step]) -> Table:
+    """The target of a table, with its current snapshots and references, which a copy does not have."""
+    changes = [c.change for s in steps for c in s.changes if c.change.phase is ChangePhase.REFERENCES]
+    table = replace(made.after, refs=now.refs, snapshot=now.snapshot, location=now.location, uuid=now.uuid)
+    for change in changes:
+        table = change.apply(table)
+    return table
+
+
+def _dated(marker: Marker | None, plan: TablePlan, base: CommitBase) -> Marker | None:
+    """The marker with the rows before it as they are in the very state that the commit starts from."""
+    if marker is None or marker.is_fixed or not plan.steps:
+        return marker
+    rows = base.table.snapshot if base.table.has_rows else None
+    return replace(marker, before=rows.id if rows else None)

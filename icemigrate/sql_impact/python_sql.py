@@ -1,0 +1,280 @@
+"""SQL in Python: string literals that are SQL, with the index of each character.
+
+Literals are found in the syntax tree, so a name that is bound to one literal in the file stands for it.  The
+values of f-strings and other formats are that literal, or a name for something unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+
+from icemigrate.sql_impact.jinja_templates import is_template, read_template
+from icemigrate.sql_impact.jinja_values import UNKNOWN
+from icemigrate.sql_impact.jinja_values import Names as Variables
+from icemigrate.sql_impact.python_names import Names, called, constants
+from icemigrate.sql_impact.sql_source import FragmentBuilder, SqlFragment
+
+_OPENING = re.compile(r"(?P<prefix>[rRbBuUfF]{0,2})(?P<quote>\"\"\"|'''|\"|')")
+_BETWEEN = re.compile(r"(?:\s|\\\n|#[^\n]*|\(|\))+")
+_ESCAPE = re.compile(
+    r"\\(?:\n|[\\'\"abfnrtv]|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\})"
+)
+_NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:![rsa]\s*)?(?::[^}]*)?\Z")
+_FIELD = re.compile(r"\{\w*\}")
+"""What `str.format`, and Spark itself, put something in for."""
+_PARAMETER = re.compile(r"%s\b|%\(\w+\)s")
+_SQL = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/|\{%[^%]*%\}|\{#[^#]*#\})*(?:select|with|insert|update|delete|merge|create|alter|replace|truncate|call"
+    r"|comment|cache|analyze|optimize|refresh)\s",
+    re.IGNORECASE | re.DOTALL,
+)
+_PROSE = frozenset(
+    (
+        "print",
+        "debug",
+        "info",
+        "warning",
+        "warn",
+        "error",
+        "exception",
+        "critical",
+        "log",
+        "echo",
+        "markdown",
+        "fail",
+    )
+)
+"""Functions whose texts are for people."""
+_MOST_INTERPOLATED_CHARACTERS = 1_000_000
+"""How many characters of other literals a file's f-strings may have together; what is beyond is unknown."""
+
+
+class NoPython(Exception):
+    """A file that cannot be read; :attr:`at` is the index where."""
+
+    def __init__(self, why: str, at: int) -> None:
+        super().__init__(why)
+        self.at = at
+
+
+class PythonModule:
+    """A Python file: its syntax tree, its names, and the SQL in it.
+
+    :param text: with ``\\n`` as the only line break.
+    :raises NoPython: it cannot be read.
+    """
+
+    def __init__(self, text: str) -> None:
+        try:
+            # What Python warns of while it reads is for whoever runs the job.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(text)
+            self.names = Names.of(tree)
+        except SyntaxError as error:
+            line = text.split("\n")[: max((error.lineno or 1) - 1, 0)]
+            raise NoPython(error.msg, sum(map(len, line)) + len(line)) from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise NoPython(type(error).__name__, 0) from error
+        self.text = text
+        self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        self.literals = dict(constants(self.names))
+        self.imported: dict[str, str] = {}
+        self.left = _MOST_INTERPOLATED_CHARACTERS
+
+    def fragments(self) -> Iterator[tuple[ast.expr, SqlFragment]]:
+        """All SQL of the file, each with its expression."""
+        seen: set[int] = set()
+        for node in ast.walk(self.names.tree):
+            if isinstance(node, ast.Call) and called(node) == "sql" and isinstance(node.func, ast.Attribute):
+                given = node.args[0] if node.args else _named(node)
+                if (literal := self.literal(given)) is not None and id(literal) not in seen:
+                    seen |= {id(one) for one in ast.walk(literal)}
+                    yield from ((node, one) for one in self._sql(literal))
+        for node in ast.walk(self.names.tree):
+            if not isinstance(node, ast.expr) or id(node) in seen:
+                continue
+            if not _is_text(node):
+                seen |= {id(one) for one in _sums_within(node)}  # no part of a sum without a text is one
+                continue
+            seen |= {id(one) for one in ast.walk(node)}
+            if not self.is_prose(node) and looks_like_sql((whole := self.read(node)).text):
+                yield from ((node, one) for one in rendered(whole))
+
+    def _sql(self, literal: ast.expr) -> Iterator[SqlFragment]:
+        yield from rendered(self.read(literal))
+
+    def is_prose(self, node: ast.AST) -> bool:
+        """Whether a text is for people: documentation, a message."""
+        for one in self.names.around(node):
+            if isinstance(one, ast.Call):
+                return called(one) in _PROSE
+            if isinstance(one, (ast.Expr, ast.Raise, ast.Assert)):
+                return True
+            if isinstance(one, ast.stmt):
+                return False
+        return False
+
+    def literal(self, node: ast.expr | None) -> ast.expr | None:
+        """The literal that an expression is, or that its name is bound to."""
+        if isinstance(node, ast.Name):
+            node = self.literals.get(node.id)
+        # `"…".format(…)`, `"…" % …` and `dedent("…")` are read as the text that they begin with.
+        if isinstance(node, ast.Call):
+            inside = node.func.value if isinstance(node.func, ast.Attribute) else None
+            node = inside if _is_text(inside) else node.args[0] if node.args else None
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            node = node.left
+        return node if _is_text(node) else None
+
+    def known_text(self, node: ast.expr | None) -> str | None:
+        """The text of an expression; ``None`` where it is unknown."""
+        if isinstance(node, ast.Name) and node.id in self.imported:
+            return self.imported[node.id]
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in self.imported:
+            return self.imported[ast.unparse(node)]
+        literal = self.literal(node)
+        return None if literal is None else self.read(literal).text
+
+    def read(self, node: ast.expr, within: int = 0) -> SqlFragment:
+        """What a literal holds."""
+        out = FragmentBuilder()
+        if isinstance(node, ast.BinOp):
+            # A long sum is nested to the left.
+            parts: list[ast.expr] = []
+            at: ast.expr = node
+            while isinstance(at, ast.BinOp):
+                parts.append(at.right)
+                at = at.left
+            for part in (at, *reversed(parts)):
+                literal = self.literal(part)
+                start = self.index(part.lineno, part.col_offset)
+                is_short = literal is part or self.left > 0
+                if literal is not None and not isinstance(literal, ast.BinOp) and within < 8 and is_short:
+                    put = self.read(literal, within + 1)
+                    self.left -= 0 if literal is part else len(put.text)
+                    out.append(put)
+                else:
+                    out.put(self.imported.get(getattr(part, "id", ""), UNKNOWN), start)
+            return out.built()
+        at_, end = self.index(node.lineno, node.col_offset), self.index(*_end(node))
+        while at_ < end:
+            if (gap := _BETWEEN.match(self.text, at_)) is not None:
+                at_ = gap.end()
+                continue
+            opening = _OPENING.match(self.text, at_)
+            if opening is None:
+                break
+            at_ = self._piece(opening, out, within)
+        return out.built()
+
+    def _piece(self, opening: re.Match[str], out: FragmentBuilder, within: int) -> int:
+        """One of several adjacent literals, and where it ends."""
+        prefix, quote = opening["prefix"].lower(), opening["quote"]
+        at = opening.end()
+        while at < len(self.text) and not self.text.startswith(quote, at):
+            character = self.text[at]
+            escape = _ESCAPE.match(self.text, at) if character == "\\" and "r" not in prefix else None
+            if escape is not None:
+                out.put(_meaning(escape[0]), at)
+                at = escape.end()
+            elif character == "\\":
+                out.copy(self.text[at : at + 2], at)
+                at += 2
+            elif "f" in prefix and character in "{}" and self.text[at : at + 2] == character * 2:
+                out.put(character, at)
+                at += 2
+            elif "f" in prefix and character == "{":
+                at = self._put_in(at, out, within)
+            elif character == "{" and self.text.startswith("{{", at):
+                # A template that another program fills in.
+                out.copy("{{", at)
+                at += 2
+            elif character == "{" and (field := _FIELD.match(self.text, at)) is not None:
+                out.put(UNKNOWN, at)
+                at = field.end()
+            else:
+                out.copy(character, at)
+                at += 1
+        return at + len(quote)
+
+    def _put_in(self, at: int, out: FragmentBuilder, within: int) -> int:
+        """The expression in braces in an f-string, and where it ends."""
+        depth, end = 0, at
+        while end < len(self.text):
+            depth += {"{": 1, "}": -1}.get(self.text[end], 0)
+            end += 1
+            if depth == 0:
+                break
+        name = _NAME.match(self.text[at + 1 : end - 1])
+        literal = self.literal(self.literals.get(name[1])) if name else None
+        # Names may be bound in circles.
+        is_read = literal is not None and within < 8 and self.left > 0
+        otherwise = self.imported.get(self.text[at + 1 : end - 1].strip(), UNKNOWN)
+        put = self.read(literal, within + 1).text if literal is not None and is_read else otherwise
+        self.left -= len(put)
+        out.put(put, at)
+        return end
+
+    def index(self, line: int, column: int) -> int:
+        """Where a position of the syntax tree is; it counts bytes of UTF-8."""
+        start = self.starts[line - 1]
+        end = self.starts[line] if line < len(self.starts) else len(self.text)
+        return start + len(self.text[start:end].encode()[:column].decode(errors="ignore"))
+
+
+def looks_like_sql(text: str) -> bool:
+    """Whether a text begins as a statement does."""
+    return _SQL.match(text) is not None
+
+
+def rendered(fragment: SqlFragment, variables: Variables | None = None) -> Iterator[SqlFragment]:
+    """A text, or what the template in it gives, with names for the parameters of a driver."""
+    if _PARAMETER.search(fragment.text) is not None:
+        out, at = FragmentBuilder(), 0
+        for found in _PARAMETER.finditer(fragment.text):
+            out.append(SqlFragment(fragment.text[at : found.start()], fragment.indexes[at : found.start()]))
+            out.put(UNKNOWN, fragment.index(found.start()))
+            at = found.end()
+        out.append(SqlFragment(fragment.text[at:], fragment.indexes[at:]))
+        fragment = out.built()
+    if not is_template(fragment.text):
+        yield fragment
+        return
+    for reading in read_template(fragment.text, variables).readings:
+        yield reading.inside(fragment)
+
+
+def _named(call: ast.Call) -> ast.expr | None:
+    return next((k.value for k in call.keywords if k.arg in {"sqlQuery", "query"}), None)
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+
+def _sums_within(node: ast.expr) -> Iterator[ast.expr]:
+    """The sums that a long sum is nested from."""
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        node = node.left
+        yield node
+
+
+def _is_text(node: ast.expr | None) -> bool:
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        if _is_text(node.right):
+            return True
+        node = node.left
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _meaning(escape: str) -> str:
+    if escape == "\\\n":
+        return ""
+    try:
+        return str(ast.literal_eval(f'"{escape}"' if escape != '\\"' else "'\"'"))
+    except (SyntaxError, ValueError):
+        return escape

@@ -1,0 +1,177 @@
+"""Writes, renames and removes files: never through a link, and those of a repository only inside it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from icemigrate.system.repository_boundary import (
+    FOLDER_FLAGS,
+    OutsideRepository,
+    open_folder,
+    resolve_inside,
+    user_path,
+)
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def replace_inside(path: Path, data: bytes, top: Path) -> None:
+    """Replace a file of a repository: a reader sees the old content or the new one.
+
+    :param top: the root of the repository, see :func:`~icemigrate.system.repository_boundary.repository_top`.
+    :raises OutsideRepository: the path leads out of the repository.
+    :raises OSError: the path is a link or not a regular file, or cannot be written.
+    """
+    with _parent(path, top) as folder:
+        _require_plain(path, folder)
+        _replace(path.name, data, folder)
+
+
+def create_inside(path: Path, data: bytes, top: Path) -> None:
+    """Write a new file of a repository, and create its parent folders.
+
+    :raises FileExistsError: it exists.
+    :raises OutsideRepository: the path leads out of the repository.
+    :raises OSError: it cannot be written.
+    """
+    make_folder_inside(path.parent, top)
+    with _parent(path, top) as folder:
+        number = os.open(path.name, _NEW, 0o666, dir_fd=folder)
+        try:
+            _write(number, data)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(path.name, dir_fd=folder)
+            raise
+
+
+def make_folder_inside(folder: Path, top: Path) -> None:
+    """Create a folder of a repository and its parents, unless they exist.
+
+    :raises OutsideRepository: the path leads out of the repository.
+    :raises OSError: it cannot be created.
+    """
+    real = resolve_inside(folder, top)
+    at = os.open(top, FOLDER_FLAGS)
+    try:
+        for part in real.relative_to(top).parts:
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=at)
+            below = os.open(part, FOLDER_FLAGS, dir_fd=at)
+            os.close(at)
+            at = below
+    finally:
+        os.close(at)
+
+
+def rename_inside(folder: Path, old: str, new: str, top: Path) -> None:
+    """Rename a file within a folder of a repository.
+
+    :raises FileExistsError: the new name is taken.
+    :raises OSError: it cannot be renamed.
+    """
+    with _parent(folder / old, top) as number:
+        # A hard link fails where the name is taken; a renaming would replace the other file.
+        os.link(old, new, src_dir_fd=number, dst_dir_fd=number, follow_symlinks=False)
+        os.unlink(old, dir_fd=number)
+
+
+def remove_inside(path: Path, top: Path) -> None:
+    """Remove a file of a repository, or the link that bears its name.
+
+    :raises OutsideRepository: the path leads out of the repository.
+    :raises OSError: it cannot be removed.
+    """
+    with _parent(path, top) as folder:
+        os.unlink(path.name, dir_fd=folder)
+
+
+def replace_named(path: Path, data: bytes) -> None:
+    """Replace a file that the user named on the command line.
+
+    Within the repository of the working directory the path may not be a link (see
+    :func:`~icemigrate.system.repository_boundary.user_path`).  Elsewhere a link stays one, and its target is
+    written.  A path that is not a file, such as a named pipe, is written to directly.
+
+    :raises OutsideRepository: the path is in the repository, and a link there leads out.
+    :raises OSError: it cannot be written.
+    """
+    absolute, top = user_path(path)
+    if top is not None:
+        with _parent(absolute, top) as folder:
+            if not _is_special(absolute, folder):
+                _require_plain(absolute, folder)
+                _replace(absolute.name, data, folder)
+                return
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        path.write_bytes(data)
+        return
+    folder = os.open(target.parent, FOLDER_FLAGS)
+    try:
+        _replace(target.name, data, folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _parent(path: Path, top: Path) -> Iterator[int]:
+    """A descriptor of a file's folder; a link to the folder may stay inside the repository."""
+    folder = open_folder(resolve_inside(path.parent, top), top)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _mode(name: str, folder: int) -> int | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _is_special(path: Path, folder: int) -> bool:
+    """Whether it is a named pipe, a socket or a device."""
+    mode = _mode(path.name, folder)
+    return mode is not None and not any(kind(mode) for kind in (stat.S_ISREG, stat.S_ISLNK, stat.S_ISDIR))
+
+
+def _require_plain(path: Path, folder: int) -> None:
+    """Refuse to replace anything but a regular file.
+
+    :raises OSError: it is a link, a folder or a device.
+    """
+    mode = _mode(path.name, folder)
+    if mode is None or stat.S_ISREG(mode):
+        return
+    if stat.S_ISLNK(mode):
+        raise OutsideRepository(errno.ELOOP, "it is a link, and links are not followed", str(path))
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
+def _replace(name: str, data: bytes, folder: int) -> None:
+    """Write beside the file, then rename: a link that appears meanwhile is replaced, not followed."""
+    beside = f".{name}.{os.getpid()}.tmp"
+    with suppress(FileNotFoundError):
+        os.unlink(beside, dir_fd=folder)
+    number = os.open(beside, _NEW, 0o666, dir_fd=folder)
+    try:
+        _write(number, data)
+        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):  # on a read-only disk, removing even a missing file fails
+            os.unlink(beside, dir_fd=folder)
+        raise
+
+
+def _write(number: int, data: bytes) -> None:
+    with os.fdopen(number, "wb") as stream:
+        stream.write(data)

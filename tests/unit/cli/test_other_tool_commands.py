@@ -1,0 +1,112 @@
+"""Commands and options of other tools are answered by what they are here; nothing dangerous is guessed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from icemigrate.cli import main
+from icemigrate.cli.group import COMMANDS, command_of
+from icemigrate.cli.other_tool_commands import (
+    CAREFUL_COMMANDS,
+    CAREFUL_OPTIONS,
+    FOREIGN_COMMANDS,
+    FOREIGN_OPTIONS,
+    command_hint,
+)
+from icemigrate.errors import ExitCode
+
+OPTIONS = {option for name in COMMANDS for param in command_of(name).params for option in param.opts}
+
+
+def said(args: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is told behind `error:`."""
+    assert main(args.split()) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.splitlines()[-1].removeprefix("error: ")
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        ("apply -auto-approve", "write `--auto-approve`"),
+        ("apply -f", "write `--auto-approve`"),
+        ("apply --dry-run", "`icemigrate plan` shows what would be done, and changes nothing"),
+        ("apply -target=3", "write `--to VERSION`"),
+        ("plan -out x", "write `--out`"),
+        ("plan -out=x", "write `--out`"),
+        ("plan -o x", "write `--out FILE`"),
+        ("plan --dry-run", "remove it: `plan` changes nothing"),
+        ("plan 4", "write `--to 4`"),
+        ("status --json", "write `--format json`"),
+        ("status -o json", "write `--format json`"),
+        ("rollback 4", "`--to 4` rolls back all later versions, `--only 4` that one alone"),
+        (
+            "rollback --version 4",
+            "`--to VERSION` rolls back all later versions, `--only VERSION` that one alone",
+        ),
+        (
+            "unlock --dry-run",
+            "remove it: the command shows what it would do and asks before it changes anything",
+        ),
+        ("rollback --dry-rn", "did you mean `--dry-run`?"),
+        ("rollback --plan", "write `--dry-run`"),
+        ("rollback -n 2", "`--to VERSION` rolls back all later versions; the default is the last one"),
+        ("rollback --steps 2", "`--to VERSION` rolls back all later versions; the default is the last one"),
+        ("maintain -n", "write `--dry-run`"),
+        ("--json status", "put the options of a command after its name"),
+        ("status --formt json", "did you mean `--format`?"),
+        ("rollback --metadata-onl", "did you mean `--metadata-only`?"),
+        ("migrate", "use `icemigrate apply`"),
+        ("info", "use `icemigrate status`"),
+        ("validate", "use `icemigrate check`"),
+        ("undo", "use `icemigrate rollback`"),
+        ("Force_Unlock", "use `icemigrate unlock`"),
+        ("rolback", "did you mean `rollback`?"),
+    ],
+)
+def test_what_is_meant(args: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(args, capsys).endswith(f": {hint}")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("unpack", "there is no command `unpack`"),
+        ("maintenance", "there is no command `maintenance`"),
+        ("rollback --discard-data", "`icemigrate rollback` has no option `--discard-data`"),
+        ("rollback somewhere", "Got unexpected extra argument (somewhere)"),
+        ("check --jsn", "`icemigrate check` has no option `--jsn`"),
+        ("new", "Missing argument 'DESCRIPTION'."),
+        (
+            "apply --lock-timeout 5sec",
+            "`--lock-timeout`: `5sec` is not a time to wait: write seconds, such as `30`, or a number and a "
+            "unit, such as `5s` or `2m`",
+        ),
+        (
+            "maintain --orphans --older-than 7",
+            "`--older-than`: `7` is not a duration: write a number and a unit, such as `30d`, `12h`, `90m` "
+            "or `2w`",
+        ),
+    ],
+)
+def test_where_nothing_is_guessed(args: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(args, capsys) == message
+
+
+def test_a_word_of_others_has_one_meaning_and_is_no_command_here() -> None:
+    words = [word for _, said in FOREIGN_COMMANDS for word in said.split()]
+    assert sorted(words) == sorted(set(words))
+    assert not set(words) & COMMANDS.keys()
+    for word in words:
+        hint = command_hint(word, COMMANDS) or ""
+        assert "did you mean" not in hint
+        assert set(re.findall(r"`icemigrate ([a-z]+)", hint)) <= COMMANDS.keys()
+
+
+def test_what_is_answered_and_what_is_careful_is_there() -> None:
+    assert COMMANDS.keys() >= CAREFUL_COMMANDS
+    assert CAREFUL_OPTIONS <= OPTIONS
+    assert {option.split()[0] for option, _ in FOREIGN_OPTIONS} <= OPTIONS

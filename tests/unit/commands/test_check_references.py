@@ -1,0 +1,53 @@
+"""``check`` of branches and tags: whether a table has rows by then, only the catalog knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from icemigrate.commands.check import check
+from icemigrate.commands.project_files import open_project
+
+COLUMNS = "columns: [{name: id, type: long}]"
+AUDIT = "tags: {audit: {retention: {max_age: 30d}}}, branches: {dev: {}}"
+
+
+def codes(folder: Path, *migrations: str) -> list[str]:
+    (folder / "migrations").mkdir()
+    for number, text in enumerate(migrations, start=1):
+        (folder / "migrations" / f"{number}_step.yaml").write_text(f"tables: [{{name: db.t, {text}}}]\n")
+    return [d.code for d in check(open_project(folder)).diagnostics if not d.code.startswith("IM")]
+
+
+def test_a_tag_of_a_table_that_was_made_before(tmp_path: Path) -> None:
+    assert codes(tmp_path, COLUMNS, AUDIT) == []
+
+
+def test_a_tag_of_a_table_that_is_renamed_with_it(tmp_path: Path) -> None:
+    (tmp_path / "migrations").mkdir()
+    (tmp_path / "migrations" / "1_a.yaml").write_text(f"tables: [{{name: db.t, {COLUMNS}}}]")
+    (tmp_path / "migrations" / "2_b.yaml").write_text(
+        f"tables: [{{name: db.u, renamed_from: db.t, {AUDIT}}}]"
+    )
+    assert {d.code for d in check(open_project(tmp_path)).diagnostics} <= {"IM102"}
+
+
+def test_a_tag_of_a_new_table_points_at_nothing(tmp_path: Path) -> None:
+    assert codes(tmp_path, f"{COLUMNS}, {AUDIT}") == ["tag-without-snapshot"]
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("branches: {main: {retention: {max_age: 30d}}}", "main-branch"),
+        ("tags: {audit: {retention: {max_age: 30s}}}", "age-not-in-minutes"),
+    ],
+)
+def test_what_is_wrong_with_a_reference_of_any_table_is_told(tmp_path: Path, said: str, code: str) -> None:
+    assert codes(tmp_path, COLUMNS, said) == [code]
+
+
+@pytest.mark.parametrize("said", ["{}", "{retention: {snapshots: {keep_at_least: 3}}}"])
+def test_the_main_branch_can_be_spoken_of(tmp_path: Path, said: str) -> None:
+    assert codes(tmp_path, f"{COLUMNS}, branches: {{main: {said}}}", f"branches: {{main: {said}}}") == []

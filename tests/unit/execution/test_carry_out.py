@@ -1,0 +1,90 @@
+"""Each command runs its plan through ``carry_out``: made again under the lock, and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icemigrate.commands.apply import apply
+from icemigrate.commands.plan import plan
+from icemigrate.commands.project_files import open_project
+from icemigrate.commands.reconcile import plan_reconcile, reconcile
+from icemigrate.commands.rollback import plan_rollback, rollback
+from icemigrate.errors import StalePlan
+from icemigrate.execution import spark_start
+from icemigrate.planning.plan import Plan
+from icemigrate.project import Project
+from tests.support.embedded_project import Embedded, applied
+
+FIRST = "tables: [{name: db.t, columns: [{name: id, type: long}], properties: {k: one}}]\n"
+SECOND = "tables: [{name: db.t, properties: {k: two}}]\n"
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Embedded:
+    """A project whose statements the recording engine takes, in the place of Spark."""
+    made = applied(tmp_path, FIRST)
+    (tmp_path / "icemigrate.yaml").write_text(
+        "project: market\nenvironments: {local: {catalog: {type: sqlite}, publish: direct}}\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(spark_start, "engine_of", lambda *_: made.engine)
+    made.write("0002_k.yaml", SECOND)
+    return made
+
+
+def planned_apply(lake: Embedded, project: Project) -> Plan:
+    return plan(project).plan
+
+
+def planned_rollback(lake: Embedded, project: Project) -> Plan:
+    return plan_rollback(project).plan
+
+
+def planned_reconcile(lake: Embedded, project: Project) -> Plan:
+    lake.edit("db.t", {"k": "theirs"})
+    return plan_reconcile(project).plan
+
+
+COMMANDS: list[Any] = [
+    pytest.param(planned_apply, apply, "two", id="apply"),
+    pytest.param(planned_rollback, rollback, None, id="rollback"),
+    pytest.param(planned_reconcile, reconcile, "one", id="reconcile"),
+]
+
+
+@pytest.mark.parametrize(("planned", "run", "value"), COMMANDS)
+def test_a_plan_runs_under_the_lock_and_is_recorded(
+    lake: Embedded,
+    planned: Callable[[Embedded, Project], Plan],
+    run: Callable[[Project, Plan], Any],
+    value: str | None,
+) -> None:
+    project = open_project(lake.folder)
+    todo = planned(lake, project)
+    lake.engine.expect(todo)
+    result = run(project, todo)
+    lake.save()
+    tables = {str(name): table.properties.get("k") for name, table in lake.engine.tables.items()}
+    assert tables.get("db.t") == value
+    assert result.elapsed_ms >= 0
+    assert plan_reconcile(project).plan.is_empty
+
+
+@pytest.mark.parametrize(("planned", "run", "value"), COMMANDS)
+def test_a_plan_that_differs_under_the_lock_does_not_run(
+    lake: Embedded,
+    planned: Callable[[Embedded, Project], Plan],
+    run: Callable[[Project, Plan], Any],
+    value: str | None,
+) -> None:
+    project = open_project(lake.folder)
+    todo = planned(lake, project)
+    lake.edit("db.t", {"k": "another", "more": "1"})
+    calls = len(lake.engine.log)
+    with pytest.raises(StalePlan):
+        run(project, todo)
+    assert not [text for text in lake.engine.log[calls:] if "TBLPROPERTIES" in text or "DROP" in text]

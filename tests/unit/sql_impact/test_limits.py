@@ -1,0 +1,90 @@
+"""Where the search of a file ends at a limit, a finding reports it: nothing is silent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from icemigrate.sql_impact import python_file, python_uses, sql_parser
+from tests.impact.corpus import told
+
+
+def findings(folder: Path, name: str, text: str) -> list[str]:
+    """The findings about one file."""
+    return list(told({"impact": ["jobs"], "files": {f"jobs/{name}": text}}, folder))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def at_most_five_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_uses, "_MOST_USES", 5)
+
+
+@pytest.mark.usefixtures("at_most_five_uses")
+def test_the_uses_beyond_the_limit_are_counted(folder: Path) -> None:
+    text = 'o = spark.table("shop.orders")\n' + 'o.select("total")\n' * 6 + "o.select(o.total)\n"
+    found = findings(folder, "a.py", text)
+    assert sum("IM111" in line for line in found) == 5
+    assert [line for line in found if "IM114" in line] == [
+        "jobs/a.py:7:10 warning IM114: this may use what migrations change, and was not searched: "
+        "5 uses are reported, and 2 more places name a changed column"
+    ]
+
+
+@pytest.mark.usefixtures("at_most_five_uses")
+def test_a_module_that_names_no_table_is_counted_too(folder: Path) -> None:
+    files = {
+        "jobs/a.py": 'from jobs.b import clean\nclean(spark.table("shop.orders"))\n',
+        "jobs/b.py": "def clean(df):\n" + '    df.select("total")\n' * 9,
+    }
+    found = list(told({"impact": ["jobs"], "files": files}, folder))
+    assert [line.split(":")[0] for line in found if "and 4 more places" in line] == ["jobs/b.py"]
+
+
+def test_a_file_with_too_many_tokens_is_reported_wherever_it_names_the_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql_parser, "MOST_TOKENS", 100)
+    text = "SELECT 1" + ", 1" * 100 + " FROM shop.orders"
+    assert [line[:20] for line in findings(folder, "a.sql", text)] == ["jobs/a.sql:1:1 warni"]
+
+
+def test_a_notebook_that_is_nested_too_deeply_is_reported(folder: Path) -> None:
+    outputs = "[" * 300 + "]" * 300
+    cell = {"cell_type": "code", "source": ['spark.table("shop.orders").select("total")']}
+    text = f'{{"metadata": {{"x": {outputs}}}, "cells": [{json.dumps(cell)}]}}'
+    (line,) = findings(folder, "a.ipynb", text)
+    assert "IM114" in line
+    assert "nested too deeply" in line
+
+
+def test_a_second_yaml_document_is_reported(folder: Path) -> None:
+    (line,) = findings(folder, "a.yaml", "a: 1\n---\ntable: shop.orders\ncolumns: [total]\n")
+    assert line.startswith("jobs/a.yaml:2:1 warning IM114")
+
+
+def test_each_branch_of_a_template_in_python_is_read(folder: Path) -> None:
+    text = 'run(sql="SELECT {% if a %} id {% else %} total {% endif %} FROM shop.orders")\n'
+    assert [line.split(": ")[0] for line in findings(folder, "a.py", text)] == ["jobs/a.py:1:42 error IM111"]
+
+
+def test_the_columns_of_the_relations_beyond_the_limit_count(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python_file, "_MOST_RELATIONS", 1)
+    text = 'a = spark.table("shop.returns")\nb = spark.table("shop.orders")\nKEY = "total"\n'
+    assert ["jobs/a.py:3:8 warning IM112" in line for line in findings(folder, "a.py", text)] == [True]
+
+
+@pytest.mark.parametrize("text", ["x: {} = 1\n", "y = {}\n", "def f(x: {}): pass\n"])
+def test_python_that_is_nested_too_deeply_is_reported(text: str, folder: Path) -> None:
+    text = text.format("F." + "a." * 2_900 + "b")
+    found = findings(folder, "a.py", text + 'spark.table("shop.orders").select("total")\n')
+    assert len(found) == 1
