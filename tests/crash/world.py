@@ -19,6 +19,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.type_text import format_type
 from tests.crash.client import Blow, Gateway, Order, run
+from tests.crash.messages import LEASE_RAN_OUT
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
@@ -57,7 +58,7 @@ class Ended:
     @property
     def lost_its_lease(self) -> bool:
         """Whether it could not renew the lease of its lock in time, which only a busy machine causes here."""
-        return "ran out before it could be renewed" in self.err
+        return LEASE_RAN_OUT in self.err
 
 
 @dataclass

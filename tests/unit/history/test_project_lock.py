@@ -22,6 +22,7 @@ from icemigrate.history.project_lock import POLL_S, Heartbeat, Lock, boot_clock
 from icemigrate.iceberg.table import Snapshot
 from icemigrate.system.process_identity import process_identity
 from icemigrate.system.waits import show_waits
+from tests.crash.messages import LEASE_RAN_OUT
 
 NOON = datetime(2026, 11, 27, 12, 0, tzinfo=timezone.utc)
 LEASE_S = 60.0
@@ -196,7 +197,7 @@ def test_a_holder_past_its_lease_stops() -> None:
     holder.require()
     clock.now += 0.1
     for act in (holder.require, lambda: holder.write("started"), lambda: holder.step("x")):
-        with pytest.raises(LockLost, match=r"lease of 60 s ran out") as lost:
+        with pytest.raises(LockLost, match=f"lease of 60 s {LEASE_RAN_OUT}") as lost:
             act()
         assert lost.value.exit_code == 5
     assert memory.log == ["locked"]
