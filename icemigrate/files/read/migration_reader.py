@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from icemigrate.diagnostics import Diagnostic, FilePosition, Severity, renew_hints, sort_key
+from icemigrate.diagnostics import Diagnostic, FilePosition, Severity, did_you_mean, renew_hints, sort_key
 from icemigrate.files.parse.file_phrases import shorten_text
 from icemigrate.files.parse.json_schemas import SchemaRule, load_schema
 from icemigrate.files.parse.schema_validation import validate_node
@@ -23,7 +23,7 @@ from icemigrate.files.read.migration_file import (
     ReplacesEntry,
     TableEntry,
 )
-from icemigrate.files.read.node_values import as_mapping, is_time_zone, list_items, scalar_text
+from icemigrate.files.read.node_values import as_mapping, list_items, scalar_text, time_zone_names
 from icemigrate.files.read.table_entries import read_table
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, replace
@@ -144,8 +144,11 @@ class _Reader:
         if node is None:
             return None
         name = scalar_text(node)
-        if not is_time_zone(name):
-            message, hint = f"there is no time zone {shorten_text(name)}", "write `UTC` or a name of a region"
+        # Without a database of zones, every name of the right form passes; Spark refuses the others.
+        known = frozenset[str]() if name[0] in "+-" else time_zone_names()
+        if known and name not in known:
+            message = f"there is no time zone {shorten_text(name)}"
+            hint = did_you_mean(name, known) or "write `UTC` or a name of a region, such as `Europe/Berlin`"
             self.diagnostics.append(Diagnostic("bad-value", message, node.place, hint))
         return name
 

@@ -19,6 +19,8 @@ from icemigrate.files.read.migration_file import (
 from icemigrate.iceberg.snapshot_pins import PIN_KEYS, SnapshotPin
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_NOT_IN_JAVA = frozenset({"Factory", "ROC", "localtime"})
+"""Names of the database of time zones that Java's ``ZoneId`` refuses."""
 
 
 def as_mapping(node: YamlNode | None) -> YamlMapping:
@@ -170,14 +172,8 @@ def _as_python_writes(text: str) -> str:
     return re.sub(r"\.(\d+)", lambda fraction: f".{fraction[1]:0<6.6}", text)
 
 
-def is_time_zone(name: str) -> bool:
-    """Whether a time zone exists; without a database of zones every name of the right form does."""
-    from zoneinfo import ZoneInfo, available_timezones
+def time_zone_names() -> frozenset[str]:
+    """The names of time zones that Java knows too; none without a database of zones."""
+    from zoneinfo import available_timezones
 
-    if name[0] in "+-" or not available_timezones():
-        return True
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return False
-    return True
+    return frozenset(available_timezones()) - _NOT_IN_JAVA
