@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from icemigrate.commands.affected_objects import collect_declared_tables
@@ -11,7 +11,7 @@ from icemigrate.commands.plan_from_empty import OfflinePlan
 from icemigrate.commands.rule_findings import EnabledRule, apply_ignores, enabled_rules
 from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
 from icemigrate.errors import extra_hint, os_error_reason
-from icemigrate.files.parse.source_text import SourceText, read_source
+from icemigrate.files.parse.source_text import SourceText, read_code
 from icemigrate.files.read.ignore_comments import read_sql_ignores
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import format_path
@@ -43,6 +43,7 @@ _LANGUAGES = {
 """How a file is searched, by its extension.  Others hold no code that runs on tables."""
 _SKIPPED = frozenset({"target", "dbt_packages", "node_modules", "__pycache__"})
 """Folders of generated files, with copies of other files."""
+_NOT_SEARCHED = "this may use what migrations change, and was not searched"
 _MOST_PATHS = 200
 """Each path of `impact` is compared with every file in its folder."""
 
@@ -67,7 +68,8 @@ def sql_findings(
         return wrong
     reported: list[Diagnostic] = []
     dbt = DbtFiles(project)
-    scripts = tuple(_scripts(project, dbt, reported))
+    unread: list[Diagnostic] = []
+    scripts = tuple(_scripts(project, dbt, reported, unread))
     sources = {source.version: source for source in rehearsed.sources}
     files = ((plan, sources[plan.version].file.path) for plan in rehearsed.plans)
     asked = ((plan, Path(path).name, new is None or path in new) for plan, path in files)
@@ -79,7 +81,9 @@ def sql_findings(
     declared_tables = replace(declared_tables, affected_objects=named)
     names = dbt.names()
     sources_of_dbt = read_dbt_sources((one.source.path for one in scripts), project.top, names.sources)
-    reported += [*dbt.reported, *(dbt.stale() if declared_tables.affected_objects else ())]
+    reported += dbt.reported
+    if declared_tables.affected_objects:
+        reported += [*dbt.stale(), *_unread_files(unread, active)]
     for found in find_sql_uses(scripts, declared_tables, replace(names, sources=sources_of_dbt)):
         reported += _script_findings(found, active, is_looked_at=new is None)
     return tuple(reported)
@@ -94,8 +98,13 @@ def _wrong_dialects(project: Project) -> Iterator[Diagnostic]:
             yield Diagnostic("unknown-dialect", message, files.dialect_place, hint)
 
 
-def _scripts(project: Project, dbt: DbtFiles, reported: list[Diagnostic]) -> Iterator[Script]:
-    """The files that a project names, each once; the first setting that matches a file gives its dialect."""
+def _scripts(
+    project: Project, dbt: DbtFiles, reported: list[Diagnostic], unread: list[Diagnostic]
+) -> Iterator[Script]:
+    """The files that a project names, each once; the first setting that matches a file gives its dialect.
+
+    :param unread: takes why a file cannot be read.
+    """
     if (count := sum(len(files.paths) for files in project.impact)) > _MOST_PATHS:
         message = f"`impact` names {count:,} paths; at most {_MOST_PATHS} are allowed"
         reported.append(
@@ -121,10 +130,10 @@ def _scripts(project: Project, dbt: DbtFiles, reported: list[Diagnostic]) -> Ite
                 message = f"no SQL, Python, notebook or YAML file matches `{pattern}`"
                 reported.append(Diagnostic("no-sql-found", message, place, None, Severity.WARNING))
             for path in paths:
-                source = read_source(path, top=project.top) if str(path) not in seen else None
+                source = read_code(path, top=project.top) if str(path) not in seen else None
                 seen.add(str(path))
                 if isinstance(source, Diagnostic):
-                    reported.append(replace(source, severity=Severity.WARNING))
+                    unread.append(source)
                 elif source is not None:
                     yield _script(source, path, files, dbt)
 
@@ -153,6 +162,15 @@ def _script(source: SourceText, path: Path, files: SqlFiles, dbt: DbtFiles) -> S
             compiled, compiled_dialect = dbt.compiled(manifest, path, source, dialect)
     settings = (files.namespace, variables, compiled, compiled_dialect)
     return Script(source, path.stem, language, dialect, *settings)
+
+
+def _unread_files(unread: Iterable[Diagnostic], active: tuple[EnabledRule, ...]) -> Iterator[Diagnostic]:
+    """One finding for each file that cannot be read, since it may use anything."""
+    for enabled in (one for one in active if one.rule.id == _NOT_READ.id):
+        for why in unread:
+            hint = f"{why.hint}, or review it by hand" if why.hint else "review it by hand"
+            message = f"{_NOT_SEARCHED}: {why.message}"
+            yield Diagnostic(_NOT_READ.id, message, why.place, hint, enabled.severity)
 
 
 def _script_findings(
@@ -207,6 +225,6 @@ def _of_unread(found: FileUses) -> Iterator[tuple[int, Rule, str, str]]:
                 "check the `dialect` of this path in the project file; if it is right, review the SQL by hand"
             )
         else:
-            message = f"this may use what migrations change, and was not searched: {statement.why}"
+            message = f"{_NOT_SEARCHED}: {statement.why}"
             hint = "review it by hand"
         yield statement.at, _NOT_READ, message, hint

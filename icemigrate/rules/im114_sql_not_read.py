@@ -3,8 +3,9 @@
 ## Why
 
 icemigrate cannot search SQL, Python or YAML that it cannot parse, cells of notebooks in other languages,
-files in other languages (Scala, shell, LookML), or a file with too many uses. It reports the location,
-because the code may use what changes.
+files in other languages (Scala, shell, LookML), or a file with too many uses. Nor can it search a file that
+is not UTF-8, is larger than 4 MiB, leads out of the repository, or that the system refuses to read. It
+reports the location, because the code may use what changes.
 
 ## Bad
 
@@ -39,7 +40,8 @@ SELECT remark FROM db.orders
 ## Instead
 
 Set the `dialect` of the path in the project file. Or review the code yourself and add `-- icemigrate:
-ignore IM114 because it reads no changed column`, with `#` in Python and YAML.
+ignore IM114 because it reads no changed column`, with `#` in Python and YAML. Save a file that is not UTF-8
+as UTF-8.
 """
 
 from __future__ import annotations

@@ -182,7 +182,10 @@ def test_sql_is_searched_within_the_repository_alone(made: Hostile) -> None:
             f"cannot read the SQL at `{path}`: it leads out of the repository [outside-repository]"
             in ran.stdout
         )
-    assert "models/secret.sql:1:1: warning: the file is not read" in ran.stdout
+    assert (
+        "models/secret.sql:1:1: warning: this may use what migrations change, and was not searched: "
+        "the file is not read: it leads out of the repository [IM114]" in ran.stdout
+    )
     assert str(made.outside) not in ran.stdout
 
 

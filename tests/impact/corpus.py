@@ -69,7 +69,7 @@ def told(case: Case, folder: Path) -> Iterator[str]:
     }.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
     for d in check(open_project(folder)).diagnostics:
         if d.place is not None and not d.place.file.startswith("migrations"):
             yield f"{d.place} {d.severity.value} {d.code}: {d.message}"

@@ -70,13 +70,23 @@ def shown_path(path: Path) -> str:
 
 
 def read_source(path: Path, shown: str | None = None, *, top: Path) -> SourceText | Diagnostic:
-    """Read a file of a repository.
+    """Read a YAML file of a repository.
 
     :param top: the top of the repository.
     """
     shown = shown_path(path) if shown is None else shown
     data = read_bytes(path, shown, top)
     return decode_source(data, shown) if isinstance(data, bytes) else data
+
+
+def read_code(path: Path, *, top: Path) -> SourceText | Diagnostic:
+    """Read a file of a repository that another program runs, with any characters.
+
+    :param top: the top of the repository.
+    """
+    shown = shown_path(path)
+    data = read_bytes(path, shown, top)
+    return decode_text(data, shown) if isinstance(data, bytes) else data
 
 
 def read_bytes(path: Path, shown: str, top: Path, limit: int = SIZE_LIMIT) -> bytes | Diagnostic:
@@ -102,6 +112,22 @@ def _wide(data: bytes) -> str | None:
 
 
 def decode_source(data: bytes, shown: str) -> SourceText | Diagnostic:
+    """Turn the bytes of a YAML file into a :class:`SourceText`, as :func:`decode_text` does.
+
+    A character that YAML does not allow is a :class:`~icemigrate.diagnostics.Diagnostic`.
+    """
+    source = decode_text(data, shown)
+    if isinstance(source, Diagnostic) or (bad := _UNPRINTABLE.search(source.text)) is None:
+        return source
+    return Diagnostic(
+        "control-character",
+        f"a character that YAML does not allow: U+{ord(bad.group()):04X}",
+        source.place_at(bad.start()),
+        'remove it, or write it as an escape in double quotes, such as "\\u0007"',
+    )
+
+
+def decode_text(data: bytes, shown: str) -> SourceText | Diagnostic:
     """Turn bytes into a :class:`SourceText`: UTF-8, with or without a byte order mark, any line breaks."""
     if len(data) > SIZE_LIMIT:
         limit = f"{SIZE_LIMIT // (1024 * 1024)} MiB"
@@ -124,13 +150,6 @@ def decode_source(data: bytes, shown: str) -> SourceText | Diagnostic:
             f"the file is not UTF-8: the byte 0x{data[error.start]:02x} does not belong here",
             _position_after(before, shown),
             "save it as UTF-8",
-        )
-    if (bad := _UNPRINTABLE.search(text)) is not None:
-        return Diagnostic(
-            "control-character",
-            f"a character that YAML does not allow: U+{ord(bad.group()):04X}",
-            _position_after(text[: bad.start()], shown),
-            'remove it, or write it as an escape in double quotes, such as "\\u0007"',
         )
     return SourceText(shown, _one_kind_of_break(text))
 

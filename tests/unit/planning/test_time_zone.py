@@ -84,7 +84,6 @@ _ACCEPTED = [
     "UTC",
     "Europe/Berlin",
     "Etc/GMT+12",
-    "Z",
     "'+00:00'",
     "'-00:00'",
     "'+05:45'",

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from icemigrate.files.parse.source_text import SIZE_LIMIT
 from icemigrate.sql_impact import python_file, python_uses, sql_parser
 from tests.impact.corpus import told
 
 
-def findings(folder: Path, name: str, text: str) -> list[str]:
+def findings(folder: Path, name: str, text: str | bytes) -> list[str]:
     """The findings about one file."""
     return list(told({"impact": ["jobs"], "files": {f"jobs/{name}": text}}, folder))
 
@@ -88,3 +89,60 @@ def test_python_that_is_nested_too_deeply_is_reported(text: str, folder: Path) -
     text = text.format("F." + "a." * 2_900 + "b")
     found = findings(folder, "a.py", text + 'spark.table("shop.orders").select("total")\n')
     assert len(found) == 1
+
+
+CODE = {
+    "a.sql": "SELECT total FROM shop.orders -- {}\n",
+    "a.py": 'spark.sql("SELECT total FROM shop.orders")  # {}\n',
+    "a.scala": 'spark.sql("SELECT total FROM shop.orders")  // {}\n',
+    "a.yaml": "sql: SELECT total FROM shop.orders  # {}\n",
+    "a.ipynb": '{{"cells": [{{"cell_type": "code", "source": ["%sql SELECT total FROM shop.orders"]}}]}}{}\n',
+}
+
+
+@pytest.mark.parametrize("character", "\0\a\v\f\x1b\x1c\x7f\x85\u2028\ufeff\ufffe")
+@pytest.mark.parametrize("name", CODE)
+def test_no_character_hides_a_use(name: str, character: str, folder: Path) -> None:
+    (line,) = findings(folder, name, CODE[name].format(character))
+    assert " IM111: " in line or " IM114: " in line
+
+
+@pytest.mark.parametrize("character", "\0\v\f\x1b\x85\u2028\ufeff")
+def test_a_character_in_a_comment_of_sql_does_not_end_the_search(character: str, folder: Path) -> None:
+    (line,) = findings(folder, "a.sql", CODE["a.sql"].format(character))
+    assert line.startswith("jobs/a.sql:1:8 error IM111: ")
+
+
+@pytest.mark.parametrize("character", "\x1b\ufeff")
+def test_no_character_hides_the_sources_of_dbt(character: str, folder: Path) -> None:
+    files = {
+        "dbt_project.yml": "name: shop",
+        "models/s.yml": f"sources: [{{name: raw, schema: shop, tables: [{{name: orders}}]}}] # {character}\n",
+        "models/a.sql": "select total from {{ source('raw', 'orders') }}\n",
+    }
+    found = list(told({"impact": ["models"], "files": files}, folder))
+    assert [line for line in found if " IM111: " in line or " IM114: " in line]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (CODE["a.sql"].encode("utf-16"), "the file is UTF-16, not UTF-8"),
+        (CODE["a.sql"].encode("utf-32"), "the file is UTF-32, not UTF-8"),
+        (CODE["a.sql"].encode() + b"\xff", "the file is not UTF-8: the byte 0xff does not belong here"),
+        (CODE["a.sql"].encode() + b" " * SIZE_LIMIT, "the file is larger than 4 MiB"),
+    ],
+    ids=["UTF-16", "UTF-32", "a byte", "too large"],
+)
+def test_a_file_that_cannot_be_read_is_reported(content: bytes, why: str, folder: Path) -> None:
+    (line,) = findings(folder, "a.sql", content)
+    place, message = line.split(" warning ")
+    assert place.startswith("jobs/a.sql:")
+    assert message == f"IM114: this may use what migrations change, and was not searched: {why}"
+
+
+def test_a_file_that_the_system_does_not_read_is_reported(folder: Path) -> None:
+    (folder / "jobs").mkdir()
+    (folder / "jobs" / "a.sql").symlink_to("/etc/hosts")
+    lines = findings(folder, "b.sql", "SELECT 1")
+    assert [line.split(": ")[0] for line in lines] == ["jobs/a.sql:1:1 warning IM114"]
