@@ -29,7 +29,7 @@ class RenameTable(Change):
 
     :param new: the new name.
     :param formerly: the table's name before the migration, if another one was needed in between.
-    :param is_other: whether it renames another table than the plan's, which gives up the plan's new name.
+    :param makes_way: whether it renames another table than the plan's, which gives up the plan's new name.
     """
 
     kind: ClassVar[str] = "rename_table"
@@ -38,7 +38,7 @@ class RenameTable(Change):
 
     new: TableName
     formerly: TableName | None = None
-    is_other: bool = False
+    makes_way: bool = False
 
     @classmethod
     def detect(cls, pair: TablePair) -> Iterator[Change]:
@@ -51,7 +51,7 @@ class RenameTable(Change):
 
     def apply(self, table: Table) -> Table:
         """The table under its new name; another table than the renamed one stays as it is."""
-        return table if self.is_other else replace(table, name=self.new)
+        return table if self.makes_way else replace(table, name=self.new)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """One ``RENAME``; Spark expects the new name without the catalog."""
@@ -59,7 +59,7 @@ class RenameTable(Change):
         return (alter_table(catalog, self.table, f"RENAME TO {new}"),)
 
     def writer_impacts(self) -> tuple[WriterImpact, ...]:
-        if self.is_other or self.table.namespace == (TRASH_NAMESPACE,):
+        if self.makes_way or self.table.namespace == (TRASH_NAMESPACE,):
             return ()  # shown with its own rename; no client writes a table in the trash
         old = self.formerly or self.table
         return (
@@ -70,6 +70,6 @@ class RenameTable(Change):
         return always_reversible("undoing renames it back")
 
     def describe(self) -> str:
-        if self.is_other:
+        if self.makes_way:
             return f"rename table {self.table} to {self.new} until its new name is free"
         return f"rename table to {self.new}"

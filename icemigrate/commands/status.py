@@ -154,7 +154,7 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
             catalog=session.catalog.identity,
             version=applied[-1] if applied else None,
             migrations=tuple(
-                replace(_with_remaining_work(m, known, rollbacks), lost=lost.get(m.version, ()))
+                replace(_with_remaining_work(m, known, rollbacks), not_restorable=lost.get(m.version, ()))
                 for m in version_states.migrations
             ),
             tables=_tables(session, trails, known),

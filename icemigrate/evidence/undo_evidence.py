@@ -177,7 +177,7 @@ def failed_run_undo_planner(
 
     def plan(record: UndoRecord) -> MigrationPlan:
         undoing = UndoPlanner(session, lambda: engine)
-        version = UndoTarget(record.version, "", "", record, UndoOptions(apart=True))
+        version = UndoTarget(record.version, "", "", record, UndoOptions(is_recovery=True))
         (migration,) = undoing.plan([version], declared_state_after(record, state())).migrations
         return migration
 

@@ -34,7 +34,7 @@ def command_record(
     :param started_at: ``None`` for a command that takes no time.
     :param version: ``None`` for a row without a single version.
     """
-    now, by = datetime.now(timezone.utc), held.lock.mine
+    now, by = datetime.now(timezone.utc), held.lock.holder
     return HistoryRecord(
         version=version,
         description=description,

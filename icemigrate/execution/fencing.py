@@ -43,7 +43,7 @@ def fence_interrupted_migrations(engine: Engine, held: LockedJournal) -> Iterato
                     engine.fence(name, version)
         except BaseException:
             if gone:  # only the lock names these tables, so the next process must take it over
-                held.lock.abandon()
+                held.lock.let_expire()
             raise
         yield
 

@@ -205,7 +205,7 @@ class MigrationRun:
         moved = {c.change.new for c in plan.changes() if isinstance(c.change, RenameTable)}
         self.started_tables |= {
             plan.declared,
-            *(t.declared for t in self.migration.tables if t.aside in moved),
+            *(t.declared for t in self.migration.tables if t.temporary_name in moved),
         }
 
     def _settle_owner(self, plan: TablePlan, actual: Table | None) -> None:
@@ -225,7 +225,9 @@ class MigrationRun:
         """The table before its first change."""
         self.log.start(f"reading table `{plan.name}`")
         before = self.engine.table(plan.first_name)
-        as_planned = before if plan.aside is None or before is None else replace(before, name=plan.name)
+        as_planned = (
+            before if plan.temporary_name is None or before is None else replace(before, name=plan.name)
+        )
         for fact in foreign_changes(plan, self.planned_tables, as_planned):
             self.log.note(plan.name, f"changed by another client meanwhile: {fact}")
         return before

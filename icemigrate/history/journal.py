@@ -25,7 +25,7 @@ from icemigrate.history.head_snapshot import LockInfo
 from icemigrate.history.history_io import HistoryWriter, history_of
 from icemigrate.history.history_properties import History, encode_history, property_changes
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
-from icemigrate.history.project_lock import LEASE_S, Heartbeat, Lock, boot_clock
+from icemigrate.history.project_lock import LOCK_LEASE_S, Heartbeat, Lock, boot_clock
 from icemigrate.history.recorded_versions import AppliedVersion, Intent, VersionState
 from icemigrate.history.undo_record_codec import UndoRecord, pack_undo
 from icemigrate.iceberg.declared_sides import DeclaredState
@@ -34,7 +34,7 @@ from icemigrate.planning.plan import Direction
 from icemigrate.system.process_identity import process_identity
 
 NO_UNDO: Mapping[str, UndoRecord] = MappingProxyType({})
-TIMEOUT_S = 120.0
+LOCK_TIMEOUT_S = 120.0
 """Default time to wait for the lock: longer than a lease, so that a run after a crash succeeds."""
 
 
@@ -47,8 +47,8 @@ class Journal(Frozen):
     """
 
     writer: HistoryWriter
-    lease_s: float = LEASE_S
-    timeout_s: float = TIMEOUT_S
+    lease_s: float = LOCK_LEASE_S
+    timeout_s: float = LOCK_TIMEOUT_S
     clock: Callable[[], float] = boot_clock
 
     @contextmanager
@@ -144,7 +144,7 @@ class LockedJournal:
     @property
     def run(self) -> str:
         """The word that all rows of this run share."""
-        return self.lock.mine.run
+        return self.lock.holder.run
 
     def history(self) -> History:
         """The current history.
@@ -165,7 +165,7 @@ class LockedJournal:
 
         :param tables: their names in the catalog.
         """
-        self.lock.announce(tuple(dict.fromkeys((*self.lock.mine.tables, *tables))))
+        self.lock.announce(tuple(dict.fromkeys((*self.lock.holder.tables, *tables))))
 
     def step(self, text: str) -> None:
         """Write the current step.

@@ -23,7 +23,7 @@ from icemigrate.system.deadline import duration_text
 from icemigrate.system.process import is_debugging
 from icemigrate.system.waits import announce_wait
 
-LEASE_S = 60.0
+LOCK_LEASE_S = 60.0
 """Time after which another process may take over from a silent holder."""
 POLL_S = 1.0
 """Interval at which a waiting process reads the head."""
@@ -71,13 +71,13 @@ class HeadPort(Protocol):
 class Lock:
     """The lock of one project, for one run of icemigrate; thread-safe.
 
-    :param mine: describes the holder.
+    :param holder: describes this process.
     :param clock: monotonic seconds.
     :param wait: waits some seconds; may raise :class:`~icemigrate.errors.Stopped`.
     """
 
     port: HeadPort
-    mine: LockInfo
+    holder: LockInfo
     clock: Callable[[], float] = boot_clock
     wait: Callable[[float], None] = time.sleep
     _head: int | None = None
@@ -135,9 +135,9 @@ class Lock:
         with self._mutex:
             if self._lost is None and not self._held:
                 self._lost = LockLost("the lock is not held")
-            elif self._lost is None and self.clock() - self._renewed >= self.mine.lease_s:
+            elif self._lost is None and self.clock() - self._renewed >= self.holder.lease_s:
                 self._lost = LockLost(
-                    f"the lock's lease of {self.mine.lease_s:g} s ran out before it was renewed",
+                    f"the lock's lease of {self.holder.lease_s:g} s ran out before it was renewed",
                     "another process may have taken over; run `icemigrate status` first",
                 )
             if self._lost is not None:
@@ -151,7 +151,7 @@ class Lock:
         """
         with self._mutex:
             now = self.port.head().lock
-            if now is None or now.run != self.mine.run:
+            if now is None or now.run != self.holder.run:
                 self._lost = self._taken()
                 raise self._lost
 
@@ -192,20 +192,20 @@ class Lock:
     def announce(self, tables: tuple[str, ...]) -> None:
         """Add tables that may change to the lock, with its next write."""
         with self._mutex:
-            self.mine = replace(self.mine, tables=tables)
+            self.holder = replace(self.holder, tables=tables)
 
-    def beat(self) -> None:
+    def renew_if_due(self) -> None:
         """Renew the lease when it is due, and write a step that is not written yet.
 
         :raises LockLost: this process does not hold the lock any more.
         :raises EngineError: it could not be written; the next call tries again.
         """
         with self._mutex:
-            is_due = self.clock() - self._renewed >= self.mine.lease_s / _BEATS_PER_LEASE
-            if self._held and (is_due or self._step != self.mine.step):
+            is_due = self.clock() - self._renewed >= self.holder.lease_s / _BEATS_PER_LEASE
+            if self._held and (is_due or self._step != self.holder.step):
                 self.write("step")
 
-    def abandon(self) -> None:
+    def let_expire(self) -> None:
         """Let the lease run out, so that the next process takes the lock over and fences its tables."""
         with self._mutex:
             self._held = False
@@ -236,7 +236,7 @@ class Lock:
         properties: Mapping[str, str] | None = None,
         remove: Sequence[str] = (),
     ) -> None:
-        lock = replace(self.mine, step=self._step)
+        lock = replace(self.holder, step=self._step)
         # From before the commit: whoever watches sees it later, so our lease is over before theirs.
         now = self.clock()
         try:
@@ -245,10 +245,10 @@ class Lock:
             raise
         except EngineError:
             found = self.port.head()
-            if found.id == expected or found.lock is None or found.lock.run != self.mine.run:
+            if found.id == expected or found.lock is None or found.lock.run != self.holder.run:
                 raise
             self._head = found.id  # the write succeeded, but its answer was lost
-        self.mine, self._held, self._renewed = lock, True, now
+        self.holder, self._held, self._renewed = lock, True, now
 
     def _taken(self) -> LockLost:
         other = self.port.head().lock
@@ -288,7 +288,7 @@ class Heartbeat:
 
     def __init__(self, lock: Lock) -> None:
         self._lock = lock
-        self._every_s = min(MIN_WRITE_INTERVAL_S, lock.mine.lease_s / _PARTS)
+        self._every_s = min(MIN_WRITE_INTERVAL_S, lock.holder.lease_s / _PARTS)
         self._done = Event()
         self._thread = Thread(target=self._run, name="icemigrate-heartbeat", daemon=True)
 
@@ -303,7 +303,7 @@ class Heartbeat:
     def _run(self) -> None:
         while not self._done.wait(self._every_s):
             try:
-                self._lock.beat()
+                self._lock.renew_if_due()
             except EngineError:
                 continue  # the catalog did not answer; the lease says how long that may go on
             except IcemigrateError:

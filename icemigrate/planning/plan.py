@@ -113,8 +113,8 @@ class TablePlan(Frozen):
     :param wanted: the table as declared after the migration, new fields with negative ids; the history
         records it with the ids that are read back.  ``None`` where it is dropped.
     :param formerly: the declared name before, ``None`` for a first mention.
-    :param aside: its name in the catalog when its own steps begin, if the plan of another table moves it out
-        of the way.
+    :param temporary_name: its name in the catalog when its own steps begin, if the plan of another table
+        moves it out of the way.
     :param steps: in running order.
     :param notes: finished facts, and other remarks.
     :param writers: recent writers of the table, where the plan changes it.
@@ -141,12 +141,12 @@ class TablePlan(Frozen):
     old_files: OldSpecFiles | None = None
     stays: tuple[str, ...] = ()
     last_copies: tuple[LastCopy, ...] = ()
-    aside: TableName | None = None
+    temporary_name: TableName | None = None
 
     @property
     def first_name(self) -> TableName:
         """The table's name in the catalog when its own steps begin."""
-        return self.aside or self.name
+        return self.temporary_name or self.name
 
     @property
     def all_steps(self) -> tuple[Step, ...]:

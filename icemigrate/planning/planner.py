@@ -159,7 +159,7 @@ def _moved_aside(
         there, aside = state.actual.get(name), aside_name(name, context.project, source.version)
         is_known = base is not None and there is not None and base.uuid in (None, there.uuid)
         if there is not None and is_known and state.actual.get(aside) is None:
-            yield name, (RenameTable(name, aside, is_other=True), there)
+            yield name, (RenameTable(name, aside, makes_way=True), there)
 
 
 def _plan_target(

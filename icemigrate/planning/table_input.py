@@ -47,7 +47,8 @@ class TableResult(Frozen):
 class TableInput(Frozen):
     """All inputs of one table's plan.
 
-    :param aside: the table's name when its steps begin, if the plan of another table moves it out of the way.
+    :param temporary_name: the table's name when its steps begin, if the plan of another table moves it out of
+        the way.
     """
 
     wanted: TableTarget
@@ -56,7 +57,7 @@ class TableInput(Frozen):
     goal: Table | None
     version: str
     context: PlanningContext
-    aside: TableName | None = None
+    temporary_name: TableName | None = None
 
     def plan(
         self, name: TableName, found: Sequence[DetectedChange] = (), notes: Sequence[str] = ()
@@ -69,7 +70,7 @@ class TableInput(Frozen):
             formerly=self.wanted.formerly,
             steps=self.steps(found),
             notes=tuple(notes),
-            aside=self.aside,
+            temporary_name=self.temporary_name,
         )
 
     def steps(self, found: Sequence[DetectedChange]) -> tuple[Step, ...]:

@@ -30,11 +30,11 @@ from icemigrate.iceberg.table_properties import OWNER_PROPERTY
 from icemigrate.planning.create_or_adopt import plan_new_table, view_exists_problem
 from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.expand_contract import data_step_problems, with_data_steps
-from icemigrate.planning.lost_spark import with_lost_spark
 from icemigrate.planning.merge import NO_TABLE, Conflict, merge_tables
 from icemigrate.planning.plan import PlannedChange
 from icemigrate.planning.planning_context import PlanningContext
 from icemigrate.planning.resolve_pins import resolve_pins
+from icemigrate.planning.spark_incompatible import with_spark_hazards
 from icemigrate.planning.table_input import (
     TableInput,
     TableResult,
@@ -63,7 +63,7 @@ def plan_table(
     goal = None if wanted.table is None else context.adjust(replace(wanted.table, name=name))
     inputs = TableInput(wanted, base, name, goal, version, context)
     if is_aside:
-        inputs = replace(inputs, aside=_waiting_name(inputs))
+        inputs = replace(inputs, temporary_name=_waiting_name(inputs))
     if goal is None:
         return _plan_drop(inputs, actual)
     if goal.pins:
@@ -87,7 +87,7 @@ def plan_table(
     outcome = _with_rows(inputs, outcome, current)
     if current is None or outcome.after is None:
         return outcome
-    return replace(outcome, plan=with_lost_spark(outcome.plan, current, outcome.after))
+    return replace(outcome, plan=with_spark_hazards(outcome.plan, current, outcome.after))
 
 
 def _waiting_name(inputs: TableInput) -> TableName:
@@ -195,7 +195,7 @@ def _plan_known_table(
         rename = RenameTable(waiting.name, inputs.name, old_name)
         found.append(DetectedChange(rename, waiting))
         current = rename.apply(waiting)
-        if inputs.aside is None:
+        if inputs.temporary_name is None:
             notes.append(f"moved out of the way by an interrupted run: {old_name} → {waiting.name}")
             old_name = waiting.name
     elif old_name != inputs.name:

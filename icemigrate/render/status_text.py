@@ -72,7 +72,9 @@ def status_text(status: Status, style: TerminalStyle) -> str:
     ]
     lines += [style.changed(_waiting_line(m.version, w)) for m in status.migrations for w in m.waiting]
     lines += [
-        style.changed(f"{m.version}: {phrases.one_line(text)}.") for m in status.migrations for text in m.lost
+        style.changed(f"{m.version}: {phrases.one_line(text)}.")
+        for m in status.migrations
+        for text in m.not_restorable
     ]
     lines += [
         style.bad(f"{m.version}: {phrases.one_line(m.interruption)}.")

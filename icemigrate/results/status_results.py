@@ -43,7 +43,7 @@ class MigrationStatus(Frozen):
     :param waiting: values that the rollback of a rolled-back migration did not restore.
     :param rolled_back_at: when it was rolled back, in UTC; ``None`` where it is not, or where the time is
         unknown.
-    :param lost: what a rollback can no longer restore, as phrases; only with details.
+    :param not_restorable: what a rollback can no longer restore, as phrases; only with details.
     :param interruption: of an interrupted migration: which run was interrupted, and what finishes it.
     """
 
@@ -54,7 +54,7 @@ class MigrationStatus(Frozen):
     stays: tuple[str, ...] = ()
     waiting: tuple[WaitingValues, ...] = ()
     rolled_back_at: datetime | None = None
-    lost: tuple[str, ...] = ()
+    not_restorable: tuple[str, ...] = ()
     interruption: str | None = None
 
 

@@ -123,7 +123,7 @@ class _Rehearsal:
         if current is not None and changes[0].phase not in (ChangePhase.TABLE, ChangePhase.REMOVE_TABLE):
             return self.copies.run(step, current, announcer)
         whole = current or empty_table(plan)
-        if isinstance(other := changes[0], RenameTable) and other.is_other:
+        if isinstance(other := changes[0], RenameTable) and other.makes_way:
             there = self._copy_of(other.table)
             self._tables |= {
                 other.table: None,

@@ -68,8 +68,8 @@ class RecordingEngine(Engine):
         version = plan.wanted.format_version if plan.wanted else DEFAULT_FORMAT_VERSION
         for step in plan.all_steps:
             changes = [planned.change for planned in step.changes]
-            if isinstance(first := changes[0], RenameTable) and first.is_other:
-                own = replace(first, is_other=False)
+            if isinstance(first := changes[0], RenameTable) and first.makes_way:
+                own = replace(first, makes_way=False)
                 self.effects[step.statements[0].text] = partial(self._fold, first.table, [own], version)
                 continue
             texts = [s.text for s in step.statements if isinstance(s, SqlStatement)]

@@ -96,8 +96,8 @@ def plan_refill(
     refill = with_refill_settings(table, version, chosen.refills if wanted else ())
     steps = tuple(step for one in refill.after for step in as_steps([one], catalog))
     # The plan that undoes a failed run is not reviewed, so it must not restore a column without its values.
-    lost = [*notes] if options.apart and not (wanted and not unfit) else []
-    lost += _nowhere(table, evidence) if options.apart and evidence is not None else ()
+    lost = [*notes] if options.is_recovery and not (wanted and not unfit) else []
+    lost += _nowhere(table, evidence) if options.is_recovery and evidence is not None else ()
     problems = [PlanProblem("values-rewritten", table.name, ("rows",), note) for note in lost]
     missed = unfit if options.refill else ()
     return RefillPlan(

@@ -135,9 +135,9 @@ class UndoOptions(Frozen):
     :param partial: facts that cannot be undone stay, and the rest is undone.
     :param discard_new_data: rows written since a migration that changed rows are discarded.
     :param metadata_only: the rows of a migration that changed rows stay as they are.
-    :param apart: a failed run undoes its own changes: its new tables get a name in the trash that no other
-        run uses, because the file may be applied again under the same version; and no column is restored
-        without its values.
+    :param is_recovery: a failed run undoes its own changes: its new tables get a name in the trash that no
+        other run uses, because the file may be applied again under the same version; and no column is
+        restored without its values.
     :param taken_back: the summaries of snapshots that migrations wrote which the same plan undoes earlier:
         their rows do not count as rows that would be lost.
     :param refill: values that the files do not contain any more are written back from a tag; ``None``: only
@@ -147,7 +147,7 @@ class UndoOptions(Frozen):
     partial: bool = False
     discard_new_data: bool = False
     metadata_only: bool = False
-    apart: bool = False
+    is_recovery: bool = False
     taken_back: frozenset[str] = frozenset()
     refill: bool | None = None
 

@@ -155,7 +155,7 @@ class _UndoState:
         declared = current_declared_name(table, self.state) or table.declared
         current = self.state.tables.get(declared)
         plan = TablePlan(there.name, declared, current, declared if current is not None else None)
-        if self.options.apart:  # a failed migration has not changed it, or the table would be ours
+        if self.options.is_recovery:  # a failed migration has not changed it, or the table would be ours
             return _TableUndoResult(
                 replace(plan, notes=("stays as it is: another project owns it",)), there, current
             )
@@ -199,7 +199,7 @@ class _UndoState:
                 replace(plan, notes=("stays: it was there before the migration adopted it",)), there, None
             )
         trash = trash_name(there.name, self.place.project, version)
-        if self.options.apart and there.uuid is not None:
+        if self.options.is_recovery and there.uuid is not None:
             trash = unique_trash_name(trash, there.uuid)
         change = DropTable(there.name, trash)
         if self.actual.get(trash) is not None:

@@ -33,7 +33,7 @@ class WaitingTables:
         formerly = None if plan.formerly is None else self.declared.get(plan.formerly, plan.formerly)
         if plan.name not in self.names:
             return replace(plan, formerly=formerly)
-        return replace(plan, name=self.names[plan.name], aside=plan.name, formerly=formerly)
+        return replace(plan, name=self.names[plan.name], temporary_name=plan.name, formerly=formerly)
 
     def keep_declared(
         self, state: DeclaredState, plan: TablePlan, aside: Callable[[TableName], TableName]
@@ -64,4 +64,4 @@ class WaitingTables:
             return ()
         self.names[aside(name)] = name
         actual |= {name: None, aside(name): replace(other, name=aside(name))}
-        return (DetectedChange(RenameTable(name, aside(name), is_other=True), other),)
+        return (DetectedChange(RenameTable(name, aside(name), makes_way=True), other),)

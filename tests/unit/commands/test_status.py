@@ -148,7 +148,7 @@ def test_details_name_the_rollbacks_that_are_no_longer_possible(shop: Embedded) 
     shop.write("0005_drop.yaml", drop)
     shop.apply()
     project = open_project(shop.folder)
-    assert [m.lost for m in status(project, details=True).migrations] == [()] * 5
+    assert [m.not_restorable for m in status(project, details=True).migrations] == [()] * 5
     # A migration changed rows, and the snapshot before it has expired; the trash was emptied.
     with open_environment(project, None) as world:
         history = world.history()
@@ -165,7 +165,7 @@ def test_details_name_the_rollbacks_that_are_no_longer_possible(shop: Embedded) 
     (trashed,) = [name for name in shop.engine.tables if name.namespace == ("icemigrate_trash",)]
     shop.drop(str(trashed))
     found = status(project, details=True)
-    assert {m.version: m.lost for m in found.migrations if m.lost} == {
+    assert {m.version: m.not_restorable for m in found.migrations if m.not_restorable} == {
         "0003": (
             "the snapshot that `db.u` had before this migration has expired: `rollback` needs "
             "`--metadata-only`, which leaves its rows as they are",
@@ -173,4 +173,6 @@ def test_details_name_the_rollbacks_that_are_no_longer_possible(shop: Embedded) 
         "0005": ("`db.x` is no longer in the trash: `rollback` cannot restore it",),
     }
     assert "0005: `db.x` is no longer in the trash" in render(found)
-    assert all(m.lost == () for m in status(project).migrations), "it takes requests, so only on demand"
+    assert all(m.not_restorable == () for m in status(project).migrations), (
+        "it takes requests, so only on demand"
+    )

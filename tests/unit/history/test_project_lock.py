@@ -25,10 +25,10 @@ from icemigrate.system.waits import show_waits
 from tests.crash.messages import LEASE_RAN_OUT
 
 NOON = datetime(2026, 11, 27, 12, 0, tzinfo=timezone.utc)
-LEASE_S = 60.0
+LOCK_LEASE_S = 60.0
 
 
-def info(user: str, lease_s: float = LEASE_S) -> LockInfo:
+def info(user: str, lease_s: float = LOCK_LEASE_S) -> LockInfo:
     return LockInfo(f"run-{user}", user, "ci", 7, NOON, lease_s)
 
 
@@ -92,7 +92,7 @@ class Clock:
         self.meanwhile()
 
 
-def lock(memory: Memory, user: str, clock: Clock, lease_s: float = LEASE_S) -> Lock:
+def lock(memory: Memory, user: str, clock: Clock, lease_s: float = LOCK_LEASE_S) -> Lock:
     return Lock(memory, info(user, lease_s), clock, clock.wait)
 
 
@@ -147,23 +147,23 @@ def test_a_holder_who_gives_signs_of_life_keeps_it() -> None:
     holder = lock(memory, "ana", clock)
     holder.acquire(0)
 
-    clock.meanwhile = holder.beat
+    clock.meanwhile = holder.renew_if_due
     with pytest.raises(LockHeld):
-        lock(memory, "ben", clock).acquire(10 * LEASE_S)
+        lock(memory, "ben", clock).acquire(10 * LOCK_LEASE_S)
     holder.require()
     beats = memory.log.count("step")
-    assert 10 * LEASE_S / (LEASE_S / 4) - 2 <= beats <= 10 * LEASE_S / (LEASE_S / 4)
+    assert 10 * LOCK_LEASE_S / (LOCK_LEASE_S / 4) - 2 <= beats <= 10 * LOCK_LEASE_S / (LOCK_LEASE_S / 4)
 
 
 def test_a_silent_holder_is_followed_after_a_lease_on_the_waiters_clock() -> None:
     memory, clock = Memory(), Clock()
     lock(memory, "ana", clock).acquire(0)
     # What the holder's clock said, or what stands in the head, does not matter: only the watching does.
-    clock.now += 10 * LEASE_S
+    clock.now += 10 * LOCK_LEASE_S
     began = clock.now
-    gone = lock(memory, "ben", clock).acquire(10 * LEASE_S)
+    gone = lock(memory, "ben", clock).acquire(10 * LOCK_LEASE_S)
     assert gone == info("ana")
-    assert LEASE_S <= clock.now - began <= 1.1 * LEASE_S + POLL_S
+    assert LOCK_LEASE_S <= clock.now - began <= 1.1 * LOCK_LEASE_S + POLL_S
     assert memory.log == ["locked", "taken-over"]
 
 
@@ -193,7 +193,7 @@ def test_a_holder_past_its_lease_stops() -> None:
     memory, clock = Memory(), Clock()
     holder = lock(memory, "ana", clock)
     holder.acquire(0)
-    clock.now += LEASE_S - 0.1
+    clock.now += LOCK_LEASE_S - 0.1
     holder.require()
     clock.now += 0.1
     for act in (holder.require, lambda: holder.write("started"), lambda: holder.step("x")):
@@ -264,9 +264,9 @@ def test_steps_are_not_written_faster_than_people_read() -> None:
         holder.step(f"step {i}")
         clock.now += 0.05
     assert memory.log == ["locked"]
-    holder.beat()
+    holder.renew_if_due()
     assert memory.now.lock == replace(info("ana"), step="step 9")
-    holder.beat()
+    holder.renew_if_due()
     assert memory.log == ["locked", "step"]
     clock.now += 1
     holder.step("slow")
@@ -311,10 +311,10 @@ def test_many_at_once_take_turns() -> None:
         mine = Lock(memory, info(f"user{number}"), time.monotonic, lambda seconds: time.sleep(0.001))
         barrier.wait()
         mine.acquire(60)
-        inside.append(mine.mine.user)
+        inside.append(mine.holder.user)
         most.append(len(inside))
         mine.write("started")
-        inside.remove(mine.mine.user)
+        inside.remove(mine.holder.user)
         mine.release()
 
     threads = [Thread(target=take_a_turn, args=(i,)) for i in range(10)]

@@ -123,7 +123,9 @@ def test_without_being_asked_for_it_a_rollback_only_says_what_it_could_do(lake: 
 
 
 def test_a_run_that_failed_brings_nothing_back_without_its_values(lake: Lake) -> None:
-    (problem,) = lake.undo("0002", evidence=BY_ID, options=UndoOptions(apart=True)).migrations[0].problems
+    (problem,) = (
+        lake.undo("0002", evidence=BY_ID, options=UndoOptions(is_recovery=True)).migrations[0].problems
+    )
     assert problem.rule == "values-rewritten"
     assert "up to 3 rows lost the value of price" in problem.message
 
@@ -142,7 +144,7 @@ def test_a_run_that_failed_says_that_values_are_lost_which_nothing_keeps(
     lake: Lake, share: ValueShare, snapshots: int | None, is_told: bool
 ) -> None:
     found = Evidence(held={PRICE: share}, snapshots=snapshots)
-    (migration,) = lake.undo("0002", evidence=found, options=UndoOptions(apart=True)).migrations
+    (migration,) = lake.undo("0002", evidence=found, options=UndoOptions(is_recovery=True)).migrations
     told = [p.message for p in migration.problems if p.rule == "values-rewritten"]
     assert bool(told) is is_told
     assert all("rows have no value of price in their files" in text for text in told)

@@ -17,7 +17,7 @@ from icemigrate.spark_sql.type_sql import not_loaded_by
 _SPARK = WriterKind.SPARK | WriterKind.SPARK_STREAM
 
 
-def with_lost_spark(plan: TablePlan, current: Table, after: Table) -> TablePlan:
+def with_spark_hazards(plan: TablePlan, current: Table, after: Table) -> TablePlan:
     """The plan with a hazard on each change after which Spark cannot load or write the table.
 
     :param current: the table before the plan; a table that Spark does not write may get any type.
