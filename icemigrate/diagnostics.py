@@ -15,6 +15,7 @@ from itertools import pairwise
 from msgspec.structs import force_setattr
 
 from icemigrate.frozen import Frozen
+from icemigrate.hidden_characters import escape_hidden_characters
 
 _PART = r"[^\s`.]+"
 _QUOTED = r"`(?:[^`]|``)+`"
@@ -77,7 +78,7 @@ class FilePosition(Frozen, order=True):
     column: int = 1
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{escape_hidden_characters(self.file)}:{self.line}:{self.column}"
 
 
 class Diagnostic(Frozen):

@@ -10,6 +10,7 @@ from icemigrate.render.phrases import (
     interrupted_line,
     note_line,
     one_line,
+    path_text,
     timestamp_text,
     visible_text,
 )
@@ -44,7 +45,7 @@ def accept_text(result: AcceptResult, style: TerminalStyle) -> str:
         lines = ["Nothing was written: there is nothing that a migration can declare."]
     else:
         lines = [
-            f"{style.good('wrote')} {one_line(result.path)}: review it, then `icemigrate apply` records it."
+            f"{style.good('wrote')} {path_text(result.path)}: review it, then `icemigrate apply` records it."
         ]
     lines += [f"{style.changed('note')}: {note_line(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"

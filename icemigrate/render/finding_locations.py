@@ -58,7 +58,7 @@ class LocatedFinding(Frozen):
         """Message and hint, without terminal control characters."""
         parts = [
             phrases.one_line(self.message),
-            *(phrases.visible_text(self.hint).splitlines() if self.hint else ()),
+            *(phrases.message_text(self.hint).splitlines() if self.hint else ()),
         ]
         return "\n".join(parts)
 

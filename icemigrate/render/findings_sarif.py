@@ -92,7 +92,7 @@ def _invocation(result: CheckResult | Failure) -> _Object:
     """Whether the check could be made at all; findings do not count against it (section 3.20.14)."""
     if isinstance(result, CheckResult) or result.diagnostics:
         return {"executionSuccessful": True}
-    notification = {"level": "error", "message": {"text": phrases.visible_text(result.message)}}
+    notification = {"level": "error", "message": {"text": phrases.message_text(result.message)}}
     return {
         "executionSuccessful": False,
         "exitCode": result.exit_code,

@@ -18,7 +18,7 @@ def diagnostics_lines(diagnostics: Iterable[Diagnostic], style: TerminalStyle) -
         severity = paints[d.severity](f"{d.severity.value}:")
         yield f"{where}{severity} {phrases.one_line(d.message)} {style.dim(f'[{d.code}]')}"
         if d.hint:
-            yield from (f"    {phrases.visible_text(line)}" for line in d.hint.splitlines())
+            yield from (f"    {line}" for line in phrases.message_text(d.hint).splitlines())
 
 
 def severity_counts(diagnostics: Iterable[Diagnostic]) -> str:
@@ -56,7 +56,7 @@ def failure_text(failure: Failure, style: TerminalStyle) -> str:
     lines = list(diagnostics_lines(failure.diagnostics, style))
     if lines:
         lines.append("")
-    lines.append(f"{style.bad('error:')} {phrases.visible_text(failure.message)}")
+    lines.append(f"{style.bad('error:')} {phrases.message_text(failure.message)}")
     if failure.hint:
-        lines.append(f"    {phrases.visible_text(failure.hint)}")
+        lines.append(f"    {phrases.message_text(failure.hint)}")
     return "\n".join(lines) + "\n"

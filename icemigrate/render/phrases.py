@@ -288,15 +288,22 @@ def recorded_text(migration: MigrationPlan) -> str | None:
     return f"only recorded: it replaces {join_with_and(migration.squash.versions)}, which are applied"
 
 
+_QUOTED = re.compile("`[^`]+`")
 _BREAKS = re.compile(r"[\t ]*[\r\n]\s*|\t+")
 
 
 def one_line(text: str) -> str:
     """A text without line breaks, secrets masked, hidden characters as escapes.
 
-    Blanks stay as they are: two in a name make another name than one.
+    Blanks stay as they are: two in a name make another name than one.  A line break inside backticks is part
+    of a name or a path, and becomes an escape; each other becomes a blank.
     """
-    return escape_hidden_characters(redact_secrets(_BREAKS.sub(" ", text.strip())))
+    return escape_hidden_characters(redact_secrets(_BREAKS.sub(" ", _escape_quoted(text.strip()))))
+
+
+def path_text(path: str) -> str:
+    """The path of a file, secrets masked, hidden characters and line breaks as escapes."""
+    return escape_hidden_characters(redact_secrets(path))
 
 
 def note_line(text: str) -> str:
@@ -307,6 +314,16 @@ def note_line(text: str) -> str:
 def visible_text(text: str) -> str:
     """A text of several lines, secrets masked, hidden characters as escapes."""
     return escaped_lines(redact_secrets(text))
+
+
+def message_text(text: str) -> str:
+    """A message or a hint of several lines: as :func:`visible_text`, with each name and path on one line."""
+    return visible_text(_escape_quoted(text))
+
+
+def _escape_quoted(text: str) -> str:
+    """The text with the line breaks of names and paths, which are in backticks, as escapes."""
+    return _QUOTED.sub(lambda name: escape_hidden_characters(name[0]), text) if "\n" in text else text
 
 
 def timestamp_text(at: datetime | None) -> str:

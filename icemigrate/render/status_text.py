@@ -334,7 +334,7 @@ def rebase_text(result: RebaseResult, style: TerminalStyle) -> str:
     if not result.renamed:
         return f"{result.project} in {result.environment}: no file needs a new number.\n"
     lines = [
-        f"{style.good('renamed')} {phrases.one_line(r.old)} → {phrases.one_line(r.new)}"
+        f"{style.good('renamed')} {phrases.path_text(r.old)} → {phrases.path_text(r.new)}"
         for r in result.renamed
     ]
     lines += [f"{style.changed('warning:')} {phrases.note_line(note)}" for note in result.notes]
@@ -343,8 +343,8 @@ def rebase_text(result: RebaseResult, style: TerminalStyle) -> str:
 
 def squash_text(result: SquashResult, style: TerminalStyle) -> str:
     """The written file, and the files that it replaces."""
-    lines = [f"{style.good('wrote')} {phrases.one_line(result.path)}"]
-    lines += [f"{style.changed('removed')} {phrases.one_line(path)}" for path in result.removed]
+    lines = [f"{style.good('wrote')} {phrases.path_text(result.path)}"]
+    lines += [f"{style.changed('removed')} {phrases.path_text(path)}" for path in result.removed]
     return "\n".join(lines) + "\n"
 
 
@@ -361,7 +361,7 @@ def import_text(result: ImportResult, style: TerminalStyle) -> str:
         return "".join([head, *(f"# note: {phrases.note_line(note)}\n" for note in result.notes), *rest])
     notes = [style.dim(f"note: {phrases.note_line(note)}") for note in result.notes]
     what = phrases.format_count(len(result.tables), "table")
-    return "\n".join([*notes, f"{style.good('wrote')} {phrases.one_line(result.path)}, with {what}"]) + "\n"
+    return "\n".join([*notes, f"{style.good('wrote')} {phrases.path_text(result.path)}, with {what}"]) + "\n"
 
 
 def _columns(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...], style: TerminalStyle) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 
 from icemigrate.frozen import Frozen, field
+from icemigrate.hidden_characters import escape_hidden_characters
 from icemigrate.iceberg.names import FieldPath, TableName, format_path
 from icemigrate.sql_impact.relations import ColumnOrigin, Relation
 
@@ -38,10 +39,11 @@ class AffectedObject(Frozen):
     @property
     def says(self) -> str:
         """The effect of the migration, as a predicate."""
+        file = escape_hidden_characters(self.migration)
         if self.change is ChangeKind.DROPPED:
-            return f"which {self.migration} drops"
+            return f"which {file} drops"
         verb = "renames to" if self.change is ChangeKind.RENAMED else "changes to"
-        return f"which {self.migration} {verb} `{self.to}`"
+        return f"which {file} {verb} `{self.to}`"
 
     @property
     def what(self) -> str:

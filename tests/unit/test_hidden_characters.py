@@ -118,6 +118,38 @@ def test_every_format_of_findings_escapes(text: str) -> None:
                 assert all(line.startswith("::") for line in shown.splitlines()[:2])
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check",
+        "check --format markdown",
+        "check --format junit",
+        "check --format github",
+        "squash --through 0002",
+    ],
+)
+def test_a_line_break_in_a_path_is_escaped(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("icemigrate.yaml").write_text("project: shop\nimpact: [sql]\n")
+    Path("migrations").mkdir()
+    Path("sql").mkdir()
+    Path("migrations/0001_a\nz.yaml").write_text(
+        "tables: [{name: db.t, columns: [{name: id, type: long}, {name: a, type: int}]}]\n"
+    )
+    Path("migrations/0002_a\nz.yaml").write_text("tables: [{name: db.t, renames: {a: b}}]\n")
+    Path("sql/a\nz.sql").write_text("SELECT a FROM db.t\n")
+    if "squash" not in command:
+        Path("migrations/0002_ba\nz.yaml").write_text("tables: [{name: db.t, renames: {a: b}}]\n")
+    main(command.split())
+    out = capsys.readouterr().out
+    assert "a\nz" not in out
+    assert "a z.yaml" not in out
+    assert "a z.sql" not in out
+    assert "a\\nz." in out or "a&#92;nz." in out or "a%0Az." in out
+
+
 MAKE = f"""\
 description: {quoted(TEXT)}
 tables:
