@@ -14,13 +14,14 @@ that is truncated.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from icemigrate.frozen import Frozen
@@ -31,7 +32,6 @@ VARIABLE = "ICEMIGRATE_ARCHIVE"
 """``off``: no archive is used or made."""
 
 _SAMPLE = 1 << 16
-_LOCK_SECONDS = 900
 _KEEP_SECONDS = 90 * 86_400
 
 
@@ -46,8 +46,13 @@ class ClassArchive(Frozen):
         return self.path.with_suffix(".json")
 
     @property
+    def unsealed(self) -> Path:
+        """The file that a JVM writes, before it is moved to its final name."""
+        return self.path.with_suffix(".new")
+
+    @property
     def lock(self) -> Path:
-        """The file that exists while a process makes the archive."""
+        """The file that a process locks while it makes the archive."""
         return self.path.with_suffix(".lock")
 
     @property
@@ -72,10 +77,10 @@ class ClassArchive(Frozen):
             return False
 
     def seal(self, made: Path) -> None:
-        """Move a new archive to its final name, and record its size."""
+        """Move a new archive to its final name, and record its size; only in a block of :meth:`claim`."""
         note = json.dumps(_ends(made))
         made.replace(self.path)
-        beside = self.note.with_suffix(f".{os.getpid()}")
+        beside = self.note.with_suffix(".note")
         beside.write_text(note, encoding="utf-8")
         beside.replace(self.note)
 
@@ -84,17 +89,29 @@ class ClassArchive(Frozen):
         for path in (self.note, self.path, self.crash_report):
             path.unlink(missing_ok=True)
 
-    def claim(self) -> bool:
-        """Whether this process may make it; no other one may then, unless this one dies and time passes."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(OSError):
-            if time.time() - self.lock.stat().st_mtime > _LOCK_SECONDS:
-                self.lock.unlink()
-        try:
-            self.lock.touch(exist_ok=False)
-        except OSError:
-            return False
-        return True
+    @contextlib.contextmanager
+    def claim(self) -> Iterator[Path | None]:
+        """A block in which no other process creates the archive.
+
+        The system releases the lock of a process that was killed.
+
+        :returns: where to write it; ``None`` if another process has the lock, the archive exists already, or
+            the cache cannot be written.
+        """
+        with contextlib.ExitStack() as stack:
+            made = None
+            with contextlib.suppress(OSError):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                lock = stack.enter_context(self.lock.open("wb"))
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Under the lock, a file with this name is what a killed process left.
+                self.unsealed.unlink(missing_ok=True)
+                made = None if self.is_intact() else self.unsealed
+            try:
+                yield made
+            finally:
+                if made is not None:
+                    made.unlink(missing_ok=True)
 
 
 def _ends(path: Path) -> dict[str, object]:
@@ -155,4 +172,6 @@ def remove_old_archives(keep: ClassArchive) -> None:
     for path in keep.path.parent.glob("spark-*.jsa"):
         with contextlib.suppress(OSError):
             if path != keep.path and time.time() - path.stat().st_atime > _KEEP_SECONDS:
-                ClassArchive(path).discard()
+                old = ClassArchive(path)
+                old.discard()
+                old.lock.unlink(missing_ok=True)

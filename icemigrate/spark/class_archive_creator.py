@@ -43,18 +43,15 @@ _STATEMENTS = (
 def create_archive(order: dict[str, Any]) -> None:
     """Make the archive that an order names, unless another process does or did."""
     archive = ClassArchive(Path(order["path"]))
-    if archive.is_intact() or not archive.claim():
-        return
-    made = archive.path.with_suffix(f".{os.getpid()}")
-    try:
+    with archive.claim() as made:
+        if made is None:
+            return
         os.nice(19)
         jars, on_class_path = tuple(map(Path, order["jars"])), order["on_class_path"]
         _run(made, JarLocations(jars, (), on_class_path, not on_class_path))
-        archive.seal(made)
-        remove_old_archives(archive)
-    finally:
-        made.unlink(missing_ok=True)
-        archive.lock.unlink(missing_ok=True)
+        if made.exists():  # a JVM that cannot write an archive only warns of it
+            archive.seal(made)
+            remove_old_archives(archive)
 
 
 def _run(made: Path, located: JarLocations) -> None:

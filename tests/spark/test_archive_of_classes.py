@@ -63,7 +63,7 @@ def test_an_archive_is_made_once_used_and_left_when_it_is_broken(
         for _ in range(2)
     ]
     assert [maker.wait(timeout=900) for maker in makers] == [0, 0]
-    assert sorted(p.suffix for p in archive.path.parent.iterdir()) == [".jsa", ".json"]
+    assert sorted(p.suffix for p in archive.path.parent.iterdir()) == [".jsa", ".json", ".lock"]
     assert _python(tmp_path, _START, str(tmp_path)) == f"{archive.path} 0"
 
     # Broken in the middle, so that its note still fits, and read only when the JVM maps it.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,10 @@ def archive(tmp_path: Path) -> ClassArchive:
 
 
 def sealed(archive: ClassArchive, content: bytes = b"x" * 200_000) -> ClassArchive:
-    assert archive.claim()
-    made = archive.path.with_suffix(".made")
-    made.write_bytes(content)
-    archive.seal(made)
-    archive.lock.unlink()
+    with archive.claim() as made:
+        assert made is not None
+        made.write_bytes(content)
+        archive.seal(made)
     return archive
 
 
@@ -50,20 +51,83 @@ def test_a_note_that_is_no_json_makes_the_archive_unsound(archive: ClassArchive)
 
 
 def test_only_one_process_makes_it(archive: ClassArchive) -> None:
-    assert archive.claim()
-    assert not archive.claim()
+    with archive.claim() as first, archive.claim() as second:
+        assert first is not None
+        assert second is None
+        os.utime(archive.lock, (0, 0))  # it may take any time
+        with archive.claim() as third:
+            assert third is None
+    with archive.claim() as next_one:
+        assert next_one is not None
 
 
-def test_the_claim_of_a_process_that_died_runs_out(archive: ClassArchive) -> None:
-    assert archive.claim()
-    os.utime(archive.lock, (0, 0))
-    assert archive.claim()
+def test_an_archive_that_another_process_made_meanwhile_is_kept(archive: ClassArchive) -> None:
+    before = sealed(archive).path.read_bytes()
+    with archive.claim() as made:
+        assert made is None
+    assert archive.is_intact()
+    assert archive.path.read_bytes() == before
+
+
+_CREATOR = """
+import json, os, signal, sys
+from pathlib import Path
+from icemigrate.spark import class_archive_creator
+
+def run(made, located):
+    if "fails" not in sys.argv:
+        made.write_bytes(os.urandom(200_000))
+    sys.stdout.write("made\\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+
+class_archive_creator._run = run
+class_archive_creator.create_archive({"path": sys.argv[1], "jars": [], "on_class_path": []})
+"""
+
+
+def _creator(archive: ClassArchive, *words: str) -> subprocess.Popen[bytes]:
+    """A process that creates the archive, and waits for a line before it seals it."""
+    order = [sys.executable, "-c", _CREATOR, str(archive.path), *words]
+    return subprocess.Popen(order, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_two_processes_at_once_leave_one_intact_archive(archive: ClassArchive) -> None:
+    with _creator(archive) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"made\n"
+        with _creator(archive) as second:
+            out, _ = second.communicate(b"\n")
+        assert (out, second.returncode) == (b"", 0)
+        first.communicate(b"\n")
+    assert first.returncode == 0
+    assert archive.is_intact()
+    assert not archive.unsealed.exists()
+
+
+def test_the_lock_of_a_killed_process_is_released(archive: ClassArchive) -> None:
+    with _creator(archive) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"made\n"
+        first.kill()
+    assert archive.unsealed.exists()
+    sealed(archive)
+    assert archive.is_intact()
+    assert not archive.unsealed.exists()
+
+
+def test_a_jvm_that_writes_no_archive_is_no_error(archive: ClassArchive) -> None:
+    with _creator(archive, "fails") as only:
+        only.communicate(b"\n")
+    assert only.returncode == 0
+    assert not archive.path.exists()
 
 
 def test_a_cache_that_cannot_be_written_is_not_claimed(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "spark-1.lock").mkdir()
-    assert not ClassArchive(tmp_path / "cache" / "spark-1.jsa").claim()
+    with ClassArchive(tmp_path / "cache" / "spark-1.jsa").claim() as made:
+        assert made is None
 
 
 def test_another_jar_spark_java_or_flag_makes_another_archive(
