@@ -82,6 +82,7 @@ class _MigrationReplay:
         self.work = work
         self.state = state
         self.migration = migration
+        self.broken_earlier = broken
         self.broken = set(broken)
         self.diagnostics: list[Diagnostic] = []
         self.leaving: dict[TableName, _Task] = {}
@@ -101,8 +102,9 @@ class _MigrationReplay:
                 self.diagnostics.append(too_much_work(task.entry.place))
                 break
             self.diagnostics.extend(task.entry_diagnostics.found)
-            if result is None or task.entry_diagnostics.broken:
-                self.broken |= {task.name} | ({task.formerly} if task.formerly else set())
+            names = {task.name} | ({task.formerly} if task.formerly else set())
+            if result is None or task.entry_diagnostics.broken or names & self.broken:
+                self.broken |= names
             else:
                 results[task.name] = result
                 entries[task.name] = task.entry
@@ -204,7 +206,8 @@ class _MigrationReplay:
     # one table
 
     def _replay_task(self, task: _Task) -> ReplayedTable | None:
-        if task.name in self.broken or task.formerly in self.broken:
+        # An error of another entry of this file hides none of this one: both are about the state before it.
+        if task.name in self.broken_earlier or task.formerly in self.broken_earlier:
             return None
         before = self._before(task)
         if before is None and (task.formerly is not None or not self._may_create(task)):

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from icemigrate.errors import IcemigrateError
+from icemigrate.files.replay.replay_migration import replay_migration
 from icemigrate.frozen import replace
+from icemigrate.iceberg.declared_sides import EMPTY_STATE
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.plan import Plan, TablePlan
 from icemigrate.planning.replay import exchanged_names
@@ -42,6 +44,44 @@ def _where(lake: Lake) -> dict[str, str]:
 
 def _declared(lake: Lake) -> dict[str, str]:
     return {table.schema.fields[0].name: name.name for name, table in lake.state.tables.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        (
+            SWAP,
+            ["there is no declared table `db.a` to rename", "there is no declared table `db.b` to rename"],
+        ),
+        (
+            "tables: [{name: db.a, renamed_from: db.x}, {name: db.x, drop_columns: [n]}]",
+            [
+                "there is no declared table `db.x` to rename",
+                "there is no declared table `db.x`, and without `columns` none can be created",
+            ],
+        ),
+        (
+            "tables: [{name: db.a, renamed_from: db.x}, {name: db.b, renamed_from: db.x}]",
+            [
+                "`db.x` is renamed twice in this file: here and at m.yaml:1:17",
+                "there is no declared table `db.x` to rename",
+                "there is no declared table `db.x` to rename",
+            ],
+        ),
+        (
+            "tables: [{name: db.a, columns: [{name: n, type: int}], renames: {x: y, y: x}}]",
+            [
+                "`renames` is not allowed in the first entry of `db.a`",
+                "there is no column `x` to rename",
+                "there is no column `y` to rename",
+            ],
+        ),
+    ],
+)
+def test_an_error_of_one_entry_hides_none_of_another(text: str, messages: list[str]) -> None:
+    found = replay_migration(EMPTY_STATE, migration(text))
+    assert [d.message for d in found.diagnostics] == messages
+    assert found.wanted == ()
 
 
 def _plan(lake: Lake, text: str) -> Plan:
