@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from icemigrate.events import Event
+from icemigrate.evidence.undo_evidence import declared_state_after
+from icemigrate.execution.recovery import PlanInverse
 from icemigrate.execution.run import run_plan
 from icemigrate.frozen import replace
 from icemigrate.history.history_io import HistoryWriter, history_of
@@ -17,7 +19,7 @@ from icemigrate.iceberg.file_evidence_values import Evidence
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Snapshot, Table
 from icemigrate.iceberg.undo_record import UndoRecord
-from icemigrate.planning.plan import Plan, PlannedMigrations
+from icemigrate.planning.plan import MigrationPlan, Plan, PlannedMigrations
 from icemigrate.planning.undo import (
     DEFAULT_UNDO_OPTIONS,
     MigrationUndo,
@@ -100,11 +102,24 @@ class Lake:
             )
         )
 
-    def run(self, plan: Plan) -> None:
-        """Carry a plan out."""
+    def run(self, plan: Plan, inverse: PlanInverse = lambda record: None) -> None:
+        """Carry a plan out.
+
+        :param inverse: plans the undo of a migration that fails; by default its changes stay.
+        """
         self.engine.expect(plan)
         journal = Journal(HistoryWriter(self.engine, HISTORY, "market"))
-        run_plan(plan, self.engine, journal, self.events.append)
+        run_plan(plan, self.engine, journal, self.events.append, inverse=inverse)
+
+    def undo_of_failure(self, record: UndoRecord) -> MigrationPlan:
+        """The plan that takes a migration back which failed, for :meth:`run`."""
+        after = declared_state_after(record, self.state)
+        tables = {name: t for name, t in self.engine.tables.items() if name != HISTORY}
+        undo = MigrationUndo(record.version, "", "", record, {t.declared: NOTHING_NEW for t in record.tables})
+        options = UndoOptions(is_recovery=True)
+        planned = plan_undo([undo], after, tables, UndoEnvironment("market", "local"), options)
+        self.engine.expect(Plan("market", "local", "sqlite", "local", planned.migrations, base=after))
+        return planned.migrations[0]
 
     def undo(
         self,

@@ -43,7 +43,7 @@ from icemigrate.planning.undo.undo_inputs import (
     recorded_uuid,
     view_in_the_way,
 )
-from icemigrate.planning.undo.waiting_tables import WaitingTables
+from icemigrate.planning.undo.waiting_tables import WaitingTables, in_undo_order
 from icemigrate.spark_sql.identifiers import path_sql, table_sql
 
 
@@ -97,8 +97,7 @@ class _UndoState:
         self.options = options
         names = partial(aside_name, project=self.place.project, version=undo.version)
         plans, problems, warnings = list[TablePlan](), list[PlanProblem](), list[PlanProblem]()
-        # The last change is undone first: another table may have a name that one table freed.
-        for table in reversed(undo.record.tables):
+        for table in in_undo_order(undo.record.tables, self.actual, names):
             done = self._baselined(table) if undo.record.baseline else self._table(table, undo)
             plans.append(self.waiting.with_first_names(done.plan))
             problems += done.problems

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from icemigrate.errors import IcemigrateError
+from icemigrate.execution.failures import Undone
 from icemigrate.files.replay.replay_migration import replay_migration
 from icemigrate.frozen import replace
 from icemigrate.iceberg.declared_sides import EMPTY_STATE
@@ -168,8 +168,21 @@ def test_a_failed_exchange_is_undone(text: str, steps: int) -> None:
     if steps >= len(renames):
         return
     lake.engine.fails.add(f"db.{renames[steps][0]} RENAME TO db.{renames[steps][1]}")
-    with pytest.raises(IcemigrateError):
-        lake.apply("0002", text)
+    with pytest.raises(Undone):
+        lake.run(_plan(lake, text), lake.undo_of_failure)
+    assert _where(lake) == _declared(lake) == BEFORE
+
+
+@pytest.mark.parametrize(("text", "steps"), [*_states(SWAP), *_states(CIRCLE)])
+def test_the_undo_begins_wherever_an_apply_ended(text: str, steps: int) -> None:
+    """After each number of renames of the apply; the later ones are taken back by hand here."""
+    lake = _lake()
+    renames = _renames(_plan(lake, text))
+    lake.apply("0002", text)
+    for old, new in reversed(renames[steps:]):
+        _rename(lake, new, old)
+    lake.rollback("0002")
+    assert _where(lake) == _declared(lake) == BEFORE
 
 
 def _renames(plan: Plan) -> list[tuple[str, str]]:
