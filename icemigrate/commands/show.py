@@ -6,9 +6,11 @@ from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import known_version, load_valid_files, raise_if_errors
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
+from icemigrate.files.write.entry_parts import EntryData, with_pins
 from icemigrate.files.write.migration_entries import creation_entry, format_migration_file
 from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.names import BadName, TableName, format_path
+from icemigrate.iceberg.table import Table
 from icemigrate.project.project_values import Project
 from icemigrate.results.command_results import errors_besides_consents
 
@@ -30,14 +32,18 @@ def show(project: Project, table: str | None = None, at: str | None = None) -> s
     raise_if_errors(errors_besides_consents(rehearsed.diagnostics))
     state = rehearsed.state
     if table is not None:
-        return format_migration_file([creation_entry(state.tables[_named(state, table)])])
+        return format_migration_file([_entry(state.tables[_named(state, table)])])
     if not state.tables:
         return "# no table is declared\n"
     inhabited = {name.namespace for name in state.tables}
     empty = sorted(format_path(n) for n in state.namespaces - inhabited)
     return format_migration_file(
-        [creation_entry(state.tables[n]) for n in sorted(state.tables)], namespaces=empty
+        [_entry(state.tables[n]) for n in sorted(state.tables)], namespaces=empty
     )
+
+
+def _entry(table: Table) -> EntryData:
+    return with_pins(creation_entry(table), table)
 
 
 def _named(state: DeclaredState, text: str) -> TableName:

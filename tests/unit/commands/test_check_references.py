@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from icemigrate.commands.check import check
 from icemigrate.commands.project_files import open_project
+from icemigrate.commands.show import show
 
 COLUMNS = "columns: [{name: id, type: long}]"
 AUDIT = "tags: {audit: {retention: {max_age: 30d}}}, branches: {dev: {}}"
@@ -51,3 +53,16 @@ def test_what_is_wrong_with_a_reference_of_any_table_is_told(tmp_path: Path, sai
 @pytest.mark.parametrize("said", ["{}", "{retention: {snapshots: {keep_at_least: 3}}}"])
 def test_the_main_branch_can_be_spoken_of(tmp_path: Path, said: str) -> None:
     assert codes(tmp_path, f"{COLUMNS}, branches: {{main: {said}}}", f"branches: {{main: {said}}}") == []
+
+
+def test_show_prints_where_branches_and_tags_point(tmp_path: Path) -> None:
+    pins = "branches: {dev: {branch: main, retention: {max_age: 30d}}, old: {as_of: 2026-01-31T00:00:00Z}}"
+    assert codes(tmp_path, COLUMNS, f"{pins}, tags: {{audit: {{snapshot: 17}}, last: {{}}}}") == []
+    shown = yaml.safe_load(show(open_project(tmp_path)))
+    for of_one in (shown, yaml.safe_load(show(open_project(tmp_path), "db.t"))):
+        (table,) = of_one["tables"]
+        assert table["branches"] == {
+            "dev": {"branch": "main", "retention": {"max_age": "30d"}},
+            "old": {"as_of": "2026-01-31T00:00:00+00:00"},
+        }
+        assert table["tags"] == {"audit": {"snapshot": 17}, "last": {}}
