@@ -37,9 +37,7 @@ def show(project: Project, table: str | None = None, at: str | None = None) -> s
         return "# no table is declared\n"
     inhabited = {name.namespace for name in state.tables}
     empty = sorted(format_path(n) for n in state.namespaces - inhabited)
-    return format_migration_file(
-        [_entry(state.tables[n]) for n in sorted(state.tables)], namespaces=empty
-    )
+    return format_migration_file([_entry(state.tables[n]) for n in sorted(state.tables)], namespaces=empty)
 
 
 def _entry(table: Table) -> EntryData:

@@ -7,7 +7,7 @@ from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen
 from icemigrate.history.history_properties import History
 from icemigrate.history.recorded_versions import VersionState
-from icemigrate.planning.plan import Direction
+from icemigrate.planning.plan import Direction, MigrationPlan
 from icemigrate.planning.stages import PlannedStatement
 
 
@@ -95,22 +95,33 @@ class Undone(Failed):
     """A migration failed, and no table is changed by it.
 
     :param undo_statements: the statements that undid its changes.
+    :param state: the state of its version, which is the one before the run.
     """
 
     def __init__(
-        self, report: FailureReport, cause: IcemigrateError, undo_statements: tuple[str, ...]
+        self,
+        report: FailureReport,
+        cause: IcemigrateError,
+        undo_statements: tuple[str, ...],
+        state: VersionState,
     ) -> None:
         lines = [report.text(cause)]
+        version = report.version
         if undo_statements:
             lines += ["statements that undid the migration:", *map(_indent, undo_statements)]
-        lines += [
-            f"migration {report.version} was rolled back and no table was changed"
-            if undo_statements
-            else "no table was changed"
-        ]
+            lines += [f"migration {version} was undone: no table was changed by it, and it is {state.text}"]
+        else:
+            lines += [f"no table was changed by migration {version}, and it is {state.text}"]
         then = f"run `icemigrate {report.command}` again"
         super().__init__("\n".join(lines), then, report, cause)
         self.undo_statements = undo_statements
+
+
+def state_before_run(migration: MigrationPlan) -> VersionState:
+    """The state that a version has again after its failed run is undone."""
+    if migration.direction is Direction.ROLLBACK:
+        return VersionState.ROLLED_BACK if migration.refill_only else VersionState.APPLIED
+    return VersionState.ROLLED_BACK if migration.is_redo else VersionState.PENDING
 
 
 class StateAfterTakeover(Frozen):

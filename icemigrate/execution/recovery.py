@@ -16,6 +16,7 @@ from icemigrate.execution.failures import (
     StateAfterTakeover,
     Undone,
     now_of,
+    state_before_run,
 )
 from icemigrate.execution.migration_run import MigrationRun
 from icemigrate.files.version_number import Version
@@ -71,7 +72,8 @@ class Recovery(Frozen):
             undid, why = (), (f"the undo failed: {reason}",)
         if not why:
             self._take_tags_off(migration.version, undo)
-        failure = Interrupted(report, cause, why) if why else Undone(report, cause, undid)
+        before = state_before_run(migration)
+        failure = Interrupted(report, cause, why) if why else Undone(report, cause, undid, before)
         outcome = RunOutcome.INTERRUPTED if why else RunOutcome.FAILED
         try:
             self.locked_journal.end(record(outcome, (*report.done, *undid), failure.message))

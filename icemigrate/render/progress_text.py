@@ -64,9 +64,9 @@ class ProgressWriter:
             of = phrases.format_count(event.of, "file")
             self._line(self.style.dim(f"  {event.table}: {event.remaining} of {of} to rewrite"))
         elif isinstance(event, UndoStarted):
-            self._line(f"  {self.style.bad('failed')}, rolling back: {_cut(event.reason)}")
+            self._line(f"  {self.style.bad('failed')}, undoing it: {_cut(event.reason)}")
         elif isinstance(event, UndoFinished):
-            self._line(f"  {self.style.good('rolled back')}, no table was changed")
+            self._line(f"  {self.style.good('undone')}: no table was changed by {event.version}")
         elif isinstance(event, NoteAdded):
             where = f"{event.table}: " if event.table else ""
             self._line(self.style.dim(f"  note: {phrases.one_line(where + event.text)}"))

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from icemigrate.events import (
 )
 from icemigrate.evidence.undo_evidence import declared_state_after
 from icemigrate.execution.environment_session import Operator
-from icemigrate.execution.failures import Failed, Interrupted, Undone
+from icemigrate.execution.failures import Failed, Interrupted, Undone, state_before_run
 from icemigrate.execution.recovery import PlanInverse
 from icemigrate.execution.run import run_plan
 from icemigrate.execution.signals import StopRequest, watch_stop_signals
@@ -165,7 +166,8 @@ def test_a_statement_that_fails_in_the_third_of_five_tables_is_undone_in_all(mad
     assert len(fault.done) == 5
     assert "db.t2 SET TBLPROPERTIES" in fault.failed
     assert len(fault.remaining) == 4
-    assert fault.message.endswith("no table was changed")
+    assert fault.message.endswith("migration 0002 was undone: no table was changed by it, and it is pending")
+    assert "0002" not in made.standings
     assert [type(e) for e in made.events if isinstance(e, (UndoStarted, UndoFinished))] == [
         UndoStarted,
         UndoFinished,
@@ -310,6 +312,22 @@ def test_a_signal_between_two_statements_ends_in_one_message(
     assert made.structures() == before
     assert made.history.lock is None
     assert signal.getsignal(number) is handler
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ({}, "pending"),
+        ({"is_redo": True}, "rolled back"),
+        ({"direction": Direction.ROLLBACK}, "applied"),
+        ({"direction": Direction.ROLLBACK, "refill_only": True}, "rolled back"),
+    ],
+)
+def test_a_failed_run_that_is_undone_names_the_state_of_its_version(
+    made: World, change: dict[str, Any], state: str
+) -> None:
+    (migration,) = made.plan(v0002=CHANGE).migrations
+    assert state_before_run(replace(migration, **change)).text == state
 
 
 def test_a_redo_that_is_stopped_names_the_command_that_redoes(made: World) -> None:
