@@ -8,6 +8,12 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 
 
+class SparkStarted(Frozen):
+    """Spark was started for the run; ``elapsed`` in seconds, which no other duration includes."""
+
+    elapsed: float
+
+
 class MigrationStarted(Frozen):
     """A migration begins.
 
@@ -154,7 +160,8 @@ class UndoFinished(Frozen):
 
 
 Event: TypeAlias = (
-    LockAwaited
+    SparkStarted
+    | LockAwaited
     | LockTakenOver
     | UndoStarted
     | UndoFinished

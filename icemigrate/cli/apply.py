@@ -86,7 +86,7 @@ def command(
         result = reconcile_plan(settings, project, tables, allow, spark)
     else:
         result = _plan(settings, project, plan_file, to, overwrite, redo, baseline, spark)
-    show_plan(settings, result)
+    show_plan(settings, result, auto_approve=auto_approve)
     if not result.ready:
         return result.obstacle
     if not result.is_empty and not auto_approve and not _question(result).is_agreed_to():

@@ -18,13 +18,26 @@ if TYPE_CHECKING:
     from icemigrate.results.command_results import PlanResult
 
 
-def show_plan(settings: InvocationOptions, result: PlanResult) -> None:
-    """Write the plan to standard output; to standard error where the answer is not text."""
+def show_plan(settings: InvocationOptions, result: PlanResult, *, auto_approve: bool) -> None:
+    """Write the plan of migrations as :func:`show_changes` does, unless it is empty.
+
+    A plan that cannot be carried out is always written, because it shows why.
+    """
+    if not result.ready or not result.is_empty:
+        show_changes(settings, result, auto_approve=auto_approve and result.ready)
+
+
+def show_changes(settings: InvocationOptions, result: object, *, auto_approve: bool) -> None:
+    """Write what a command is about to do to standard output; to standard error where the answer is not text.
+
+    With ``--quiet`` it is written only for the approval prompt.
+    """
     from icemigrate.render.formats import render
 
+    if settings.quiet and auto_approve:
+        return
     stream = sys.stdout if settings.format == "text" else sys.stderr
-    if not result.is_empty or not result.ready:
-        write_stream(render(result, "text", settings.style(stream)), stream, is_rendered=True)
+    write_stream(render(result, "text", settings.style(stream)), stream, is_rendered=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from icemigrate.cli.approval import ApprovalPrompt
+from icemigrate.cli.approval import ApprovalPrompt, show_changes
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
 from icemigrate.cli.options import auto_approve_option, format_option, global_options, lock_timeout_option
 from icemigrate.cli.streams import write_stream
@@ -91,7 +91,7 @@ def command(
     if dry_run or not plan.acts:
         settings.answer(plan.result)
         return _code(plan.result)
-    _show(settings, plan.result)
+    show_changes(settings, plan.result, auto_approve=auto_approve)
     if not auto_approve and not _QUESTION.is_agreed_to():
         write_stream("Cancelled: no changes were made.\n", sys.stderr)
         return ExitCode.ERROR
@@ -104,14 +104,6 @@ def command(
     )
     settings.answer(answer)
     return _code(answer)
-
-
-def _show(settings: InvocationOptions, result: MaintainResult) -> None:
-    """Show the planned actions, on standard error where standard output is for a program."""
-    from icemigrate.render.formats import render
-
-    stream: Any = sys.stdout if settings.format == "text" else sys.stderr
-    write_stream(render(result, "text", settings.style(stream)), stream)
 
 
 def _code(result: MaintainResult) -> ExitCode:

@@ -202,7 +202,8 @@ def global_options(command: _Command) -> _Command:
             expose_value=False,
             envvar="ICEMIGRATE_QUIET",
             callback=_remember("quiet"),
-            help="Show no progress: only the result, questions and errors.",
+            help="Show no progress: only the result, questions and errors; with `--auto-approve`, no plan "
+            "either.",
         ),
         click.option(
             "-e",

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from icemigrate.cli.approval import ApprovalPrompt
+from icemigrate.cli.approval import ApprovalPrompt, show_changes
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
 from icemigrate.cli.options import format_option, global_options, lock_timeout_option
 from icemigrate.cli.streams import write_stream
@@ -32,15 +32,13 @@ def command(
     `disposable: true` in the environment.  If it is stopped, the next run does the rest.
     """
     from icemigrate.commands.reset import plan_reset, reset
-    from icemigrate.render.formats import render
 
     project = settings.open_project()
     plan = plan_reset(project, settings.environment)
     if dry_run or plan.is_empty:
         settings.answer(plan)
         return ExitCode.OK
-    stream = sys.stdout if settings.format == "text" else sys.stderr
-    write_stream(render(plan, "text", settings.style(stream)), stream)
+    show_changes(settings, plan, auto_approve=auto_approve)
     if not auto_approve and not _QUESTION.is_agreed_to():
         write_stream("Cancelled: no changes were made.\n", sys.stderr)
         return ExitCode.ERROR

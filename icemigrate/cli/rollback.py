@@ -93,7 +93,7 @@ def command(
     if dry_run:
         settings.answer(result)
     else:
-        show_plan(settings, result)
+        show_plan(settings, result, auto_approve=auto_approve)
     if not result.ready:
         return result.obstacle
     if dry_run:

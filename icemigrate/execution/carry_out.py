@@ -73,7 +73,7 @@ def carry_out(
     from icemigrate.spark.data_step_trial import require_valid_data_steps
     from icemigrate.spark.refill_trial import require_refill_writes
 
-    engine, notes = spark(), NoteCollector(on_event)
+    engine, notes = spark(on_event), NoteCollector(on_event)
 
     def trial(migrations: Sequence[MigrationPlan], begun: Collection[str]) -> None:
         if plan.direction is Direction.APPLY:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icemigrate.errors import CatalogError, UsageError, os_error_reason
+from icemigrate.events import Event, SparkStarted
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.project import Environment, spark_conf
 from icemigrate.spark.session_settings import SparkSettings
@@ -115,8 +117,19 @@ class LazySpark:
     on_start: Callable[[], None]
     engine: SparkEngine | None = None
 
-    def __call__(self) -> SparkEngine:
-        """The engine, the same one every time."""
+    def __call__(self, on_event: Callable[[Event], None] = lambda event: None) -> SparkEngine:
+        """The engine, the same one every time.
+
+        :param on_event: takes the start of Spark, where this call starts it.
+        """
         if self.engine is None:
-            self.engine = engine_of(self.environment_session, self.session, self.on_start)
+            started: list[float] = []
+
+            def note_start() -> None:
+                self.on_start()
+                started.append(time.monotonic())
+
+            self.engine = engine_of(self.environment_session, self.session, note_start)
+            for begin in started:
+                on_event(SparkStarted(time.monotonic() - begin))
         return self.engine

@@ -11,6 +11,7 @@ from icemigrate.events import (
     MigrationRecorded,
     MigrationStarted,
     NoteAdded,
+    SparkStarted,
     StatementFinished,
     StatementStarted,
     TablePublished,
@@ -38,7 +39,11 @@ class ProgressWriter:
 
     def __call__(self, event: Event) -> None:
         """Write an event; events of no interest to a user are skipped."""
-        if isinstance(event, MigrationStarted):
+        if isinstance(event, SparkStarted):
+            self._line(
+                self.style.dim(f"Spark started in {phrases.elapsed_text(round(event.elapsed * 1000))}")
+            )
+        elif isinstance(event, MigrationStarted):
             self._has_done = self._is_copied = False
             number = self.style.dim(f"({event.number} of {event.of})")
             self._line(

@@ -33,6 +33,7 @@ from icemigrate.spark.jars import (
 )
 from icemigrate.spark.java_errors import start_failure, to_engine_error
 from icemigrate.spark.session_settings import SparkSettings, spark_conf
+from icemigrate.system.waits import announce_wait
 from icemigrate.versions import SparkRelease
 
 _NOT_FOUND = re.compile(r"^\s*:: ([^#\s]+)#([^;\s]+);(\S+): not found$", re.MULTILINE)
@@ -50,7 +51,9 @@ def fetch_missing(
     :raises EngineError: jars cannot be fetched, are damaged, or cannot be stored.
     """
     names = ", ".join(package.split(":")[1] for package in located.missing)
-    sys.stderr.write(escaped_lines(redact_secrets(f"Downloading {names} (cached for later runs) …\n")))
+    text = f"Downloading {names} (cached for later runs) …"
+    if not announce_wait(text):
+        sys.stderr.write(escaped_lines(redact_secrets(f"{text}\n")))
     folder = jar_folders(settings)[0]
     with _one_at_a_time(folder) as scratch:
         # Another process may have fetched them, while this one waited for it.

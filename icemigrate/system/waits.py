@@ -11,10 +11,14 @@ SLOW_S = 3.0
 _listeners: list[Callable[[str], None]] = []
 
 
-def announce_wait(text: str) -> None:
-    """Pass one line to every :func:`show_waits`; may be called from any thread."""
+def announce_wait(text: str) -> bool:
+    """Pass one line to every :func:`show_waits`; may be called from any thread.
+
+    :returns: whether there is one.
+    """
     for listen in tuple(_listeners):
         listen(text)
+    return bool(_listeners)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from icemigrate.catalog import sqlite_reader
 from icemigrate.cli import main
 from icemigrate.cli.approval import ApprovalPrompt
 from icemigrate.commands import apply, rollback, status
-from icemigrate.errors import EngineError, ExitCode
+from icemigrate.errors import EngineError, ExitCode, IcemigrateError
 from icemigrate.execution.failures import Interrupted
 from icemigrate.execution.spark_start import LazySpark
 from icemigrate.iceberg.names import TableName
@@ -403,6 +403,55 @@ def test_nobody_to_ask_is_told_before_a_plan_starts_spark(
     assert (code, out) == (ExitCode.USAGE, "")
     assert "standard input is not a terminal" in err
     assert "Starting Spark" not in err
+
+
+def make_disposable(project: Embedded) -> None:
+    """Let `reset` work on the project."""
+    text = "environments: {local: {catalog: {type: sqlite}, disposable: true}}"
+    (project.folder / "icemigrate.yaml").write_text(f"project: {project.folder.name}\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "verb"),
+    [("apply", "applies them"), ("rollback", "rolls them back"), ("reset", "resets the environment")],
+)
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
+def test_without_a_terminal_every_command_that_asks_fails_alike(
+    project: Embedded, capsys: pytest.CaptureFixture[str], command: str, verb: str, quiet: tuple[str, ...]
+) -> None:
+    project.write("0009_more.yaml", "tables: [{name: shop.orders, properties: {k: v}}]\n")
+    make_disposable(project)
+    code, out, err = told(capsys, command, *quiet)
+    assert code == ExitCode.USAGE
+    assert err.startswith("error: cannot ask for approval: standard input is not a terminal\n")
+    assert f"`--auto-approve` {verb}" in err
+    assert err.count("\n") == 2
+    assert out != ""
+
+
+@pytest.mark.parametrize(
+    ("command", "function"),
+    [
+        ("apply", "icemigrate.commands.apply.apply"),
+        ("rollback", "icemigrate.commands.rollback.rollback"),
+        ("reset", "icemigrate.commands.reset.reset"),
+    ],
+)
+def test_quiet_and_approved_the_plan_is_not_shown(
+    project: Embedded,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    function: str,
+) -> None:
+    def end(*_: object, **__: object) -> NoReturn:
+        raise IcemigrateError("it runs")
+
+    project.write("0009_more.yaml", "tables: [{name: shop.orders, properties: {k: v}}]\n")
+    make_disposable(project)
+    monkeypatch.setattr(function, end)
+    assert told(capsys, command, "-q", "--auto-approve")[1:] == ("", "error: it runs\n")
+    assert "shop.orders" in told(capsys, command, "--auto-approve")[1]
 
 
 def test_an_interrupt_is_one_line(

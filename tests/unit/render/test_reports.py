@@ -17,6 +17,7 @@ from icemigrate.events import (
     MigrationRecorded,
     MigrationStarted,
     NoteAdded,
+    SparkStarted,
     StatementFinished,
     StatementStarted,
     TablePublished,
@@ -216,6 +217,7 @@ def test_progress_is_a_line_for_each_statement() -> None:
     stream = io.StringIO()
     progress = ProgressWriter(stream, PLAIN_STYLE)
     table = TableName(("db",), "t")
+    progress(SparkStarted(9.0))
     progress(MigrationStarted("0001", "one", 1, 2))
     progress(StatementStarted("0001", table, "ALTER TABLE\n  " + "x" * 200, 1, 3))
     progress(StatementFinished("0001", table, "", 0.25))
@@ -231,7 +233,8 @@ def test_progress_is_a_line_for_each_statement() -> None:
     progress(StatementStarted("0002", None, "create namespace db", 1, 1))
     progress.close()
     progress.close()
-    lines = stream.getvalue().splitlines()
+    first, *lines = stream.getvalue().splitlines()
+    assert first == "Spark started in 9.0 s"
     assert lines[0] == "0001  one (1 of 2)"
     assert lines[1].startswith("  [1/3] db.t: ALTER TABLE xxx")
     assert lines[1].endswith("x… 0.2 s")

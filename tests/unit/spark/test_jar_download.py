@@ -12,6 +12,7 @@ from icemigrate.spark.find_java import JavaInstallation
 from icemigrate.spark.jar_download import fetch_error, fetch_missing
 from icemigrate.spark.jars import JarLocations
 from icemigrate.spark.session_settings import SparkSettings
+from icemigrate.system.waits import show_waits
 from icemigrate.versions import CURRENT
 
 NOT_FOUND = """\
@@ -75,6 +76,18 @@ def fetch(monkeypatch: pytest.MonkeyPatch, folder: Path, error: OSError | None =
     with pytest.raises(EngineError) as caught:
         fetch_missing(settings, CURRENT, missing, JavaInstallation(Path("/java"), "17"))
     return caught.value.message, scratch[0] if scratch else folder
+
+
+def test_a_download_is_announced_as_every_other_wait(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "Downloading iceberg-spark-runtime-4.1_2.13 (cached for later runs) …"
+    announced: list[str] = []
+    with show_waits(announced.append):
+        fetch(monkeypatch, tmp_path / "a")
+    assert (announced, capsys.readouterr().err) == ([line], "")
+    fetch(monkeypatch, tmp_path / "b")
+    assert capsys.readouterr().err == f"{line}\n"
 
 
 def test_an_error_of_the_system_is_one_of_the_folder_only_where_it_is(
