@@ -93,8 +93,8 @@ def summary_line(plan: Plan) -> str:
     migrations = "" if plan.reconcile is not None else f"{format_count(s.migrations, 'migration')}, "
     title = "Baseline" if plan.is_baseline else _TITLES[plan.direction]
     line = (
-        f"{title}: {migrations}{format_count(s.tables, 'table')}: "
-        f"{f'{s.adopt} to adopt, ' if s.adopt else ''}{s.add} to add, {s.change} to change, {s.drop} to drop"
+        f"{title}: {f'{s.adopt} to adopt, ' if s.adopt else ''}{s.add} to add, {s.change} to change, "
+        f"{s.drop} to drop ({migrations}{format_count(s.tables, 'table')})"
     )
     asides = [
         f"{s.irreversible} not reversible" if s.irreversible else "",

@@ -225,7 +225,7 @@ def test_mistakes_of_the_project_file_reach_every_output(
 def test_a_plan_too_has_several_outputs(project: Embedded, capsys: pytest.CaptureFixture[str]) -> None:
     (project.folder / "migrations" / "0002_change.yaml").unlink()
     assert main(["plan", "--format", "text", "--format", "markdown=plan.md"]) == ExitCode.OK
-    assert "Plan: 1 migration" in capsys.readouterr().out
+    assert "(1 migration, 1 table)." in capsys.readouterr().out
     assert "### icemigrate plan" in (project.folder / "plan.md").read_text(encoding="utf-8")
 
 

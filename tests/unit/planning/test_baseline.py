@@ -90,7 +90,7 @@ def test_all_up_to_a_version_is_recorded_as_if_it_had_been_applied(lake: Embedde
     lake.write("0004_later.yaml", LATER)
     result = baseline(lake, "0003")
     assert result.ready
-    assert "Baseline: 3 migrations, 1 table: 1 to adopt, 0 to add, 0 to change, 0 to drop." in render(result)
+    assert "Baseline: 1 to adopt, 0 to add, 0 to change, 0 to drop (3 migrations, 1 table)." in render(result)
     jsonschema.validate(json.loads(render(result, "json")), json.loads(schema_text("plan")))
     assert parse_plan_file(plan_file_text(result.plan), "it") == result.plan
     carry_out(lake, result.plan)

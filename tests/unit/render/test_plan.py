@@ -62,7 +62,7 @@ def test_text_names_what_where_how_and_the_way_back() -> None:
         "ALTER TABLE x 0;",
         "note: done already: f",
         "",
-        "Plan: 1 migration, 1 table: 0 to add, 1 to change, 0 to drop.",
+        "Plan: 0 to add, 1 to change, 0 to drop (1 migration, 1 table).",
     ]
 
 

@@ -38,7 +38,7 @@ def test_the_plan_is_shown_and_nothing_is_done_without_consent(
     assert run(project, "rollback") == 64
     out, err = capsys.readouterr()
     assert "undo 0002  Set k" in out
-    assert "Rollback: 1 migration, 1 table: 0 to add, 1 to change, 0 to drop" in out
+    assert "Rollback: 0 to add, 1 to change, 0 to drop (1 migration, 1 table)" in out
     assert "--auto-approve" in err
 
 
