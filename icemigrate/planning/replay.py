@@ -24,6 +24,8 @@ from icemigrate.planning.planning_context import PlanningContext, ReservedNames
 
 _MOST_SHOWN = 20
 """Consents of a file that the hint of a missing one repeats."""
+_MOST_SCOPED = 5
+"""Up to so many missing consents of a file, each hint has the line that gives all of them."""
 _PLAIN_ITEM = re.compile(r"[\w.]+( [\w.`-]+)*\Z")
 
 
@@ -67,13 +69,15 @@ def _missing_consents(file: MigrationFile, plan: MigrationPlan) -> Iterator[Diag
     changes |= {h: f"`{t.declared}`: `{w.text}`" for t in plan.tables for w in t.rows for h in w.hazards}
     whole = _allow_line(file, (h.kind.value for h in plan.unconsented))
     place = file.allow_place or FilePosition(file.path)
+    are_few = len(plan.unconsented) <= _MOST_SCOPED
     for hazard in plan.unconsented:
-        scoped = _allow_line(file, [f"{hazard.kind.value} {hazard.scope}"])
+        allowed = plan.unconsented if are_few else (hazard,)
+        scoped = _allow_line(file, (f"{h.kind.value} {h.scope}" for h in allowed))
         yield Diagnostic(
             MISSING_CONSENT,
             f"{changes[hazard]} is {hazard.kind.value}: {hazard.reason}",
             place,
-            f"to allow it, write `{whole}` in {file.path}, or for this alone `{scoped}`",
+            f"to allow it, write `{scoped}` in {file.path}, or `{whole}` for all changes of the file",
         )
 
 

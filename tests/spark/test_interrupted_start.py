@@ -101,7 +101,7 @@ def interrupted(folder: Path, moment: str, number: signal.Signals) -> subprocess
         timeout=180,
         check=False,
     )
-    assert "Plan: 1 migration" in ran.stdout
+    assert "(1 migration, 1 table)." in ran.stdout
     wait_until_nobody_works_in(folder)
     return ran
 
