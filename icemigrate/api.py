@@ -242,13 +242,14 @@ class Project:
     ) -> MaintainResult:
         """Apply retention, without asking for approval.
 
-        :param parts: ``trash``, ``snapshots``, ``rows``, ``orphans``; without any, all but the last.
+        :param parts: ``trash``, ``snapshots``, ``rows``, ``schemas``, ``orphans``; without any, all but
+            ``orphans``.
         :param dry_run: only plan it.
         :param spark: a running session; without it one is started where it is needed.
         """
-        from icemigrate.commands.maintain import RETENTION_PARTS, maintain, plan_maintenance
+        from icemigrate.commands.maintain import DEFAULT_PARTS, maintain, plan_maintenance
 
-        chosen = parts or RETENTION_PARTS
+        chosen = parts or DEFAULT_PARTS
         plan = plan_maintenance(self._project, self._environment, parts=chosen, spark=spark)
         return plan.result if dry_run else maintain(self._project, plan, spark=spark)
 

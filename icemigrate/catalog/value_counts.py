@@ -44,7 +44,7 @@ BOUNDS = {125: (126, 127), 128: (129, 130)}
 _PATH_OF_DELETE = 2147483546
 """In a position delete file, the path of the data file (specification, "Reserved Field IDs")."""
 _METRICS = "write.metadata.metrics."
-_MOST_MEASURED = 100
+MEASURED_FIELDS = 100
 """The number of fields with metrics, unless a property sets another."""
 
 
@@ -215,13 +215,15 @@ def is_measured(metadata: Mapping[str, Any]) -> bool:
     """Whether a file with metrics for some fields has them for all its fields."""
     schemas = metadata.get("schemas") or [metadata.get("schema") or {}]
     said = metadata.get("properties") or {}
-    return max(map(_width, schemas)) <= _MOST_MEASURED and not any(key.startswith(_METRICS) for key in said)
+    return max(map(schema_width, schemas)) <= MEASURED_FIELDS and not any(
+        key.startswith(_METRICS) for key in said
+    )
 
 
-def _width(type_: Any) -> int:
-    """The number of fields in a type's JSON, with those in structs, lists and maps."""
+def schema_width(type_: Any) -> int:
+    """The number of fields in the JSON of a schema or another type, with those in structs, lists and maps."""
     if not isinstance(type_, Mapping):
         return 0
     inside = [field["type"] for field in type_.get("fields", ())]
     inside += [type_[key] for key in ("element", "key", "value") if key in type_]
-    return len(inside) + sum(map(_width, inside))
+    return len(inside) + sum(map(schema_width, inside))

@@ -43,6 +43,9 @@ _QUESTION = ApprovalPrompt("Run this maintenance?", "runs it")
 @click.option("--snapshots", is_flag=True, help="Expire snapshots according to `retention.snapshots`.")
 @click.option("--rows", is_flag=True, help="Delete rows according to `retention.rows`.")
 @click.option(
+    "--schemas", is_flag=True, help="Remove old schemas that no snapshot, branch, tag or undo needs."
+)
+@click.option(
     "--orphans", is_flag=True, help="Remove files that no snapshot refers to; never done by default."
 )
 @click.option(
@@ -67,18 +70,18 @@ def command(
     lock_timeout_s: float | None,
     **parts: bool,
 ) -> ExitCode:
-    """Apply retention: show what would be done, ask, run, record.
+    """Apply retention and remove old schemas: show what would be done, ask, run, record.
 
-    Default parts: trash, snapshots and rows.  Exits with 1 if a table cannot be read, with 3 if something was
+    Default parts: all except orphan files.  Exits with 1 if a table cannot be read, with 3 if something was
     refused because it is not safe, and with 4 if a migration is running or was interrupted; everything else
     is done.
     """
-    from icemigrate.commands.maintain import RETENTION_PARTS, maintain, plan_maintenance
+    from icemigrate.commands.maintain import DEFAULT_PARTS, maintain, plan_maintenance
 
     if older_than is not None and not parts["orphans"]:
         raise UsageError("`--older-than` requires `--orphans`", "add `--orphans`")
     project = settings.open_project()
-    chosen = tuple(part for part, is_on in parts.items() if is_on) or RETENTION_PARTS
+    chosen = tuple(part for part, is_on in parts.items() if is_on) or DEFAULT_PARTS
     is_asked = not (auto_approve or dry_run)
     spark = SparkStartNotice(_QUESTION.require_terminal) if is_asked else SparkStartNotice()
     plan = plan_maintenance(

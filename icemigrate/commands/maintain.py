@@ -17,8 +17,15 @@ from icemigrate.execution.spark_start import LazySpark, engine_of
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import History
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
+from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.retention import LEAST_ORPHAN_AGE, format_duration
-from icemigrate.maintenance.context import ActionOrSkipped, MaintenanceAction, MaintenanceContext
+from icemigrate.maintenance.context import (
+    ActionOrSkipped,
+    ActionSkipped,
+    MaintenanceAction,
+    MaintenanceContext,
+)
+from icemigrate.maintenance.old_schemas import find_old_schemas
 from icemigrate.maintenance.retention_actions import (
     find_expired_rows,
     find_expiring_snapshots,
@@ -36,9 +43,9 @@ if TYPE_CHECKING:
     from icemigrate.history.journal import LockedJournal
     from icemigrate.spark.spark_engine import SparkEngine
 
-MAINTENANCE_PARTS = ("trash", "snapshots", "rows", "orphans")
-RETENTION_PARTS = ("trash", "snapshots", "rows")
-"""The default parts: the declared retention."""
+MAINTENANCE_PARTS = ("trash", "snapshots", "rows", "schemas", "orphans")
+DEFAULT_PARTS = ("trash", "snapshots", "rows", "schemas")
+"""The declared retention, and old schemas."""
 
 ActionCallback: TypeAlias = Callable[[str, str], None]
 
@@ -66,7 +73,7 @@ def plan_maintenance(
     project: Project,
     environment: str | None = None,
     *,
-    parts: Iterable[str] = RETENTION_PARTS,
+    parts: Iterable[str] = DEFAULT_PARTS,
     older_than: timedelta | None = None,
     spark: SparkSession | None = None,
     on_start: Callable[[], None] = lambda: None,
@@ -154,7 +161,8 @@ def maintain(
             done: list[ActionSummary] = []
             for part in result.parts:
                 mine = [act for act in due if act.shown.part == part]
-                done += _part(environment_session, held, part, mine, engine, stop, on_act)
+                now_done, skipped = _part(environment_session, held, part, mine, engine, stop, on_act)
+                done, passed = [*done, *now_done], (*passed, *skipped)
         elapsed = round((time.monotonic() - clock) * 1000)
         return replace(now.result, acts=tuple(done), done=True, elapsed_ms=elapsed, notes=passed)
 
@@ -193,6 +201,8 @@ def still_due(
             )
         elif not fresh.snapshots <= act.snapshots:
             passed.append(f"{act.name}: more snapshots would now expire than were shown")
+        elif not fresh.schemas <= act.schemas:
+            passed.append(f"{act.name}: more schemas would now be removed than were shown")
         else:
             due.append(fresh)
     return tuple(due), tuple(passed)
@@ -228,10 +238,16 @@ def _find_actions(
 ) -> Iterator[ActionOrSkipped]:
     if "trash" in parts:
         yield from find_expired_trash(look, look.session.project.trash_max_age)
+    expiring: dict[TableName, frozenset[int]] = {}
     if "snapshots" in parts:
-        yield from find_expiring_snapshots(look)
+        for one in find_expiring_snapshots(look):
+            if isinstance(one, MaintenanceAction):
+                expiring[one.name] = one.snapshots
+            yield one
     if "rows" in parts:
         yield from find_expired_rows(look)
+    if "schemas" in parts:
+        yield from find_old_schemas(look, expiring)
     if "orphans" in parts:
         yield from find_orphan_files(look, older_than)
 
@@ -244,8 +260,10 @@ def _part(
     engine: SparkEngine,
     stop: StopRequest,
     on_act: ActionCallback,
-) -> list[ActionSummary]:
+) -> tuple[list[ActionSummary], list[str]]:
     """Run the actions of one part, and record the finished ones, also where the next one fails.
+
+    Returns them, and a note about each one that did nothing.
 
     After a ``KeyboardInterrupt``, from the second Ctrl-C, nothing is recorded: a call to the JVM may be
     interrupted, so this thread makes no more calls.
@@ -253,7 +271,7 @@ def _part(
     from icemigrate.execution.recovery import cause_of
 
     started = datetime.now(timezone.utc)
-    done: list[ActionSummary] = []
+    done, skipped = list[ActionSummary](), list[str]()
 
     def record() -> None:
         if done:
@@ -264,7 +282,12 @@ def _part(
             stop.check()
             held.step(f"{part}: {act.name}")
             on_act(part, str(act.name))
-            done.append(replace(act.shown, outcome=act.run(engine)))
+            try:
+                done.append(replace(act.shown, outcome=act.run(engine)))
+            except ActionSkipped as error:
+                skipped.append(f"{act.name}: {error.reason}")
+                if error.ends_part:
+                    break
     except IcemigrateError as error:
         with suppress(IcemigrateError):  # the user needs the cause of the failure
             record()
@@ -273,13 +296,14 @@ def _part(
             raise
         raise cause from error
     record()
-    return done
+    return done, skipped
 
 
 _WORDS = {
     "trash": "emptied the trash of",
     "snapshots": "expired snapshots of",
     "rows": "deleted old rows of",
+    "schemas": "removed old schemas of",
     "orphans": "removed orphan files of",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,6 +20,7 @@ from icemigrate.iceberg.locations import (
     unreadable_locations,
 )
 from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table, purge_name
 from icemigrate.results.command_results import ActionSummary, SkippedTable
 
@@ -30,13 +31,26 @@ GC_ENABLED_PROPERTY = "gc.enabled"
 """Where it is false, a table's files may not be deleted (Iceberg's "Table behavior properties")."""
 
 
+class ActionSkipped(Exception):
+    """An action did nothing, for a reason that is no failure.
+
+    :param reason: for the user, in words.
+    :param ends_part: whether the other actions of its part would do nothing for the same reason.
+    """
+
+    def __init__(self, reason: str, *, ends_part: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.ends_part = reason, ends_part
+
+
 class MaintenanceAction(Frozen):
     """An independent, idempotent action on one table.
 
     :param shown: its summary for the user.
     :param uuid: of the table as it was inspected.
-    :param run: performs the action, and returns the result in words.
+    :param run: performs the action, and returns the result in words; may raise :class:`ActionSkipped`.
     :param snapshots: ids of the snapshots that expire.
+    :param schemas: ids of the schemas that are removed.
     """
 
     shown: ActionSummary
@@ -44,6 +58,7 @@ class MaintenanceAction(Frozen):
     uuid: str | None
     run: Callable[[SparkEngine], str]
     snapshots: frozenset[int] = frozenset()
+    schemas: frozenset[int] = frozenset()
 
     @property
     def key(self) -> tuple[str, TableName, str | None]:
@@ -76,6 +91,7 @@ class MaintenanceContext:
     _metadata: dict[TableName, dict[str, Any] | None] = field(default_factory=dict)
     _places: tuple[TableLocations, ...] | None = None
     _unlocated: list[str] = field(default_factory=list)
+    _recorded: dict[str, list[Schema]] | None = None
 
     @property
     def at_ms(self) -> int:
@@ -147,6 +163,18 @@ class MaintenanceContext:
                     self._unlocated.append(f"table `{name}` cannot be read")
                 else:
                     yield unreadable_locations(name, location)
+
+    def recorded_schemas(self, uuid: str | None) -> Sequence[Schema]:
+        """The schemas of a table in the undo records of the history."""
+        if self._recorded is None:
+            self._recorded = {}
+            for applied in self.history.applied:
+                record = self.history.undo_record(applied.version)
+                for undo in record.tables if record is not None else ():
+                    for table in (undo.actual_before, undo.actual_after):
+                        if table is not None and table.uuid is not None:
+                            self._recorded.setdefault(table.uuid, []).append(table.schema)
+        return self._recorded.get(uuid or "", ())
 
     def interrupted_reason(self, declared: TableName) -> str | None:
         """Why a declared table must not change now: a migration of it was interrupted."""

@@ -32,13 +32,15 @@ _NAMED = 3
 _DATED = ("date", "timestamp", "timestamptz")
 
 
-class _DeclaredTable(Frozen):
+class DeclaredTable(Frozen):
     """A declared table and its current state in the catalog.
 
+    :param recorded: its recorded state, under its declared name.
     :param policy: declared properties of retention, from a migration or the environment.
     """
 
     table: Table
+    recorded: Table
     policy: dict[str, set[str]]
 
     @property
@@ -55,7 +57,7 @@ class _DeclaredTable(Frozen):
         return None
 
 
-def _declared(look: MaintenanceContext, part: str) -> Iterator[_DeclaredTable | SkippedTable]:
+def declared_tables(look: MaintenanceContext, part: str) -> Iterator[DeclaredTable | SkippedTable]:
     """The declared tables that the catalog has."""
     names = look.session.names
     state = look.history.state.tables
@@ -76,7 +78,7 @@ def _declared(look: MaintenanceContext, part: str) -> Iterator[_DeclaredTable | 
         elif (owner := owner_of(table)) not in (None, look.session.project.name):
             yield SkippedTable(part, str(name), f"it belongs to project `{owner}`", is_refused=True)
         else:
-            yield _DeclaredTable(table, _policy((base, names.adjust(replace(base, name=name)))))
+            yield DeclaredTable(table, base, _policy((base, names.adjust(replace(base, name=name)))))
 
 
 def _policy(sides: Iterable[Table]) -> dict[str, set[str]]:
@@ -94,7 +96,7 @@ def find_expiring_snapshots(look: MaintenanceContext) -> Iterator[ActionOrSkippe
     from icemigrate.spark.maintenance_calls import expire_text
 
     part = "snapshots"
-    for found in _declared(look, part):
+    for found in declared_tables(look, part):
         if isinstance(found, SkippedTable):
             yield found
             continue
@@ -152,13 +154,18 @@ def needed_snapshot_reason(look: MaintenanceContext, table: Table, gone: frozens
 
 
 def _referenced_snapshots_text(count: int, names: Sequence[str]) -> str:
-    some = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     are = (
         "1 snapshot that is old enough to expire is"
         if count == 1
         else f"{count} snapshots that are old enough to expire are"
     )
-    return f"{are} retained by tags or branches: {some}"
+    return f"{are} retained by tags or branches: {some_names(names)}"
+
+
+def some_names(names: Sequence[str]) -> str:
+    """The first few names, and the number of the others."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _retention_text(table: Table) -> str:
@@ -195,7 +202,7 @@ def find_expired_rows(look: MaintenanceContext) -> Iterator[ActionOrSkipped]:
     from icemigrate.spark.row_retention import delete_sql, old_rows
 
     part = "rows"
-    for found in _declared(look, part):
+    for found in declared_tables(look, part):
         if isinstance(found, SkippedTable):
             yield found
             continue
@@ -247,7 +254,7 @@ def find_orphan_files(look: MaintenanceContext, older_than: timedelta) -> Iterat
 
     part = "orphans"
     before = (look.at - older_than).replace(microsecond=0)
-    for found in _declared(look, part):
+    for found in declared_tables(look, part):
         if isinstance(found, SkippedTable):
             yield found
             continue

@@ -74,6 +74,7 @@ _TITLES = {
     "trash": "Trash",
     "snapshots": "Snapshots",
     "rows": "Rows",
+    "schemas": "Schemas",
     "orphans": "Orphan files",
 }
 
@@ -117,6 +118,7 @@ def _summary(result: MaintainResult) -> str:
             ("trash", ("table to drop permanently", "tables to drop permanently")),
             ("snapshots", ("table with snapshots to expire", "tables with snapshots to expire")),
             ("rows", ("table with rows to delete", "tables with rows to delete")),
+            ("schemas", ("table with schemas to remove", "tables with schemas to remove")),
             ("orphans", ("table with orphan files", "tables with orphan files")),
         )
         if counts.get(part)

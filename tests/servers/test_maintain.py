@@ -58,7 +58,7 @@ def test_a_dropped_table_goes_for_good(lake: Lake, monkeypatch: pytest.MonkeyPat
     assert do(lake, "trash").acts == ()
 
 
-def test_rows_go_and_orphans_are_looked_for_by_the_tables_own_storage(lake: Lake) -> None:
+def test_rows_and_schemas_go_and_orphans_are_looked_for_by_the_tables_own_storage(lake: Lake) -> None:
     lake.write("0001_make", MAKE)
     lake.apply()
     lake.sql(
@@ -69,6 +69,10 @@ def test_rows_go_and_orphans_are_looked_for_by_the_tables_own_storage(lake: Lake
     assert lake.sql("SELECT symbol FROM {t} ORDER BY symbol") == [("B",), ("C",)]
     result = do(lake, "orphans")
     assert (result.acts, result.kept) == ((), ())
+    for column in ("a", "b"):
+        lake.sql(f"ALTER TABLE {{t}} ADD COLUMN {column} int")
+    assert [a.outcome for a in do(lake, "schemas").acts] == ["1 schema removed"]
+    assert lake.sql("SELECT symbol FROM {t} WHERE b IS NULL ORDER BY symbol") == [("B",), ("C",)]
 
 
 def test_no_snapshot_expires_that_another_client_refers_to_meanwhile(

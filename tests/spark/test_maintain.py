@@ -542,3 +542,76 @@ def test_files_that_the_storage_does_not_delete_are_not_counted_as_deleted(shop:
     with pytest.raises(EngineError, match="the storage deleted none of 1 unneeded files"):
         delete_files(io, files)
     assert place.is_dir()
+
+
+DROP_AND_RENAME = """
+    description: Drop and rename
+    allow: [destructive]
+    tables:
+      - name: db.trades
+        renames: {symbol: ticker}
+        drop_columns: [venue, price]
+        columns: [{name: note, type: string}]
+"""
+ADD = "tables: [{name: db.trades, columns: [{name: extra, type: string}]}]"
+
+
+@pytest.mark.parametrize(
+    ("format_version", "settings", "removed"), [(2, "", {1}), (3, ", record: history", {1, 2})]
+)
+def test_old_schemas_go_and_everything_that_needs_one_still_works(
+    format_version: int, settings: str, removed: set[int], tmp_path: Path, spark: SparkSession
+) -> None:
+    shop = Shop(tmp_path, spark, format_version, settings)
+    shop.insert(f"{ROW_1}, {ROW_2}")
+    before = shop.columns()
+    shop.sql("ALTER TABLE @.trades CREATE TAG audit")
+    shop.sql("ALTER TABLE @.trades ADD COLUMN theirs string")
+    shop.apply("0002", DROP_AND_RENAME)
+    shop.apply("0003", ADD)
+    shop.insert("(3, 'CC', TIMESTAMP '2026-01-03 10:00:00', 'mine')", "id, ticker, at, note")
+    snapshots, name = shop.sql("SELECT * FROM @.trades.snapshots"), TableName(("db",), "trades")
+
+    def ids() -> set[int]:
+        found = shop.engine.metadata_json(name)
+        assert found is not None
+        return {schema["schema-id"] for schema in found["schemas"]}
+
+    every, plan = ids(), look(shop, "schemas")
+    (act,) = plan.result.acts
+    assert act.text.startswith(f"remove {len(removed)} of {len(every)} schemas (1 kB), "), act.text
+    assert ids() == every, "looking changes nothing"
+    (done,) = maintain(open_project(shop.folder), plan, spark=shop.spark).acts
+    assert done.outcome == f"{len(removed)} schema{'s' if len(removed) > 1 else ''} removed"
+    assert every - ids() == removed
+    assert shop.project.history().events[-1].description == "removed old schemas of db.trades"
+    assert look(shop, "schemas").acts == (), "once is enough"
+
+    def reads_all_versions() -> None:
+        for tag in ("audit", *(t for t in _tags(shop) if t != "icemigrate-fence")):
+            assert shop.sql(f"SELECT * FROM @.trades VERSION AS OF '{tag}'") is not None
+        for (snapshot_id,) in shop.sql("SELECT snapshot_id FROM @.trades.snapshots"):
+            assert shop.sql(f"SELECT * FROM @.trades VERSION AS OF {snapshot_id}") is not None
+        audit = shop.sql("SELECT id, symbol, venue FROM @.trades VERSION AS OF 'audit' ORDER BY id")
+        assert audit == [(1, "AA", "X"), (2, "BB", "Y")]
+
+    assert len(snapshots) == len(shop.sql("SELECT * FROM @.trades.snapshots"))
+    reads_all_versions()
+    assert [t.table for t in shop.project.drift().tables] == ["db.trades"]
+    assert shop.rollback() == ("0003",)
+    assert sorted(shop.columns()) == ["at#5", "id#1", "note#7", "theirs#6", "ticker#2"]
+    assert shop.rollback() == ("0002",)
+    assert shop.columns() == [*before, "theirs#6"]
+    rows = "SELECT id, symbol, CAST(price AS string), venue FROM @.trades ORDER BY id"
+    assert shop.sql(rows) == [(1, "AA", "1.25", "X"), (2, "BB", "2.50", "Y"), (3, "CC", None, None)]
+    do(shop, "schemas")
+    redo = shop.project.plan(redo="2")
+    assert shop.project.apply(redo, spark=shop.spark).applied == ("0002",)
+    assert sorted(shop.columns()) == ["at#5", "id#1", "note#7", "theirs#6", "ticker#2"]
+    assert shop.sql("SELECT id, note FROM @.trades WHERE id = 3") == [(3, "mine")]
+    reads_all_versions()
+    assert shop.standing() == {"0001": "applied", "0002": "applied", "0003": "held"}
+
+
+def _tags(shop: Shop) -> list[str]:
+    return [name for name, kind in shop.sql("SELECT name, type FROM @.trades.refs") if kind == "TAG"]
