@@ -1,8 +1,7 @@
 """Removal of old schemas from a table's metadata, in one commit through Iceberg's Java library.
 
 Iceberg's ``expireSnapshots().cleanExpiredMetadata(true)`` also removes schemas, and knows fewer users of them
-(:mod:`icemigrate.maintenance.needed_schemas`).  Partition specs and sort orders stay: they are small, a spec
-is in use as long as a manifest names it, and ``ADD PARTITION FIELD`` finds the earlier id of a field there.
+(``docs/decisions/0019``).
 """
 
 from __future__ import annotations

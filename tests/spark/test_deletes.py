@@ -75,6 +75,23 @@ def test_equality_deletes_count_though_no_manifest_tells_how_many_rows_they_dele
     assert any(f"brought back from {BEFORE}: 1 value of c" in n for n in done)
 
 
+def test_maintain_keeps_the_schema_of_a_dropped_column_that_equality_deletes_name(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    lake = Deleting(tmp_path, spark, identifier="[]", settings=", record: history")
+    lake.insert(range(6))
+    lake.delete_by_equality(4)
+    lake.sql("ALTER TABLE @ ALTER COLUMN id DROP NOT NULL")
+    lake.sql("ALTER TABLE @ DROP COLUMN id")
+    lake.sql("INSERT INTO @ VALUES ('v6', 'c6')")
+    lake.call("expire_snapshots(table => 'db.t', older_than => TIMESTAMP '2099-01-01 00:00:00')")
+    # The only snapshot names the last of three schemas.  Without the second one, Spark cannot read the table.
+    assert [act.outcome for act in lake.project.maintain("schemas", spark=lake.spark).acts] == [
+        "1 schema removed"
+    ]
+    assert sorted(lake.sql("SELECT c FROM @")) == [("c0",), ("c1",), ("c2",), ("c3",), ("c5",), ("c6",)]
+
+
 def test_a_delete_file_of_several_data_files_is_counted_by_the_engine_and_bounds_a_plan(
     tmp_path: Path, spark: SparkSession
 ) -> None:
