@@ -81,12 +81,24 @@ class FilePosition(Frozen, order=True):
         return f"{escape_hidden_characters(self.file)}:{self.line}:{self.column}"
 
 
+class Replacement(Frozen):
+    """Text of a file that `check --fix` replaces.
+
+    :param old: begins at the position of the diagnostic, or after it in the same line.
+    :param new: the only text that can be meant.
+    """
+
+    old: str
+    new: str
+
+
 class Diagnostic(Frozen):
     """One diagnostic.
 
     :param code: permanent kebab-case identifier, e.g. ``unknown-key``; tests and ignores rely on it.
     :param message: one sentence that names the offending word.
     :param hint: what to write or do instead.
+    :param replacement: the correction; ``None`` where a person must choose one.
     """
 
     code: str
@@ -94,6 +106,7 @@ class Diagnostic(Frozen):
     place: FilePosition | None = None
     hint: str | None = None
     severity: Severity = Severity.ERROR
+    replacement: Replacement | None = None
 
     def __post_init__(self) -> None:
         message = shorten_message(self.message)
@@ -146,7 +159,18 @@ def can_hint(comparisons: int) -> bool:
 
 
 def did_you_mean(word: str, known: Iterable[str], careful: Collection[str] = ()) -> str | None:
-    """A hint with the most similar known word, or ``None`` where none is similar.
+    """A hint with the word of :func:`most_similar`."""
+    near = most_similar(word, known, careful)
+    return None if near is None else did_you_mean_word(near)
+
+
+def did_you_mean_word(word: str) -> str:
+    """The hint with one word."""
+    return f"did you mean `{word}`?"
+
+
+def most_similar(word: str, known: Iterable[str], careful: Collection[str] = ()) -> str | None:
+    """The most similar known word, or ``None`` where none is similar.
 
     Case and ``-``/``_`` are ignored in comparisons, because those are the usual typing errors.
 
@@ -172,7 +196,7 @@ def did_you_mean(word: str, known: Iterable[str], careful: Collection[str] = ())
         pairs = _letter_pairs(plain)
         closest = heapq.nlargest(_CLOSEST, replayed, key=lambda name: _overlap(pairs, _letter_pairs(name)))
     near = difflib.get_close_matches(plain, closest, n=1, cutoff=0.6)
-    return f"did you mean `{replayed[near[0]]}`?" if near else None
+    return replayed[near[0]] if near else None
 
 
 def _letter_pairs(word: str) -> frozenset[tuple[str, str]]:

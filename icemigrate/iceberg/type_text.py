@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from icemigrate.diagnostics import did_you_mean
+from icemigrate.diagnostics import Replacement, did_you_mean, did_you_mean_word, most_similar
 from icemigrate.iceberg.names import quote_name
 from icemigrate.iceberg.other_tool_types import foreign_phrase, foreign_word
 from icemigrate.iceberg.schema_json import primitive_text
@@ -65,13 +65,16 @@ class TypeSyntaxError(ValueError):
     """A text that is not a type.
 
     :ivar offset: position in the text, 0-based, in characters. :ivar hint: the type to write instead, where
-        that is clear.
+        that is clear. :ivar replacement: the correction of a word, where only one is possible.
     """
 
-    def __init__(self, message: str, offset: int, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, offset: int, hint: str | None = None, replacement: Replacement | None = None
+    ) -> None:
         super().__init__(message)
         self.offset = offset
         self.hint = hint
+        self.replacement = replacement
 
 
 @lru_cache(maxsize=2048)
@@ -155,7 +158,11 @@ class _Reader:
         }
         if name in readers:
             return readers[name](start)
-        raise self.error(f"unknown type `{word[0]}`", foreign_word(name) or did_you_mean(name, _KNOWN), start)
+        foreign = foreign_word(name)
+        near = most_similar(name, _KNOWN) if foreign is None else None
+        hint = foreign if near is None else did_you_mean_word(near)
+        meant = None if near is None else Replacement(word[0], near)
+        raise TypeSyntaxError(f"unknown type `{word[0]}`", start, hint, meant)
 
     def _decimal(self, start: int) -> Type:
         if not self._accept("("):

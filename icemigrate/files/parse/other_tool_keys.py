@@ -291,22 +291,22 @@ def other_tool_key_hint(
     holder: YamlMapping,
     rule: SchemaRule,
     fits: Callable[[YamlNode, SchemaRule], bool],
-) -> str | None:
-    """The key to write instead of a key of another tool; ``None`` where no tool has it.
+) -> tuple[str | None, str | None]:
+    """A hint about a key of another tool, and the key that takes the same value; ``None`` where none does.
 
     :param holder: the mapping with the key; the name of its entry makes the hint ready to copy.
     :param fits: whether a value matches a rule.
     """
     here = _words(rule.title).get(_plain(key.text))
     if here is None:
-        return None
+        return None, None
     inner = rule.properties.get(here)
     if inner is not None:
         said = format_moved_value(here, inner, value) if fits(value, inner) else None
-        return f"write {said or format_example(here, inner) or f'`{here}`'}"
-    return Template(here).safe_substitute(
-        name=_shown(holder.get("name"), "name"), value=_shown(value, "other")
-    )
+        hint = f"write {said or format_example(here, inner) or f'`{here}`'}"
+        return hint, None if said is None else here
+    name, other = _shown(holder.get("name"), "name"), _shown(value, "other")
+    return Template(here).safe_substitute(name=name, value=other), None
 
 
 @cache

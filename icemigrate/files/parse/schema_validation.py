@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from icemigrate.diagnostics import Diagnostic, did_you_mean
+from icemigrate.diagnostics import Diagnostic, Replacement, did_you_mean, did_you_mean_word, most_similar
 from icemigrate.files.parse.file_phrases import or_list, shorten_text, with_article
 from icemigrate.files.parse.json_schemas import JsonSchema, SchemaRule
 from icemigrate.files.parse.other_tool_keys import DESTROYING, other_tool_key_hint
@@ -190,16 +190,17 @@ class _Check:
         self._add("bad-value", message, node, did_you_mean(node.text, known))
 
     def _unknown_key(self, key: YamlScalar, value: YamlNode, holder: YamlMapping, rule: SchemaRule) -> None:
-        hint = other_tool_key_hint(key, value, holder, rule, self._fits)
+        hint, meant = other_tool_key_hint(key, value, holder, rule, self._fits)
         if hint is None and key.text in self.schema.homes:
             homes = or_list([with_article(home) for home in self.schema.homes[key.text]])
             hint = f"`{key.text}` is a key of {homes}; check the indentation"
-        hint = hint or did_you_mean(key.text, rule.properties, DESTROYING)
+        if hint is None and (meant := most_similar(key.text, rule.properties, DESTROYING)) is not None:
+            hint = did_you_mean_word(meant)
+            meant = None if meant in DESTROYING else meant
         if hint is None:
             hint = "known here: " + ", ".join(rule.properties)
-        self._add(
-            "unknown-key", f"{shorten_text(key.text)} is not a key of {with_article(rule.title)}", key, hint
-        )
+        message = f"{shorten_text(key.text)} is not a key of {with_article(rule.title)}"
+        self._add("unknown-key", message, key, hint, meant)
 
     def _fits(self, value: YamlNode, rule: SchemaRule) -> bool:
         return not validate_node(value, self.schema, rule)
@@ -240,8 +241,12 @@ class _Check:
             return "this value" if rule.secret else shorten_text(node.text)
         return "a list" if isinstance(node, YamlSequence) else "a mapping"
 
-    def _add(self, code: str, message: str, at: YamlNode, hint: str | None = None) -> None:
-        self.found.append(Diagnostic(code, message, at.place, hint))
+    def _add(
+        self, code: str, message: str, at: YamlNode, hint: str | None = None, meant: str | None = None
+    ) -> None:
+        """:param meant: the only text that can be meant instead of the text of a scalar."""
+        right = Replacement(at.text, meant) if meant is not None and isinstance(at, YamlScalar) else None
+        self.found.append(Diagnostic(code, message, at.place, hint, replacement=right))
         self.wrong.add(id(at))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from icemigrate.diagnostics import did_you_mean
+from icemigrate.diagnostics import Replacement, did_you_mean_word, most_similar
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, FieldPath, parse_path, quote_name
 from icemigrate.iceberg.partitioning import (
@@ -41,6 +41,8 @@ _OTHER_TRANSFORMS = {
     "trunc": "write `truncate(16, {})`",
 }
 """Transforms of other tools and of metadata files, and what to write instead, with the column."""
+_SAME_TRANSFORMS = {"date": "day", "date_hour": "hour"}
+"""Spark's older names of transforms, which mean the same."""
 _CALL = re.compile(r"\s*(\w+)\s*\(")
 _BRACKETS = re.compile(r"\s*(bucket|truncate)\s*\[\s*(\d+)\s*\]\s*\(\s*([^()]*?)\s*\)", re.IGNORECASE)
 """A transform as the specification writes it."""
@@ -63,11 +65,16 @@ _NULLS = re.compile(r"nulls\s+(first|last)\b\s*", re.IGNORECASE)
 
 
 class TermSyntaxError(ValueError):
-    """An invalid term; :attr:`hint` has the valid text where it is clear."""
+    """An invalid term.
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    :ivar hint: the valid text, where it is clear.
+    :ivar replacement: the correction, where only one is possible.
+    """
+
+    def __init__(self, message: str, hint: str | None = None, replacement: Replacement | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+        self.replacement = replacement
 
 
 class PartitionTerm(Frozen):
@@ -138,20 +145,15 @@ def _transformed(text: str) -> tuple[FieldPath, Transform, int]:
     """Read a column or a transform of one; returns it with the offset after it."""
     call = _CALL.match(text)
     if (spec := _BRACKETS.match(text)) is not None:
-        raise TermSyntaxError(
-            f"unexpected `[` in `{text}`", f"write `{spec[1].lower()}({spec[2]}, {spec[3]})`"
-        )
+        right = f"{spec[1].lower()}({spec[2]}, {spec[3]})"
+        meant = Replacement(spec[0].strip(), right)
+        raise TermSyntaxError(f"unexpected `[` in `{text}`", f"write `{right}`", meant)
     if call is None:
         source, at = _column(text, 0)
         return source, IDENTITY, at
     name = _TRANSFORMS.get(call[1].lower())
     if name is None:
-        other, (column, _, _) = _OTHER_TRANSFORMS.get(call[1].lower()), text[call.end() :].partition(")")
-        known = did_you_mean(call[1], _TRANSFORMS) if other is None else other.format(column.strip())
-        raise TermSyntaxError(
-            f"unknown transform `{call[1]}` in `{text}`",
-            known or f"there are {', '.join(_known_transforms())}",
-        )
+        raise _unknown_transform(text, call)
     at, width = call.end(), None
     if name in _WIDE:
         match = _WIDTH.match(text, at)
@@ -159,7 +161,9 @@ def _transformed(text: str) -> tuple[FieldPath, Transform, int]:
             turned = _TURNED.match(text, at)
             right = f"{name}({turned[2]}, {turned[1]})" if turned else f"{name}(16, column)"
             raise TermSyntaxError(
-                f"`{name}` needs its width in `{text}`", f"write `{right}`: the number first"
+                f"`{name}` needs its width in `{text}`",
+                f"write `{right}`: the number first",
+                Replacement(text[: turned.end()].strip(), right) if turned else None,
             )
         width, at = int(match[1][:12]), match.end()
         if not 1 <= width <= MAX_WIDTH:
@@ -175,6 +179,19 @@ def _transformed(text: str) -> tuple[FieldPath, Transform, int]:
         )
         raise TermSyntaxError(f"expected `)` in `{text}`", hint)
     return source, Transform(name, width), close.end()
+
+
+def _unknown_transform(text: str, call: re.Match[str]) -> TermSyntaxError:
+    word, (column, _, _) = call[1], text[call.end() :].partition(")")
+    other = _OTHER_TRANSFORMS.get(word.lower())
+    near = _SAME_TRANSFORMS.get(word.lower()) if other else most_similar(word, _TRANSFORMS)
+    hint = f"there are {', '.join(_known_transforms())}"
+    if other is not None:
+        hint = other.format(column.strip())
+    elif near is not None:
+        hint = did_you_mean_word(near)
+    meant = None if near is None else Replacement(word, near)
+    return TermSyntaxError(f"unknown transform `{word}` in `{text}`", hint, meant)
 
 
 def _known_transforms() -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
+from icemigrate.diagnostics import Diagnostic, FilePosition, Replacement, Severity
 from icemigrate.files.parse.term_text import PartitionTerm, TermSyntaxError, parse_partition, parse_sort
 from icemigrate.files.read.migration_file import KeyPath, TableEntry
+from icemigrate.frozen import replace
 from icemigrate.iceberg.names import BadName, FieldPath, TableName, parse_path
 from icemigrate.iceberg.partitioning import SortTerm
 from icemigrate.iceberg.type_text import TypeSyntaxError, parse_type
@@ -19,9 +20,20 @@ class EntryDiagnostics:
         self.table = table
         self.found: list[Diagnostic] = []
 
-    def error(self, code: str, subject: KeyPath, message: str, hint: str | None = None) -> None:
-        """Note a mistake; the table is broken by it."""
-        self.found.append(self._diagnostic(code, subject, message, hint, Severity.ERROR))
+    def error(
+        self,
+        code: str,
+        subject: KeyPath,
+        message: str,
+        hint: str | None = None,
+        replacement: Replacement | None = None,
+    ) -> None:
+        """Add an error, which makes the table invalid.
+
+        :param replacement: the correction, where only one is possible.
+        """
+        found = self._diagnostic(code, subject, message, hint, Severity.ERROR)
+        self.found.append(found if replacement is None else replace(found, replacement=replacement))
 
     def warn(self, code: str, subject: KeyPath, message: str, hint: str | None = None) -> None:
         """Add a warning."""
@@ -52,7 +64,7 @@ class EntryDiagnostics:
             return parse_type(text)
         except TypeSyntaxError as e:
             where = f", at character {e.offset + 1}" if e.offset else ""
-            self.error("bad-type", subject, f"the type of `{of}`: {e}{where}", e.hint)
+            self.error("bad-type", subject, f"the type of `{of}`: {e}{where}", e.hint, e.replacement)
             return None
 
     def partition(self, text: str, subject: KeyPath) -> PartitionTerm | None:
@@ -60,7 +72,7 @@ class EntryDiagnostics:
         try:
             return parse_partition(text)
         except TermSyntaxError as e:
-            self.error("bad-term", subject, str(e), e.hint)
+            self.error("bad-term", subject, str(e), e.hint, e.replacement)
             return None
 
     def sort(self, text: str, subject: KeyPath) -> SortTerm | None:
@@ -68,7 +80,7 @@ class EntryDiagnostics:
         try:
             return parse_sort(text)
         except TermSyntaxError as e:
-            self.error("bad-term", subject, str(e), e.hint)
+            self.error("bad-term", subject, str(e), e.hint, e.replacement)
             return None
 
     @property

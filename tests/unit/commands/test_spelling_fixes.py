@@ -60,6 +60,35 @@ def test_a_word_without_a_suggestion_stays(shop: Embedded) -> None:
     assert (shop.folder / "migrations" / "0001_orders.yaml").read_text() == text
 
 
+def test_terms_of_other_tools_are_corrected(shop: Embedded) -> None:
+    text = (
+        "tables:\n"
+        "  - name: db.t\n"
+        "    columns: [{name: id, type: long}, {name: at, type: timestamp}, {name: s, type: string}]\n"
+        "    partition_by: ['bucket[16](id)', date(at), \"truncate(s, 4)\"]   # as before\n"
+        "    sort_by:\n"
+        "      - dayss(at) desc\n"
+    )
+    shop.write("0001_orders.yaml", text)
+    check(open_project(shop.folder), fix=True)
+    fixed = (shop.folder / "migrations" / "0001_orders.yaml").read_text()
+    assert fixed == (
+        text.replace("bucket[16](id)", "bucket(16, id)")
+        .replace("date(at)", "day(at)")
+        .replace("truncate(s, 4)", "truncate(4, s)")
+        .replace("dayss(at)", "days(at)")
+    )
+    assert not [d for d in check(open_project(shop.folder)).diagnostics if d.severity.value == "error"]
+
+
+def test_a_key_that_destroys_is_suggested_and_not_written(shop: Embedded) -> None:
+    text = "tables: [{name: db.t, drp: true}]\n"
+    shop.write("0001_orders.yaml", text)
+    found = check(open_project(shop.folder), fix=True).diagnostics
+    assert "did you mean `drop`?" in [d.hint for d in found]
+    assert (shop.folder / "migrations" / "0001_orders.yaml").read_text() == text
+
+
 def test_lock_writes_the_lock_file(
     shop: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
