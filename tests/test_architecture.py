@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import subprocess
 import sys
@@ -122,6 +123,16 @@ def test_the_map_shows_the_layers_of_the_contract() -> None:
     assert [set(re.findall(r"\w+", row)) for row in shown] == [
         set(re.findall(r"\w+", row)) for row in contract
     ]
+
+
+def test_every_key_of_the_schema_is_read() -> None:
+    """A key that only the schema knows would be accepted, and change nothing."""
+    schema = json.loads((ROOT / "icemigrate/schemas/migration.schema.json").read_text(encoding="utf-8"))
+    readers = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "icemigrate/files/read").glob("*.py"))
+    holders = (schema, schema["$defs"]["table"], schema["$defs"]["column"])
+    keys = {key for holder in holders for key in holder["properties"]}
+    assert len(keys) > 30
+    assert [key for key in sorted(keys) if f'"{key}"' not in readers] == []
 
 
 def test_no_committed_file_names_a_machine() -> None:

@@ -25,7 +25,7 @@ from icemigrate.errors import ExitCode
 @click.option(
     "--fix",
     is_flag=True,
-    help="Correct misspelled keys and types in migration files, and write the lock file.",
+    help="Correct misspelled words and terms of other tools in migration files, and write the lock file.",
 )
 @global_options
 @pass_settings

@@ -20,7 +20,7 @@ class EvidenceQuery(Frozen):
     :param narrow: fields that were widened since, with their earlier types.
     :param held: fields (each with its nested fields) whose values the files may still contain.
     :param snapshots: snapshots whose existence is in question.
-    :param versions: tags and ids of snapshots that may keep values of :attr:`held` which the current files do
+    :param sources: tags and ids of snapshots that may keep values of :attr:`held` which the current files do
         not contain; the best first.
     :param last_copies: by field of :attr:`held`, tags and ids of snapshots with values that an earlier undo
         did not restore; the newest first.
@@ -37,7 +37,7 @@ class EvidenceQuery(Frozen):
     narrow: Mapping[int, Type] = field(default_factory=dict)
     held: Mapping[int, frozenset[int]] = field(default_factory=dict)
     snapshots: frozenset[int] = frozenset()
-    versions: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     last_copies: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     back: frozenset[int] = frozenset()
     rows_of: str | None = None
@@ -195,7 +195,7 @@ class Evidence(Frozen):
     :param held: by field, see :class:`ValueShare`; of the main branch.
     :param there: the requested snapshots that exist.
     :param kept: by field, the source of values for rows whose files do not contain it any more.
-    :param more_kept: by field, further versions with other values of it, the newest first.
+    :param more_kept: by field, further sources of other values of it, the newest first.
     :param steps: migrations in the summaries of the main branch's snapshots since, ``""`` for other clients;
         ``None`` where this was not requested or is unknown.
     :param published: the migration's rows on the main branch, if requested and if there are any; everything

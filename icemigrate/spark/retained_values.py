@@ -29,7 +29,7 @@ class RetainedValueSources(Frozen):
     """Sources of retained values, by field.
 
     :param best: the version that keeps most values; no entry for a field that no row lacks.
-    :param more: further versions that keep other values, the newest first.
+    :param more: further sources of other values, the newest first.
     """
 
     best: dict[int, RetainedValues]
@@ -51,8 +51,8 @@ def find_retained_values(
     :param now: the files of the main branch.
     :param is_known: whether it is known which of them were written while the field was dropped.
     """
-    versions = _RetainedSnapshots(look, files_of, questions.versions)
-    search = _Search(look, versions, questions, now)
+    snapshots = _RetainedSnapshots(look, files_of, questions.sources)
+    search = _Search(look, snapshots, questions, now)
     best = dict[int, RetainedValues]()
     more = dict[int, tuple[RetainedValues, ...]]()
     for field_id, leaves in questions.held.items():
@@ -77,13 +77,13 @@ def _is_same(copy: RetainedValues, found: RetainedValues | None) -> bool:
 
 @dataclass(slots=True)
 class _Search:
-    """Searches versions for values.
+    """Searches tags and snapshots for values.
 
     :param now: the files of the main branch.
     """
 
     look: TableManifests
-    versions: _RetainedSnapshots
+    sources: _RetainedSnapshots
     questions: EvidenceQuery
     now: Sequence[LiveDataFile]
 
@@ -98,7 +98,7 @@ class _Search:
             there = with_value(self.now, leaves)
         if there >= total:
             return None
-        those = (v for v in self.versions if v.schema.by_id(field_id) is not None)
+        those = (v for v in self.sources if v.schema.by_id(field_id) is not None)
         for version in islice(those, _MOST):
             # The rows are counted only where the manifests alone do not exclude the version.
             if not version.may_hold(leaves) and (is_back or not version.is_asked):
@@ -121,10 +121,10 @@ class _Search:
         return None
 
     def copies(self, field_id: int, leaves: frozenset[int], total: int) -> Iterator[RetainedValues]:
-        """The versions that keep values of the field, the newest first."""
+        """The sources of values of the field, the newest first."""
         missing = total - with_value(self.now, leaves)
         names = self.questions.last_copies.get(field_id, ())
-        for version in self.versions.named(names) if missing > 0 else ():
+        for version in self.sources.named(names) if missing > 0 else ():
             if version.schema.by_id(field_id) is None:
                 continue
             then = field_share(version.files, leaves, ())
@@ -209,7 +209,7 @@ class _RetainedSnapshots:
             yield version
 
     def named(self, names: Sequence[str]) -> Iterator[_RetainedSnapshot]:
-        """The existing versions with these names, in their order."""
+        """The existing tags and snapshots with these names, in their order."""
         tags = self.look.tags()
         for name in names:
             snapshot = self.look.snapshot(tags.get(name, _id(name)))

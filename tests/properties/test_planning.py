@@ -27,7 +27,7 @@ from icemigrate.planning.plan_file import parse_plan_file, plan_file_text, plan_
 from icemigrate.render.json_documents import plan_document
 from icemigrate.results.command_results import PlanResult
 from tests.support.evolution_strategies import NAME, Evolution, befores, evolutions
-from tests.support.replayed_migrations import fold_text
+from tests.support.replayed_migrations import replay_text
 from tests.support.shared_plans import Judged, plan_text, plan_value
 from tests.support.table_facts import GONE, conflicting, facts, renumbered
 
@@ -54,7 +54,7 @@ def planned(evolution: Evolution) -> Judged:
 
 def folded(evolution: Evolution) -> TableTarget:
     """What the migration wants, as the fold of its text has it."""
-    (wanted,) = fold_text(migration(evolution), state(evolution.before)).wanted
+    (wanted,) = replay_text(migration(evolution), state(evolution.before)).wanted
     return wanted
 
 

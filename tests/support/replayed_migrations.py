@@ -78,14 +78,14 @@ def state(*texts: str) -> DeclaredState:
     return found
 
 
-def fold_text(text: str, before: DeclaredState = EMPTY_STATE) -> ReplayedMigration:
+def replay_text(text: str, before: DeclaredState = EMPTY_STATE) -> ReplayedMigration:
     """A migration folded over a state, mistakes and all."""
     return replay_migration(before, migration(text))
 
 
 def wanted(text: str, before: DeclaredState = EMPTY_STATE) -> TableTarget:
     """The one table that a migration without mistakes wants."""
-    folded = fold_text(text, before)
+    folded = replay_text(text, before)
     assert not folded.diagnostics, folded.diagnostics
     (one,) = folded.wanted
     return one
@@ -100,7 +100,7 @@ def table(text: str, before: DeclaredState = EMPTY_STATE) -> Table:
 
 def mistake(text: str, before: DeclaredState = EMPTY_STATE) -> Diagnostic:
     """The one thing that is wrong with a migration; the table is left out then."""
-    folded = fold_text(text, before)
+    folded = replay_text(text, before)
     (one,) = folded.diagnostics
     assert folded.wanted == ()
     return one

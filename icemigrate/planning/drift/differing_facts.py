@@ -27,7 +27,7 @@ from icemigrate.planning.drift.comparable_tables import (
     recorded_with_renames,
     shared_ids,
 )
-from icemigrate.planning.merge.facts import fact_value_text
+from icemigrate.planning.merge.merge_outcome import fact_value_text
 
 _DEPTHS = {"columns": 3, "order": 2, "properties": 2, "branches": 2, "tags": 2}
 """The number of keys of each kind of fact; nested facts differ with it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from icemigrate.planning.merge.facts import NO_TABLE, RECREATED_TABLE, UNKNOWN_BASE, Conflict, Fact
 from icemigrate.planning.merge.field_ids import (
     complete_adopted_table,
     rebind_by_path,
@@ -12,6 +11,7 @@ from icemigrate.planning.merge.field_ids import (
 )
 from icemigrate.planning.merge.footprint import FootprintFact, migration_footprint, overlapping_facts
 from icemigrate.planning.merge.merge_fields import match_new_fields
+from icemigrate.planning.merge.merge_outcome import NO_TABLE, RECREATED_TABLE, UNKNOWN_BASE, Conflict, Fact
 from icemigrate.planning.merge.merge_tables import (
     MergedTable,
     done_notes,

@@ -12,7 +12,7 @@ from icemigrate.iceberg.schema import IndexedField, Schema, differing_fields, sc
 from icemigrate.iceberg.schema_edits import edit_by_id, edit_fields_of, fields_of, remove_by_id
 from icemigrate.iceberg.schema_json import primitive_text
 from icemigrate.iceberg.types import Field, Type, children, is_nested, walk_fields
-from icemigrate.planning.merge.facts import ABSENT, Fact, MergeOutcome, ShownValue
+from icemigrate.planning.merge.merge_outcome import ABSENT, Fact, MergeOutcome, ShownValue
 
 _PARENT_GONE = "(absent, with the field that it belongs to)"
 

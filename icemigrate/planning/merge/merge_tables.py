@@ -42,13 +42,20 @@ from icemigrate.iceberg.table_properties import (
     column_properties_after_drop,
     column_properties_after_rename,
 )
-from icemigrate.planning.merge.facts import ABSENT, Conflict, Fact, MergeOutcome, ShownValue, fact_value_text
 from icemigrate.planning.merge.field_ids import rebind_field_ids
 from icemigrate.planning.merge.merge_fields import (
     FIELD_ASPECTS,
     assert_position,
     match_new_fields,
     merge_schema,
+)
+from icemigrate.planning.merge.merge_outcome import (
+    ABSENT,
+    Conflict,
+    Fact,
+    MergeOutcome,
+    ShownValue,
+    fact_value_text,
 )
 
 

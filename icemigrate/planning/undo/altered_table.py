@@ -37,7 +37,7 @@ from icemigrate.planning.undo.partial_undo import (
     fields_optional_with_rows,
     minimal_remaining_facts,
 )
-from icemigrate.planning.undo.refill_sources import plan_refill, retained_value_notes, unchecked_last_copies
+from icemigrate.planning.undo.refill_plan import plan_refill, retained_value_notes, unchecked_last_copies
 from icemigrate.planning.undo.retained_facts import retain_facts, void_field_sources
 from icemigrate.planning.undo.undo_inputs import (
     FactKey,

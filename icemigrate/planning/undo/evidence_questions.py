@@ -95,7 +95,7 @@ def questions_about(
     is_recorded = undo.rows_changed and not undo.rows_open and not rows_stay
     then = undo.actual_after if is_recorded else undo.actual_before
     since = None if then is None or then.snapshot is None else then.snapshot.id
-    versions = tuple(_versions_with_rows(undo, project, version, current)) if held else ()
+    sources = tuple(_sources_with_rows(undo, project, version, current)) if held else ()
     key = made_by(project, version) if undo.rows_open and not rows_stay else None
     leaves = {leaf for i in away for leaf in held[i]}
     return EvidenceQuery(
@@ -104,7 +104,7 @@ def questions_about(
         narrow,
         held,
         frozenset(snapshots),
-        versions,
+        sources,
         _copies(undo),
         rows_of=key,
         steps=undo.rows_changed,
@@ -133,14 +133,14 @@ def refill_questions(undo: TableUndo, current: Table, version: str, project: str
     return EvidenceQuery(
         since=None if then is None or then.snapshot is None else then.snapshot.id,
         held={i: current.schema.leaves(i) for i in sorted(back)},
-        versions=tuple(_versions_with_rows(undo, project, version, current)),
+        sources=tuple(_sources_with_rows(undo, project, version, current)),
         last_copies=copies,
         back=back & copies.keys(),
     )
 
 
 def _copies(undo: TableUndo) -> dict[int, tuple[str, ...]]:
-    """The versions with values that an undo did not restore, by field, the newest first."""
+    """The sources of values that an undo did not restore, by field, the newest first."""
     found: dict[int, tuple[str, ...]] = {}
     for copy in undo.last_copies:
         for field_id in copy.fields:
@@ -148,7 +148,7 @@ def _copies(undo: TableUndo) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def _versions_with_rows(undo: TableUndo, project: str, version: str, current: Table) -> Iterator[str]:
+def _sources_with_rows(undo: TableUndo, project: str, version: str, current: Table) -> Iterator[str]:
     """The references to the rows from before the migration: its tags, and the snapshot itself until it
     expires.
     """

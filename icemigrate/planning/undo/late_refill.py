@@ -16,7 +16,7 @@ from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.undo_record import TableUndo
 from icemigrate.planning.plan import Direction, MigrationPlan, TablePlan
 from icemigrate.planning.undo.altered_table import single_commit_step
-from icemigrate.planning.undo.refill_sources import plan_refill, unchecked_last_copies
+from icemigrate.planning.undo.refill_plan import plan_refill, unchecked_last_copies
 from icemigrate.planning.undo.undo_inputs import (
     UndoEnvironment,
     UndoOptions,

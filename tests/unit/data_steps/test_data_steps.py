@@ -42,7 +42,7 @@ from icemigrate.spark.publish import DirectPublisher
 from tests.support.case_documents import World, make_plan
 from tests.support.memory_lake import Lake
 from tests.support.recording_engine import RecordingEngine
-from tests.support.replayed_migrations import fold_text
+from tests.support.replayed_migrations import replay_text
 from tests.unit.planning.undo.rows import plan_of
 
 NAME = TableName.parse("db.t")
@@ -469,7 +469,7 @@ def test_a_word_that_is_no_column_is_told_with_its_place(step: TableDataStep, su
 def test_only_where_all_columns_are_known_a_strange_word_is_a_mistake(is_known: bool) -> None:
     table, _ = fill()
     state = DeclaredState({NAME: table})
-    (wanted,) = fold_text("{tables: [{name: db.t, backfill: [{set: {a: EUR}}]}]}", state).wanted
+    (wanted,) = replay_text("{tables: [{name: db.t, backfill: [{set: {a: EUR}}]}]}", state).wanted
     around = PlanningContext("shop", "lake", is_catalog_known=is_known)
     done = plan_table(wanted, table, {NAME: table}, "0002", frozenset(), around)
     told = done.problems if is_known else done.warnings
@@ -607,7 +607,7 @@ FILLED_AND_REQUIRED = """
 def test_what_is_filled_is_required_when_its_rows_are_out(is_resumed: bool) -> None:
     made = make_plan(World(), "0001", "{tables: [{name: db.t, columns: [{name: id, type: int}]}]}")
     base = replace(made.base.tables[NAME], snapshot=Snapshot(1, 1, 3))
-    (wanted,) = fold_text(FILLED_AND_REQUIRED, made.base).wanted
+    (wanted,) = replay_text(FILLED_AND_REQUIRED, made.base).wanted
     around = PlanningContext("market", "local")
     found = plan_table(wanted, base, {NAME: base}, "0002", frozenset(), around)
     assert found.between is not None
@@ -635,7 +635,7 @@ def test_a_column_of_that_name_that_somebody_else_made_optional_is_a_conflict() 
     base = made.base.tables[NAME]
     there = replace(base, schema=Schema((*base.schema.fields, Field(2, "x", Primitive("int")))))
     text = "{allow: [incompatible], tables: [{name: db.t, columns: [{name: x, type: int, required: true}]}]}"
-    (wanted,) = fold_text(text, made.base).wanted
+    (wanted,) = replay_text(text, made.base).wanted
     found = plan_table(wanted, base, {NAME: there}, "0002", frozenset(), PlanningContext("market", "local"))
     assert [c.fact for c in found.plan.conflicts] == ["db.t:columns.x.required"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from icemigrate.files.parse.term_text import TermSyntaxError, parse_partition, parse_sort
 from icemigrate.iceberg.type_text import TypeSyntaxError, parse_type
-from tests.support.replayed_migrations import fold_text
+from tests.support.replayed_migrations import replay_text
 
 TABLE = "tables: [{name: db.t, columns: [{name: id, type: long}], properties: {%s: x}}]"
 
@@ -73,7 +73,7 @@ def test_what_catalogs_keep_in_properties_is_reserved(key: str) -> None:
 @pytest.mark.parametrize("kind", ["fpp", "ndv", "enabled"])
 def test_properties_of_a_column_follow_it(kind: str) -> None:
     prefix = f"write.parquet.bloom-filter-{kind}.column."
-    first = fold_text(
+    first = replay_text(
         "tables: [{name: db.t, columns: [{name: id, type: long}, {name: s, type: 'struct<x: int, y: int>'}], "
         f"properties: {{{prefix}id: '1', {prefix}s.x: '2'}}}}]"
     )
@@ -82,7 +82,7 @@ def test_properties_of_a_column_follow_it(kind: str) -> None:
     from icemigrate.iceberg.declared_sides import DeclaredState
 
     state = DeclaredState({made.name: made.table})
-    renamed = fold_text("tables: [{name: db.t, renames: {id: key}, drop_columns: [s.x]}]", state)
+    renamed = replay_text("tables: [{name: db.t, renames: {id: key}, drop_columns: [s.x]}]", state)
     (table,) = renamed.wanted
     assert table.table is not None
     assert table.table.properties == {f"{prefix}key": "1"}

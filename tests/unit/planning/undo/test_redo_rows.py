@@ -16,7 +16,7 @@ from icemigrate.planning.planning_context import PlanningContext
 from icemigrate.planning.redo import blocked_recorded_fields, never_assigned, with_recorded_ids
 from icemigrate.planning.table_plan import plan_table
 from tests.support.memory_lake import Lake
-from tests.support.replayed_migrations import fold_text
+from tests.support.replayed_migrations import replay_text
 
 NAME = TableName.parse("db.t")
 CREATE = (
@@ -41,7 +41,7 @@ def lake_with(*migrations: str) -> Lake:
 
 def planned(lake: Lake, text: str, redo: str | None = None, begun: frozenset[str] = frozenset()) -> TablePlan:
     base = lake.state.tables[NAME]
-    (wanted,) = fold_text(entry(text), lake.state).wanted
+    (wanted,) = replay_text(entry(text), lake.state).wanted
     if redo is not None:
         wanted = with_recorded_ids(wanted, lake.record(redo), base)
     around = PlanningContext("market", "local", begun=begun)
@@ -150,7 +150,7 @@ def test_an_id_that_the_killed_first_run_never_assigned_is_not_restored() -> Non
     """The undo record is written before the first change, with the ids that the catalog was to assign."""
     before = lake_with()
     record = lake_with(RETYPED).record("0002")
-    (wanted,) = fold_text(entry(RETYPED), before.state).wanted
+    (wanted,) = replay_text(entry(RETYPED), before.state).wanted
     assert set(never_assigned(wanted, record, before.table())) == {5}
     assert set(never_assigned(wanted, record, lake_with(RETYPED).table())) == set()
 
@@ -169,7 +169,7 @@ def test_a_column_that_was_partitioned_by_under_its_name_comes_back_to_no_other_
     new = lake.table().schema.find(("zip",))
     assert new is not None
     lake.rollback("0002")
-    (wanted,) = fold_text(entry(text), lake.state).wanted
+    (wanted,) = replay_text(entry(text), lake.state).wanted
     found = dict(blocked_recorded_fields(wanted, lake.record("0002"), lake.table()))
     assert [work.column for work in found.values()] == ["zip"] * is_barred
     fitted = with_recorded_ids(wanted, lake.record("0002"), lake.state.tables[NAME], found)

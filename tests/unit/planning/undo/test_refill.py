@@ -16,7 +16,7 @@ from icemigrate.iceberg.table import Ref
 from icemigrate.planning.plan import RECONCILE_VERSION, Plan
 from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
 from icemigrate.planning.undo import UndoOptions
-from icemigrate.planning.undo.refill_sources import plan_refill
+from icemigrate.planning.undo.refill_plan import plan_refill
 from tests.support.memory_lake import Lake, notes
 from tests.support.recording_engine import RecordingEngine
 from tests.support.replayed_migrations import mistake, state

@@ -13,7 +13,7 @@ from icemigrate.planning.redo import with_recorded_ids
 from icemigrate.planning.table_plan import plan_table
 from icemigrate.planning.undo import find_blocking_migrations
 from tests.support.memory_lake import Lake, columns
-from tests.support.replayed_migrations import fold_text
+from tests.support.replayed_migrations import replay_text
 
 CREATE = """
     tables:
@@ -131,7 +131,7 @@ def test_a_redo_gives_a_column_its_id_back_where_its_type_reads_what_was_written
     lake.apply("0002", entry("columns: [{name: c, type: int}]"))
     lake.rollback("0002")
     base = lake.state.tables[TableName.parse("db.t")]
-    (wanted,) = fold_text(entry(mended), lake.state).wanted
+    (wanted,) = replay_text(entry(mended), lake.state).wanted
     redone = with_recorded_ids(wanted, lake.record("0002"), base)
     assert redone.table is not None
     assert columns(redone.table) == ids
@@ -146,7 +146,7 @@ def test_what_others_partition_a_table_by_stays_when_it_comes_out_of_the_trash(
     lake.apply("0001", text)
     lake.by_hand(lambda t: add_partition_field(t, 2, Transform("bucket", 7), "theirs"))
     lake.rollback("0001")
-    (wanted,) = fold_text(text, lake.state).wanted
+    (wanted,) = replay_text(text, lake.state).wanted
     redone = with_recorded_ids(wanted, lake.record("0001"), None)
     around = PlanningContext("market", "local")
     planned = plan_table(redone, None, lake.engine.tables, "0001", frozenset(), around)

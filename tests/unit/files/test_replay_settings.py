@@ -6,7 +6,7 @@ import pytest
 
 from icemigrate.diagnostics import Severity
 from icemigrate.iceberg.table import Ref
-from tests.support.replayed_migrations import T, entry, fold_text, mistake, state, table
+from tests.support.replayed_migrations import T, entry, mistake, replay_text, state, table
 
 CREATE = """
 columns: [{name: a, type: int}, {name: ts, type: timestamp}, {name: s, type: "struct<x: timestamp>"}]
@@ -96,7 +96,7 @@ def test_a_branch_takes_the_name_of_a_tag_that_goes() -> None:
 
 
 def test_a_property_that_nobody_declared_cannot_be_removed_but_that_is_no_error() -> None:
-    folded = fold_text(entry("properties: {zebra: null}"), BEFORE)
+    folded = replay_text(entry("properties: {zebra: null}"), BEFORE)
     (warning,) = folded.diagnostics
     assert (warning.code, warning.severity) == ("unknown-property", Severity.WARNING)
     assert warning.hint == "properties that were set by hand are not changed"

@@ -12,10 +12,10 @@ from icemigrate.iceberg.names import TableName
 from tests.support.replayed_migrations import (
     after,
     entry,
-    fold_text,
     migration,
     mistake,
     names,
+    replay_text,
     state,
     table,
     wanted,
@@ -53,7 +53,7 @@ def test_a_drop_stands_alone() -> None:
 
 
 def test_a_later_mention_of_a_dropped_table_is_a_new_one() -> None:
-    before = after(BEFORE, fold_text(entry("drop: true", "db.a"), BEFORE))
+    before = after(BEFORE, replay_text(entry("drop: true", "db.a"), BEFORE))
     assert wanted(entry("columns: [{name: y, type: int}]", "db.a"), before).formerly is None
 
 
@@ -67,7 +67,7 @@ def test_a_rename() -> None:
 
 def test_of_two_tables_that_exchange_names_one_waits() -> None:
     text = "tables: [{name: db.a, renamed_from: db.b}, {name: db.b, renamed_from: db.a}]"
-    folded = fold_text(text, BEFORE)
+    folded = replay_text(text, BEFORE)
     assert not folded.diagnostics
     assert [(w.name, w.formerly, w.waits) for w in folded.wanted] == [(B, A, False), (A, B, True)]
 
@@ -75,7 +75,7 @@ def test_of_two_tables_that_exchange_names_one_waits() -> None:
 def test_a_table_gives_its_name_up_before_another_takes_it() -> None:
     """In whatever order the file names them: the plan follows this order."""
     text = "tables: [{name: db.b, renamed_from: db.a}, {name: db.c, renamed_from: db.b}]"
-    assert [w.name for w in fold_text(text, BEFORE).wanted] == [C, B]
+    assert [w.name for w in replay_text(text, BEFORE).wanted] == [C, B]
 
 
 def test_a_new_table_takes_the_name_of_one_that_is_renamed_away() -> None:
@@ -84,15 +84,15 @@ def test_a_new_table_takes_the_name_of_one_that_is_renamed_away() -> None:
       - {name: db.a, columns: [{name: z, type: int}]}
       - {name: db.c, renamed_from: db.a}
     """
-    folded = fold_text(text, BEFORE)
+    folded = replay_text(text, BEFORE)
     assert not folded.diagnostics
     assert [(w.name, w.formerly) for w in folded.wanted] == [(C, A), (A, None)]
 
 
 def test_a_pattern_is_about_every_declared_table_that_fits() -> None:
-    folded = fold_text("tables: [{match: 'db.*', properties: {k: v}}]", BEFORE)
+    folded = replay_text("tables: [{match: 'db.*', properties: {k: v}}]", BEFORE)
     assert [w.name for w in folded.wanted] == [A, B]
-    folded = fold_text("tables: [{match: '*.b', drop: true}]", BEFORE)
+    folded = replay_text("tables: [{match: '*.b', drop: true}]", BEFORE)
     assert [str(w.name) for w in folded.wanted] == ["db.b", "other.b"]
 
 
@@ -102,13 +102,13 @@ def test_a_pattern_does_not_reach_tables_of_its_own_file() -> None:
       - {match: "db.*", properties: {k: v}}
       - {name: db.cc, columns: [{name: z, type: int}]}
     """
-    folded = fold_text(text, BEFORE)
+    folded = replay_text(text, BEFORE)
     assert [str(w.name) for w in folded.wanted] == ["db.a", "db.b", "db.cc"]
 
 
 def test_a_mistake_in_a_pattern_names_the_table() -> None:
-    before = after(BEFORE, fold_text(entry("columns: [{name: y, type: int}]", "db.a"), BEFORE))
-    folded = fold_text("tables: [{match: 'db.*', drop_columns: [y]}]", before)
+    before = after(BEFORE, replay_text(entry("columns: [{name: y, type: int}]", "db.a"), BEFORE))
+    folded = replay_text("tables: [{match: 'db.*', drop_columns: [y]}]", before)
     (found,) = folded.diagnostics
     assert found.message == "db.b: there is no column `y` to drop"
     assert [w.name for w in folded.wanted] == [A]
@@ -162,7 +162,7 @@ def test_a_mistake_in_a_pattern_names_the_table() -> None:
     ],
 )
 def test_mistakes(text: str, code: str, message: str, hint: str | None) -> None:
-    folded = fold_text(text, BEFORE)
+    folded = replay_text(text, BEFORE)
     found = folded.diagnostics[0]
     assert found.code == code, found
     assert message in found.message
@@ -176,7 +176,7 @@ tables:
   - {match: "db.*", properties: {k: v}}
   - {name: db.a, properties: {k: w}}
 """
-    folded = fold_text(text, BEFORE)
+    folded = replay_text(text, BEFORE)
     (found,) = folded.diagnostics
     assert found.code == "duplicate-table"
     assert found.message == "`db.a` occurs twice in this file: here and at m.yaml:2:13"
@@ -198,14 +198,14 @@ def test_a_reader_that_lets_more_than_a_drop_through_is_not_trusted() -> None:
     ],
 )
 def test_other_ways_to_be_in_a_file_twice(text: str) -> None:
-    folded = fold_text(text, BEFORE)
+    folded = replay_text(text, BEFORE)
     assert [d.code for d in folded.diagnostics] == ["duplicate-table"]
 
 
 @pytest.mark.parametrize("name", ["db.trade", "db.tardes", "db.Trades", "db.tra_des", "db.traces"])
 def test_a_new_table_with_a_name_very_near_to_another_is_a_warning(name: str) -> None:
     before = state(entry("columns: [{name: x, type: int}]", "db.trades"))
-    folded = fold_text(entry("columns: [{name: x, type: int}]", name), before)
+    folded = replay_text(entry("columns: [{name: x, type: int}]", name), before)
     (found,) = folded.diagnostics
     assert (found.code, found.severity) == ("near-name", Severity.WARNING)
     assert found.hint == "write `db.trades` if you mean that table"
@@ -215,11 +215,11 @@ def test_a_new_table_with_a_name_very_near_to_another_is_a_warning(name: str) ->
 @pytest.mark.parametrize("name", ["db.quotes", "db.trades_2", "db.trades_by_day", "eu.trades", "db.trades2"])
 def test_a_new_table_with_a_name_of_its_own_is_none(name: str) -> None:
     before = state(entry("columns: [{name: x, type: int}]", "db.trades"))
-    assert not fold_text(entry("columns: [{name: x, type: int}]", name), before).diagnostics
+    assert not replay_text(entry("columns: [{name: x, type: int}]", name), before).diagnostics
 
 
 def test_adopting_a_declared_table_is_a_warning() -> None:
-    folded = fold_text(entry("adopt: true", "db.a"), BEFORE)
+    folded = replay_text(entry("adopt: true", "db.a"), BEFORE)
     assert [(d.code, d.severity) for d in folded.diagnostics] == [("adopt-known", Severity.WARNING)]
     assert not folded.wanted[0].adopt
 
@@ -239,19 +239,21 @@ def test_nothing_more_is_said_of_a_table_that_an_earlier_file_got_wrong() -> Non
 
 
 def test_one_broken_table_leaves_the_others_whole() -> None:
-    folded = fold_text("tables: [{name: db.a, drop_columns: [y]}, {name: db.b, properties: {k: v}}]", BEFORE)
+    folded = replay_text(
+        "tables: [{name: db.a, drop_columns: [y]}, {name: db.b, properties: {k: v}}]", BEFORE
+    )
     assert [w.name for w in folded.wanted] == [B]
     assert folded.broken == {A}
 
 
 def test_where_a_wanted_table_comes_from_is_told() -> None:
-    folded = fold_text("tables: [{match: '*.b', properties: {k: v}}]", BEFORE)
+    folded = replay_text("tables: [{match: '*.b', properties: {k: v}}]", BEFORE)
     assert {str(name): e.match for name, e in folded.entries.items()} == {"db.b": "*.b", "other.b": "*.b"}
 
 
 def test_namespaces_are_those_declared_and_those_that_tables_stand_in() -> None:
     text = "namespaces: [n.m, p]\n" + entry("columns: [{name: x, type: int}]", "q.r.t")
-    folded = fold_text(text, BEFORE)
+    folded = replay_text(text, BEFORE)
     assert folded.namespaces == {("db",), ("other",), ("n", "m"), ("p",), ("q", "r")}
 
 
@@ -262,12 +264,12 @@ def test_namespaces_are_those_declared_and_those_that_tables_stand_in() -> None:
     ],
 )
 def test_mistakes_about_namespaces(text: str, code: str, hint: str | None) -> None:
-    (found,) = fold_text(text, BEFORE).diagnostics
+    (found,) = replay_text(text, BEFORE).diagnostics
     assert (found.code, found.hint) == (code, hint)
 
 
 def test_what_is_not_named_is_not_touched() -> None:
-    assert fold_text("namespaces: [db]", BEFORE).wanted == ()
+    assert replay_text("namespaces: [db]", BEFORE).wanted == ()
     assert table(entry("properties: {k: v}", "db.a"), BEFORE).schema is BEFORE.tables[A].schema
 
 

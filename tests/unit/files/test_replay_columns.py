@@ -14,9 +14,9 @@ from tests.support.replayed_migrations import (
     dropped_paths,
     entry,
     field_ids,
-    fold_text,
     mistake,
     names,
+    replay_text,
     state,
     table,
     wanted,
@@ -70,7 +70,7 @@ def test_a_new_column_is_optional_comes_last_and_gets_the_next_lower_id() -> Non
 
 
 def test_ids_that_a_dropped_column_holds_are_not_given_again() -> None:
-    first = fold_text(entry("columns: [{name: n, type: int}]"), BEFORE).wanted[0].table
+    first = replay_text(entry("columns: [{name: n, type: int}]"), BEFORE).wanted[0].table
     assert first is not None
     gone = DroppedField(
         replace(column(first, "n"), type=Struct((replace(column(first, "n"), id=-7),))), None, ("n",)

@@ -15,9 +15,9 @@ from tests.support.replayed_migrations import (
     dropped_paths,
     entry,
     field_ids,
-    fold_text,
     mistake,
     names,
+    replay_text,
     state,
     table,
 )
@@ -184,7 +184,7 @@ def test_a_field_with_a_dot_in_its_name_is_told_with_the_whole_path() -> None:
 
 
 def test_all_mistakes_are_told_at_once() -> None:
-    folded = fold_text(entry("renames: {aa: z, bb: y}\ndrop_columns: [cc]\nidentifier: [dd]"), BEFORE)
+    folded = replay_text(entry("renames: {aa: z, bb: y}\ndrop_columns: [cc]\nidentifier: [dd]"), BEFORE)
     assert [d.message.split("`")[1] for d in folded.diagnostics] == ["aa", "bb", "cc", "dd"]
 
 
@@ -278,5 +278,5 @@ def test_what_cannot_come_back(text: str, code: str, message: str, hint: str | N
 
 
 def test_a_purge_is_carried_with_the_id_of_what_is_to_be_erased() -> None:
-    folded = fold_text(entry("drop_columns: [a, {name: s.x, purge: true}]"), BEFORE)
+    folded = replay_text(entry("drop_columns: [a, {name: s.x, purge: true}]"), BEFORE)
     assert folded.purges == {T: (FieldPurge(IDS["s.x"], ("s", "x")),)}
