@@ -12,7 +12,7 @@ from icemigrate.commands.project_files import load_files, raise_if_errors
 from icemigrate.commands.spelling_fixes import apply_spelling_fixes, find_spelling_fixes
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors, sort_key
 from icemigrate.errors import GitError
-from icemigrate.files.lock_file import FILE_NAME
+from icemigrate.files.lock_file import FILE_NAME, STALE
 from icemigrate.files.migration_folder import LoadedMigrations
 from icemigrate.files.parse.source_text import shown_path
 from icemigrate.files.read.squashed_files import replaced_by, squash_mistakes
@@ -51,10 +51,12 @@ def check(
         judged = _validate_files(project, loaded)
     are_sound = not has_errors(d for d in judged.diagnostics if not is_rule_finding(d))
     of_lock = rewrite_lock_file(project, loaded, are_sound=are_sound) if fix else None
+    # While a file has another error, `--fix` leaves the lock file, and its old lines are no error.
+    lock_errors = (d for d in lock_file_diagnostics(project, loaded) if of_lock is None or d.code != STALE)
     reported: Sequence[Diagnostic]
     reported = (
         *judged.diagnostics,
-        *lock_file_diagnostics(project, loaded),
+        *lock_errors,
         *fixed,
         *((of_lock,) if of_lock else ()),
     )

@@ -71,8 +71,8 @@ def rewrite_lock_file(project: Project, loaded: LoadedMigrations, *, are_sound: 
     if are_all_read and _has_text(project, path, lock_text(lines)):
         return None
     if not (are_sound and are_all_read):
-        message = "the lock file was not written: migrations have errors other than rule findings"
-        hint = "fix the errors, then run `icemigrate check --fix`"
+        message = "the lock file was not updated, because a migration has an error"
+        hint = "fix it, then run `icemigrate check --fix` again"
         return Diagnostic("lock-kept", message, FilePosition(shown), hint, Severity.NOTE)
     _write(project, path, lines)
     number = len(loaded.files)

@@ -81,7 +81,25 @@ class _RevertWriter:
         table = declared_after_undo(UndoStates(self._possible(old, new), new), current)
         if old.name != new.name:
             table = replace(table, name=old.name)
-        return [] if table == current else [entry_between(current, table)]
+        if table == current:
+            return []
+        entry = entry_between(current, table)
+        self._note_values(current, table, entry.get("restore_columns", ()))
+        return [entry]
+
+    def _note_values(self, current: Table, table: Table, restored: Sequence[str]) -> None:
+        """Note which columns return with their values, and which are added again without them."""
+        if restored:
+            self.notes.append(
+                f"values of {', '.join(restored)} of {table.name} return where data files still contain "
+                "them; newer rows have none"
+            )
+        known = {f.id for _, f in current.schema.walk()}
+        paths = (format_path(p) for p, f in table.schema.walk() if f.id not in known and len(p) == 1)
+        if empty := [path for path in paths if path not in restored]:
+            self.notes.append(
+                f"{', '.join(empty)} of {table.name} is added again, empty: its values do not return"
+            )
 
     def _made_again(self, old: Table | None) -> list[dict[str, object]]:
         if old is None or old.name in self.now.tables:

@@ -24,6 +24,8 @@ DECLARATION_CODES: Mapping[str, str] = {
     "list<string>>`); Spark's unambiguous names are accepted too.",
     "bad-query": "The query of a check is not valid: it is empty, contains several statements, or does "
     "more than read.",
+    "destructive": "A consent of `allow`: the change destroys data, or hides it from readers. `allow: "
+    "[destructive market_data.trades.note]` permits it for one column.",
     "drop-part": "Parts of lists and maps cannot be dropped alone. Drop the whole column.",
     "dropped-twice": "A column is dropped together with a column that contains it. Name only the outer "
     "column.",
@@ -31,6 +33,10 @@ DECLARATION_CODES: Mapping[str, str] = {
     "duplicate-table": "A table occurs twice in one file. Write one entry for it, or use two files.",
     "first-mention": "The first mention of a table creates it, so it has nothing to rename, drop, restore "
     "or check yet. Check its name.",
+    "incompatible": "A consent of `allow`: readers or writers that rely on the old table fail after the "
+    "change, or need an update. `allow: [incompatible market_data.trades.price]` permits it for one column.",
+    "irreversible": "A consent of `allow`: no rollback can undo the change. `allow: [irreversible "
+    "market_data.trades]` permits it for one table.",
     "key-required": "The key of a map is always required.",
     "location-fixed": "The location of a table is chosen when the table is created. Remove `location`.",
     "main-branch": "The branch `main` is the table itself: it always exists, is always a branch, and never "

@@ -40,8 +40,8 @@ FILE_CODES: Mapping[str, str] = {
     "lock-conflict": "Two branches added migrations at the same time, and Git reports a conflict in the "
     "lock file. Put the new files in the right order (`icemigrate rebase` renumbers them), then run "
     "`icemigrate check --fix`.",
-    "lock-kept": "The lock file was not written, because migrations have errors. Fix them, then run "
-    "`icemigrate check --fix`.",
+    "lock-kept": "`check --fix` did not update the lock file, because a migration has an error. Fix it, "
+    "then run `icemigrate check --fix` again. Findings of rules do not count.",
     "lock-stale": "A migration file differs from its checksum in the lock file: `check` fails, `plan` and "
     "`apply` warn. If `icemigrate status` shows the file as `edited`, restore it; otherwise run "
     "`icemigrate check --fix` and commit both files.",

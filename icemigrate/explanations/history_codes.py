@@ -50,6 +50,10 @@ HISTORY_CODES: Mapping[str, str] = {
     "no-branches": "Rows are written on a branch and published when the checks pass, but this catalog does "
     "not support branches, or they stop its snapshot expiry. Change the rows with a job of your own, "
     "between two migrations.",
+    "gone": "`rollback --partial` leaves a table out that the migration changed and that the catalog no "
+    "longer has, or has as another table.",
+    "location": "A table is in another location than recorded, and `--reconcile` cannot move its files. "
+    "`icemigrate drift --accept` records the new location.",
     "last-applied": "`rollback` undoes the last applied version. Later ones are rolled back already, so a "
     "repeated `rollback` goes back by one more version. `--only` and `--to` name the version.",
     "nothing-to-refill": "`rollback --refill` has no value to restore: each value of a dropped column is "

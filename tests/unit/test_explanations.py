@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import icemigrate
+from icemigrate.changes.change import HazardKind
 from icemigrate.cli import main
 from icemigrate.commands.explain import error_kinds, explain
 from icemigrate.explanations import EXPLANATION_GROUPS, EXPLANATIONS
@@ -20,6 +21,9 @@ TESTS = Path(__file__).parents[1]
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+\Z")
 _TELLING = {"Diagnostic", "PlanProblem", "Violation", "IrreversibleFact", "error", "warn"}
 """What is called with an identifier and a message; and what stands for one of them, for some module."""
+_CODED = {"Diagnostic", "PlanProblem", "Violation"}
+_CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
+"""The first argument of these; a code may be one word."""
 _OTHERS = re.compile(
     r"_(add|error|stop|mistake|problem|refused|need|named_twice|told|complain|wrong)\w*\Z", re.I
 )
@@ -33,6 +37,8 @@ def in_code() -> Iterator[str]:
         if {"explanations", "rules"} & set(path.parts):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in _CODED:
+                yield from _words(node.args[0] if node.args else node, _CODE)
             if isinstance(node, ast.Call) and _tells(node.func):
                 given = [*node.args[:2], *(k.value for k in node.keywords if k.arg in ("code", "rule"))]
                 yield from (word for one in given for word in _words(one))
@@ -43,11 +49,11 @@ def _tells(function: ast.expr) -> bool:
     return name in _TELLING or _OTHERS.match(name) is not None
 
 
-def _words(node: ast.expr) -> Iterator[str]:
+def _words(node: ast.expr, form: re.Pattern[str] = _IDENTIFIER) -> Iterator[str]:
     """The identifier, or those of an `a if … else b`."""
     if isinstance(node, ast.IfExp):
-        yield from (*_words(node.body), *_words(node.orelse))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _IDENTIFIER.match(node.value):
+        yield from (*_words(node.body, form), *_words(node.orelse, form))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and form.match(node.value):
         yield node.value
 
 
@@ -70,7 +76,7 @@ def all_constants() -> set[str]:
 
 def test_every_identifier_is_explained() -> None:
     rules = {word for rule in RULES for word in (rule.id, rule.name)}
-    found = {*in_code(), *shown()} - _NO_IDENTIFIERS
+    found = {*in_code(), *shown(), *(kind.value for kind in HazardKind)} - _NO_IDENTIFIERS
     assert len(found) > 150, "the search finds them"
     assert found - rules - EXPLANATIONS.keys() == set()
 

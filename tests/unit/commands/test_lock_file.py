@@ -292,12 +292,17 @@ MISTAKES = {
 def test_fix_waits_for_whatever_has_to_be_mended_in_the_files(shop: GitProject, text: str) -> None:
     before = lock(shop)
     shop.write("0003_wrong.yaml", text)
+    shop.write("0004_not_locked.yaml", column("later"))
     result = check(open_project(shop.folder), fix=True)
     assert not result.ok
+    (error,) = [d for d in result.diagnostics if d.severity is Severity.ERROR]
+    assert error.place is not None
+    assert error.place.file.endswith("0003_wrong.yaml")
+    (shop.folder / "migrations" / "0004_not_locked.yaml").unlink()
     (note,) = [d for d in result.diagnostics if d.severity is Severity.NOTE]
     assert (note.code, note.message) == (
         "lock-kept",
-        "the lock file was not written: migrations have errors other than rule findings",
+        "the lock file was not updated, because a migration has an error",
     )
     assert lock(shop) == before
     shop.write("0003_wrong.yaml", column("venue"))

@@ -68,6 +68,9 @@ def test_the_inverse_is_the_next_file_and_needs_nothing_added(folder: Path) -> N
     text = (folder / "migrations" / "0004_revert_0002.yaml").read_text(encoding="utf-8")
     assert "description: 'Revert 0002: Evolve'" in text or 'description: "Revert 0002: Evolve"' in text
     assert "restore_columns:" in text
+    assert result.notes == (
+        "values of b of db.t return where data files still contain them; newer rows have none",
+    )
     assert "destructive db.t.c" in text
     before, now = declared(folder, "0001")[T], declared(folder)[T]
     assert [(f.id, f.name) for f in now.schema.fields if f.name != "later"] == [
@@ -141,5 +144,16 @@ def test_a_retyped_column_comes_back_and_overwritten_values_stay(folder: Path) -
         """,
     )
     result = Project(folder).revert("0002")
-    assert result.notes == ("overwritten values of db.t stay as they are: only `rollback` restores them",)
+    assert result.notes == (
+        "values of b of db.t return where data files still contain them; newer rows have none",
+        "overwritten values of db.t stay as they are: only `rollback` restores them",
+    )
     assert declared(folder)[T].schema.fields == before.schema.fields
+
+
+def test_a_column_whose_name_was_taken_since_is_added_again_empty(folder: Path) -> None:
+    write(folder, "0002", "{allow: [destructive], tables: [{name: db.t, drop_columns: [b]}]}")
+    write(folder, "0003", "{tables: [{name: db.t, columns: [{name: b, type: string}]}]}")
+    write(folder, "0004", "{allow: [destructive], tables: [{name: db.t, drop_columns: [b]}]}")
+    result = Project(folder).revert("0002")
+    assert result.notes == ("b of db.t is added again, empty: its values do not return",)
