@@ -21,6 +21,6 @@ def command(settings: InvocationOptions, spark: bool) -> ExitCode:
     """
     from icemigrate.commands.doctor import doctor
 
-    result = doctor(settings.open_project(), settings.environment, spark=spark)
+    result = doctor(settings.open_project(may_be_new=True), settings.environment, spark=spark)
     settings.answer(result)
     return ExitCode.OK if result.ok else ExitCode.ERROR

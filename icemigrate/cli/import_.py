@@ -34,7 +34,7 @@ def command(
 
     settings.answer(
         import_tables(
-            settings.open_project(),
+            settings.open_project(may_be_new=True),
             settings.environment,
             names,
             exclude=exclude,

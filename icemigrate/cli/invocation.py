@@ -32,11 +32,19 @@ class InvocationOptions:
     quiet: bool = False
     outputs: tuple[OutputTarget, ...] = (OutputTarget("text"),)
 
-    def open_project(self) -> Project:
-        """The project of the options, or the one of the current folder."""
-        from icemigrate.commands.project_files import open_project
+    def open_project(self, *, may_be_new: bool = False) -> Project:
+        """The project of the options, or the one of the current folder.
 
-        return open_project(self.project)
+        :param may_be_new: whether the folder may belong to no project yet.
+        :raises IcemigrateError: it belongs to none.
+        """
+        from icemigrate.commands.project_files import open_project
+        from icemigrate.project import require_project
+
+        project = open_project(self.project)
+        if not may_be_new:
+            require_project(project)
+        return project
 
     def style(self, stream: TextIO) -> TerminalStyle:
         """Colour for a stream that supports it, unless it is turned off; details with ``--verbose``."""

@@ -22,6 +22,6 @@ def command(settings: InvocationOptions, description: str) -> None:
     """
     from icemigrate.commands.init import new
 
-    write_stream(f"{new(settings.open_project(), description)}\n")
+    write_stream(f"{new(settings.open_project(may_be_new=True), description)}\n")
     # Standard output is only the path, for starting an editor with it.
     write_stream("Edit it, then run `icemigrate check --fix` to update the lock file.\n", sys.stderr)

@@ -19,4 +19,4 @@ def command(settings: InvocationOptions) -> None:
     """
     from icemigrate.commands.explain import rules
 
-    settings.answer(rules(settings.open_project()))
+    settings.answer(rules(settings.open_project(may_be_new=True)))

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from icemigrate.project.client_settings import pyiceberg_properties, spark_conf
 from icemigrate.project.environments import choose_environment
-from icemigrate.project.project_reader import ProjectReadResult, load_project, read_project, safe_name
+from icemigrate.project.project_reader import (
+    ProjectReadResult,
+    load_project,
+    read_project,
+    require_project,
+    safe_name,
+)
 from icemigrate.project.project_values import (
     CatalogDescription,
     Environment,
@@ -28,6 +34,7 @@ __all__ = [
     "load_project",
     "pyiceberg_properties",
     "read_project",
+    "require_project",
     "safe_name",
     "spark_conf",
 ]

@@ -10,10 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from icemigrate.diagnostics import Diagnostic, has_errors, sort_key
-from icemigrate.errors import UsageError, os_error_reason
+from icemigrate.errors import IcemigrateError, UsageError, os_error_reason
 from icemigrate.files.parse.json_schemas import load_schema
 from icemigrate.files.parse.schema_validation import validate_node
-from icemigrate.files.parse.source_text import SourceText, read_source
+from icemigrate.files.parse.source_text import SourceText, read_source, shown_path
 from icemigrate.files.parse.yaml_composer import parse_yaml
 from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlScalar
 from icemigrate.files.read.node_values import (
@@ -79,6 +79,21 @@ def load_project(path: Path | None = None, directory: Path | None = None) -> Pro
 
 _MARKERS = ("migrations/icemigrate.lock", ".icemigrate/catalog.db")
 """Files that show the folder of a project without a project file."""
+
+
+def require_project(project: Project) -> None:
+    """Refuse a folder that belongs to no project, so that no command takes it for an empty one.
+
+    :raises IcemigrateError: there is neither a project file nor a migrations folder nor an embedded catalog.
+    """
+    has_marker = any(os.path.lexists(project.root / name) for name in _MARKERS)
+    if project.file is None and not has_marker and not os.path.lexists(project.migrations_dir):
+        is_here = project.root == Path.cwd()
+        where = "this folder or a folder above it" if is_here else f"`{shown_path(project.root)}`"
+        raise IcemigrateError(
+            f"there is no icemigrate project in {where}",
+            "run `icemigrate init` to create one, or pass its folder with `--project`",
+        )
 
 
 def project_folder(folder: Path) -> Path:

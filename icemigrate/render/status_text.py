@@ -81,6 +81,9 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         for m in status.migrations
         if m.interruption
     ]
+    lines += [
+        style.bad(f"{m.version} {_REFUSALS[m.state]}.") for m in status.migrations if m.state in _REFUSALS
+    ]
     if status.tables:
         lines.append("")
     lines += _columns(
@@ -125,6 +128,14 @@ def _waiting_line(version: str, waiting: WaitingValues) -> str:
     return f"{version} was rolled back without all values of {values}; {ways}."
 
 
+_REFUSALS = {
+    "edited": "was edited after it was applied: restore the file, or run `icemigrate repair` if it still "
+    "declares the same",
+    "missing": "is applied, but its file is missing: restore the file",
+    "late": "is out of order: `icemigrate plan` shows why it cannot be applied",
+    "partial": "replaces versions of which only some are applied: `icemigrate plan` shows which",
+}
+"""What is wrong with a version that `plan` refuses, by its state."""
 _STATE_TEXTS = {"held": "rolled back", "late": "out of order"}
 """Texts for states whose name in JSON is another."""
 
@@ -171,7 +182,7 @@ def _status_line(status: Status) -> str:
     unrecorded = status.count("unrecorded")
     if unrecorded:
         parts.append(f"{phrases.format_count(unrecorded, 'squash', 'squashes')} to record")
-    wrong = status.count("edited", "missing", "late", "partial")
+    wrong = status.count(*_REFUSALS)
     if wrong:
         parts.append(f"{wrong} refused by `plan`")
     return f"{status.project} in {status.environment}: {', '.join(parts)}."

@@ -405,6 +405,28 @@ def test_nobody_to_ask_is_told_before_a_plan_starts_spark(
     assert "Starting Spark" not in err
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        *("apply", "check", "drift", "history", "lock", "maintain", "plan", "rebase", "repair", "reset"),
+        *("revert 1", "rollback", "show", "squash --through 1", "status", "unlock", "check --project other"),
+    ],
+)
+def test_outside_of_a_project_the_message_shows_how_to_have_one(
+    args: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    where = "`other`" if "other" in args else "this folder or a folder above it"
+    assert told(capsys, *args.split()) == (
+        ExitCode.ERROR,
+        "",
+        f"error: there is no icemigrate project in {where}\n"
+        "    run `icemigrate init` to create one, or pass its folder with `--project`\n",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
 def make_disposable(project: Embedded) -> None:
     """Let `reset` work on the project."""
     text = "environments: {local: {catalog: {type: sqlite}, disposable: true}}"

@@ -23,6 +23,7 @@ from icemigrate.events import (
     TablePublished,
     TableVerified,
 )
+from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.render.formats import names_for, render
 from icemigrate.render.phrases import (
@@ -186,6 +187,11 @@ def test_status_of_tables() -> None:
     assert "there, unmanaged" in rows["data.d"]
     assert "there, incomplete" in rows["data.e"]
     assert lines[-1] == "market in prod: at 0001, nothing pending, 1 refused by `plan`."
+    (refused,) = [m for m in STATUS.migrations if m.state in ("edited", "missing", "late", "partial")]
+    (line,) = [line for line in lines if line.startswith(f"{refused.version} ") and "`" in line]
+    assert "is out of order" in line
+    edited = replace(STATUS, migrations=(replace(refused, state="edited"),))
+    assert "was edited after it was applied: restore the file, or run `icemigrate repair`" in render(edited)
 
 
 def test_columns_stay_aligned_with_colour_and_wide_characters() -> None:
