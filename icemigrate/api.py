@@ -231,7 +231,7 @@ class Project:
         from icemigrate.commands.rollback import require_undoable
 
         result = self.plan_reconcile(*tables, allow=allow, spark=spark)
-        require_undoable(result)
+        require_undoable(result, "plan --reconcile")
         return reconcile(self._project, result.plan, spark=spark)
 
     def maintain(

@@ -116,11 +116,7 @@ def commands_page() -> str:
     shared = _options(global_options(click.Command("shared")))
     parts = [
         "# Commands\n\n"
-        "| commands | read | need Java |\n| --- | --- | --- |\n"
-        "| `check`, `show`, `rules`, `new`, `init`, `revert`, `rebase`, `squash` | only files | no |\n"
-        "| `plan`, `status`, `history`, `drift`, `import` | files and the catalog | no |\n"
-        "| `apply`, `rollback`, `maintain`, `repair`, `unlock`, `plan --rehearse`, `plan --reconcile` "
-        "| files and the catalog | yes, they start Spark |\n\n"
+        f"{_java_table()}\n"
         "Every command has these options, before or after its name:\n\n"
         f"{_option_table(shared)}"
     ]
@@ -135,6 +131,32 @@ def commands_page() -> str:
         if own:
             parts.append(f"\n{_option_table(own)}")
     return "".join(parts)
+
+
+_WITH_JAVA_OPTIONS = {"plan": ("plan --rehearse", "plan --reconcile"), "doctor": ("doctor --spark",)}
+"""Commands that start Spark with these options only."""
+
+
+def _java_table() -> str:
+    """What each command reads, and whether it starts Spark, as its module shows."""
+    files, catalog, spark = list[str](), list[str](), list[str]()
+    for name in COMMANDS:
+        source = inspect.getsource(sys.modules[command_of(name).callback.__module__])  # type: ignore[union-attr]
+        starts = "before_start" in source or "Starting Spark" in source
+        if name in _WITH_JAVA_OPTIONS:
+            catalog.append(name)
+            spark += _WITH_JAVA_OPTIONS[name]
+        else:
+            (spark if starts else catalog if "settings.environment" in source else files).append(name)
+    rows = (
+        (files, "only files", "no"),
+        (catalog, "files and the catalog", "no"),
+        (spark, "files and the catalog", "yes, they start Spark"),
+    )
+    body = "".join(
+        f"| {', '.join(f'`{n}`' for n in names)} | {reads} | {java} |\n" for names, reads, java in rows
+    )
+    return f"| commands | read | need Java |\n| --- | --- | --- |\n{body}"
 
 
 def _rest_of_help(command: click.Command) -> str:

@@ -133,7 +133,7 @@ def reconcile(
             )
             if not fresh.plan.is_empty:
                 require_not_stale(plan, fresh.plan)
-                require_undoable(fresh)
+                require_undoable(fresh, "plan --reconcile")
             return fresh.plan
 
         done = carry_out(

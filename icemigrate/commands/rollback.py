@@ -160,9 +160,11 @@ def rollback(
         )
 
 
-def require_undoable(result: PlanResult) -> None:
-    """Refuse a rollback that is not ready.
+def require_undoable(result: PlanResult, command: str = "rollback --dry-run") -> None:
+    """Refuse a rollback or a reconciliation that is not ready.
 
+    :param command: the arguments of icemigrate that show the plan, with the resolutions that planning has
+        tried.
     :raises Mistakes: a fact cannot be undone.
     :raises ConflictError: another client has changed facts of the migration since.
     """
@@ -175,7 +177,7 @@ def require_undoable(result: PlanResult) -> None:
         raise ConflictError(
             "the catalog matches neither the state after the migration nor the state before it: "
             f"{', '.join(conflicts)}",
-            "`--partial` undoes the rest and leaves these unchanged",
+            f"`icemigrate {command}` shows the values and how to resolve each conflict",
         )
 
 

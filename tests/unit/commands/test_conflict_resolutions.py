@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from icemigrate.changes.change import PlanProblem
+from icemigrate.commands.apply import require_ready
 from icemigrate.commands.conflict_resolutions import with_tried_hints
 from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reconcile import plan_reconcile, reconcile_request, unready_tables
-from icemigrate.commands.rollback import plan_rollback
-from icemigrate.errors import UsageError
+from icemigrate.commands.rollback import plan_rollback, require_undoable
+from icemigrate.errors import ConflictError, UsageError
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.run import run_plan
 from icemigrate.frozen import replace
@@ -211,6 +212,24 @@ def test_a_rollback_suggests_partial_with_the_same_versions(shop: Embedded) -> N
     text = suggested(planned, "db.t:properties.x", "--partial")
     assert "`rollback --to 2 --partial`" in text
     assert follow(shop, text).ready
+
+
+def test_a_refused_plan_names_the_command_that_shows_what_was_tried(shop: Embedded) -> None:
+    shop.write("0003_more.yaml", "tables: [{name: db.t, properties: {x: z}}]\n")
+    shop.apply()
+    there = shop.engine.tables[T]
+    shop.engine.tables[T] = replace(there, properties={**there.properties, "x": "theirs"})
+    shop.save()
+    project = open_project(shop.folder)
+    with pytest.raises(ConflictError) as undone:
+        require_undoable(plan_rollback(project))
+    assert undone.value.hint == (
+        "`icemigrate rollback --dry-run` shows the values and how to resolve each conflict"
+    )
+    shop.write("0004_again.yaml", "tables: [{name: db.t, properties: {x: other}}]\n")
+    with pytest.raises(ConflictError) as applied_:
+        require_ready(plan(project))
+    assert applied_.value.hint == "`icemigrate plan` shows the values and how to resolve each conflict"
 
 
 def test_a_problem_suggests_no_option_that_is_refused() -> None:
