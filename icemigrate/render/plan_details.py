@@ -66,17 +66,24 @@ _NAMES = {"flink": "operator", "kafka-connect": "group", "trino": "user"}
 _IDS = {"flink": "job ", "trino": "query "}
 
 
-def affected_writers_line(writers: Sequence[AffectedWriter]) -> str | None:
-    """The writers that must change or be restarted, in one line; ``None`` without any."""
+_MOST_WRITERS = 5
+
+
+def affected_writers_lines(writers: Sequence[AffectedWriter]) -> Iterator[str]:
+    """The writers that must change or be restarted, and what each must do; none where none must."""
     affected = [live for live in writers if live.breaks]
     if not affected:
-        return None
+        return
     verb = "is" if len(affected) == 1 else "are"
-    texts = (
-        f"{_who(live.writer)} {_duty(live)} ({'; '.join(map(note_line, live.breaks))})" for live in affected
-    )
     number = format_count(len(writers), "writer")
-    return one_line(f"{len(affected)} of {number} {verb} affected: {'; '.join(texts)}")
+    yield f"{len(affected)} of {number} of the last {WATCHED_DAYS} days {verb} affected:"
+    for live in affected[:_MOST_WRITERS]:
+        action = "restart it after the migration" if live.must_restart else "change it with the migration"
+        reasons = ", and ".join(map(note_line, live.breaks))
+        yield f"  {one_line(f'{_who(live.writer)}: {action}; it {reasons}')}"
+    if affected[_MOST_WRITERS:]:
+        more = format_count(len(affected) - _MOST_WRITERS, "more writer")
+        yield f"  {more}: `--verbose` shows all"
 
 
 def _duty(live: AffectedWriter) -> str:

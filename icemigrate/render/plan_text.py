@@ -18,7 +18,7 @@ from icemigrate.planning.plan import (
 from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
 from icemigrate.render import phrases
 from icemigrate.render.findings_text import diagnostics_lines
-from icemigrate.render.plan_details import affected_writers_line, new_table_lines, writer_lines
+from icemigrate.render.plan_details import affected_writers_lines, new_table_lines, writer_lines
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.command_results import PlanResult
 
@@ -78,9 +78,8 @@ def _table(
     for writer in table.writers if style.details else ():
         paint = style.changed if writer.breaks else style.dim
         yield from (f"{_INDENT * 2}{paint(line)}" for line in writer_lines(writer))
-    affected = None if style.details else affected_writers_line(table.writers)
-    if affected is not None:
-        yield f"{_INDENT * 2}{style.changed(affected)}"
+    for line in () if style.details else affected_writers_lines(table.writers):
+        yield f"{_INDENT * 2}{style.changed(line)}"
     for conflict in table.conflicts:
         yield from (f"{_INDENT * 2}{line}" for line in _conflict(conflict, style))
     if not (table.all_steps or table.rows or table.notes or table.conflicts):

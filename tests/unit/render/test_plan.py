@@ -139,13 +139,16 @@ def written(*writers: AffectedWriter) -> PlanResult:
     return PlanResult(replace(made.plan, migrations=(replace(migration, tables=(table,)),)))
 
 
-def test_text_has_one_line_for_the_writers_that_must_change_or_restart() -> None:
-    text = render(written(*WRITERS))
-    (line,) = [line.strip() for line in text.splitlines() if "writer" in line]
-    assert line == (
-        "2 of 5 writers are affected: Flink 1.20.1 stream, operator 7df3 (job ab12) must be restarted "
-        "(writes `v`); Spark 4.1.4, application nightly (local-1) needs a change (writes `v`)"
-    )
+def test_text_shows_what_the_writers_that_a_change_affects_must_do() -> None:
+    lines = [line.strip() for line in render(written(*WRITERS)).splitlines()]
+    at = lines.index("2 of 5 writers of the last 7 days are affected:")
+    assert lines[at + 1 : at + 3] == [
+        "Flink 1.20.1 stream, operator 7df3 (job ab12): restart it after the migration; it writes `v`",
+        "Spark 4.1.4, application nightly (local-1): change it with the migration; it writes `v`",
+    ]
+    many = [line.strip() for line in render(written(*WRITERS[1:2] * 7)).splitlines()]
+    at = many.index("7 of 7 writers of the last 7 days are affected:")
+    assert many[at + 6] == "2 more writers: `--verbose` shows all"
     assert "writer" not in render(written(*WRITERS[2:]))
     assert "Kafka" not in render(written(*WRITERS), "markdown")
 
