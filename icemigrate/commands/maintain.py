@@ -194,7 +194,7 @@ def still_due(
     for act in shown:
         fresh = by_key.get(act.key)
         if fresh is None:
-            passed.append(f"{act.name}: {act.shown.part} is no longer needed")
+            passed.append(f"{act.name}: `{act.shown.part}` has nothing to do any more")
         elif more := [text for text in fresh.shown.consequences if text not in act.shown.consequences]:
             passed.append(
                 f"{act.name}: {act.shown.part} would now lose more than was shown: {'; '.join(more)}"

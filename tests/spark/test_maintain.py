@@ -369,7 +369,7 @@ def test_what_is_not_due_any_more_is_passed_over(shop: Shop, later: Any) -> None
     shop.rollback()
     done = maintain(open_project(shop.folder), plan, spark=shop.spark)
     assert done.acts == ()
-    assert done.notes == (f"{TRASHED}: trash is no longer needed",)
+    assert done.notes == (f"{TRASHED}: `trash` has nothing to do any more",)
     assert shop.sql("SELECT id FROM @.trades") == [(1,)]
 
 

@@ -318,14 +318,14 @@ def test_what_costs_more_than_was_shown_is_passed_over() -> None:
     assert due == (act(A, "two"),)
     assert notes == (
         "db.b: trash would now lose more than was shown: three",
-        f"{GONE}: trash is no longer needed",
+        f"{GONE}: `trash` has nothing to do any more",
     )
 
 
 class _Held:
     """What a journal is told."""
 
-    lock = SimpleNamespace(mine=SimpleNamespace(user="ada", host="ci"), require_not_taken=lambda: None)
+    lock = SimpleNamespace(holder=SimpleNamespace(user="ada", host="ci"), require_not_taken=lambda: None)
     run = "r"
 
     def __init__(self, fault: Exception | None = None) -> None:
