@@ -1,6 +1,7 @@
 # `make demo` and `make test` prepare what they need, on Debian with Python, git and make; a second run is instant.
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
+READY := Ready. Run `. .venv/bin/activate` to have `icemigrate` on the PATH, then `icemigrate --help`.
 
 .PHONY: help setup java postgres demo init-infra destroy-infra test lint test-quick coverage soak random-runs bench docs clean
 
@@ -12,6 +13,7 @@ help: ## What can be made
 	@touch $@
 
 setup: .venv/ready ## The environment in .venv, with Spark and the tools
+	@$(if $(filter setup,$(MAKECMDGOALS)),echo '$(READY)')
 java: .venv/ready ## Java, found or installed
 	@bash scripts/java.sh
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reconcile import plan_reconcile, reconcile
 from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.errors import StalePlan
-from icemigrate.execution import spark_start
+from icemigrate.events import Event, SparkStarted, StatementStarted
+from icemigrate.execution import carry_out, spark_start
 from icemigrate.planning.plan import Plan
 from icemigrate.project import Project
 from tests.support.embedded_project import Embedded, applied
@@ -72,6 +74,36 @@ def test_a_plan_runs_under_the_lock_and_is_recorded(
     assert tables.get("db.t") == value
     assert result.elapsed_ms >= 0
     assert plan_reconcile(project).plan.is_empty
+
+
+@pytest.mark.parametrize(("planned", "run"), [(p.values[0], p.values[1]) for p in COMMANDS])
+def test_the_time_of_a_run_is_that_of_its_migrations(
+    lake: Embedded,
+    monkeypatch: pytest.MonkeyPatch,
+    planned: Callable[[Embedded, Project], Plan],
+    run: Callable[..., Any],
+) -> None:
+    clock, events = [0.0], list[Event]()
+
+    def engine_of(_session: object, _spark: object, on_start: Callable[[], None]) -> object:
+        on_start()
+        clock[0] += 60
+        return lake.engine
+
+    def listen(event: Event) -> None:
+        events.append(event)
+        clock[0] += 2 if isinstance(event, StatementStarted) else 0
+
+    project = open_project(lake.folder)
+    todo = planned(lake, project)
+    lake.engine.expect(todo)
+    for module in (carry_out, spark_start):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(spark_start, "engine_of", engine_of)
+    result = run(project, todo, on_event=listen)
+    assert [event.elapsed for event in events if isinstance(event, SparkStarted)] == [60]
+    statements = [event for event in events if isinstance(event, StatementStarted)]
+    assert result.elapsed_ms == 2_000 * len(statements) > 0
 
 
 @pytest.mark.parametrize(("planned", "run", "value"), COMMANDS)
