@@ -17,6 +17,7 @@ from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.end_refill import EndRefill
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.identifier_fields import FreeIdentifier, SetIdentifier
+from icemigrate.changes.keep_view import DropKeptView, KeepView, ReplaceKeptView
 from icemigrate.changes.make_optional import MakeOptional
 from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.move_column import MoveColumn
@@ -39,6 +40,7 @@ CHANGE_KINDS: tuple[type[Change], ...] = (
     CreateTable,
     AdoptTable,
     RenameTable,
+    DropKeptView,
     UpgradeFormat,
     FreeIdentifier,
     FreeSortOrder,
@@ -64,6 +66,8 @@ CHANGE_KINDS: tuple[type[Change], ...] = (
     DropReference,
     ChangeReference,
     CreateReference,
+    KeepView,
+    ReplaceKeptView,
     DropTable,
 )
 """Every kind that a difference of two tables can contain, by phase, and within a phase in running order."""

@@ -36,6 +36,7 @@ class ChangePhase(IntEnum):
     """
 
     TABLE = 0
+    FREE_VIEWS = 5
     UPGRADE = 10
     FREE_IDENTIFIER = 20
     FREE_ORDER = 30
@@ -52,6 +53,7 @@ class ChangePhase(IntEnum):
     PROPERTIES = 140
     REFERENCES = 150
     ROWS = 160
+    VIEWS = 170
     REMOVE_TABLE = 200
 
 

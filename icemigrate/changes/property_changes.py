@@ -14,11 +14,16 @@ from icemigrate.changes.statement_shapes import (
     unset_properties,
 )
 from icemigrate.frozen import replace
+from icemigrate.iceberg.kept_views import is_kept_view_key
 from icemigrate.iceberg.retention import property_text
 from icemigrate.iceberg.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Table, differing_keys
 
-PROPERTIES_OF_OTHER_CHANGES = frozenset({DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY})
-"""Properties that a different kind of change sets."""
+_PROPERTIES_OF_OTHER_CHANGES = frozenset({DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY})
+
+
+def is_property_of_other_change(key: str) -> bool:
+    """Whether a different kind of change sets a property."""
+    return key in _PROPERTIES_OF_OTHER_CHANGES or is_kept_view_key(key)
 
 
 class SetProperty(Change):
@@ -41,7 +46,7 @@ class SetProperty(Change):
             return
         before, after = pair.both
         for key in sorted(differing_keys(before.properties, after.properties)):
-            if key in after.properties and key not in PROPERTIES_OF_OTHER_CHANGES:
+            if key in after.properties and not is_property_of_other_change(key):
                 yield cls(before.name, key, after.properties[key], before.properties.get(key))
 
     @property
@@ -106,7 +111,7 @@ class UnsetProperty(Change):
             return
         before, after = pair.both
         for key in sorted(differing_keys(before.properties, after.properties)):
-            if key in after.properties or key in PROPERTIES_OF_OTHER_CHANGES:
+            if key in after.properties or is_property_of_other_change(key):
                 continue
             yield cls(before.name, key, before.properties[key])
 

@@ -42,6 +42,7 @@ _QUESTION = ApprovalPrompt("Run this maintenance?", "runs it")
 )
 @click.option("--snapshots", is_flag=True, help="Expire snapshots according to `retention.snapshots`.")
 @click.option("--rows", is_flag=True, help="Delete rows according to `retention.rows`.")
+@click.option("--views", is_flag=True, help="Drop views of `keep_view` whose time is over.")
 @click.option(
     "--schemas", is_flag=True, help="Remove old schemas that no snapshot, branch, tag or undo needs."
 )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from icemigrate.changes.change import PlanProblem, Subject
 from icemigrate.commands.affected_objects import collect_declared_tables
+from icemigrate.commands.kept_view_checks import changed_views
 from icemigrate.errors import CatalogError
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import replace
@@ -68,7 +69,11 @@ def with_affected_views(
     if not views and not unlisted:
         return migrations
     first = migrations[0].version
-    found = (*_unlisted(unlisted, declared_tables, first), *_warnings(views, declared_tables, first))
+    replaced = {migration.version: changed_views(migration) for migration in migrations}
+    found = (
+        *_unlisted(unlisted, declared_tables, first),
+        *_warnings(views, declared_tables, first, replaced),
+    )
     return tuple(
         replace(m, warnings=(*m.warnings, *(_declared(w, m) for version, w in found if version == m.version)))
         for m in migrations
@@ -115,11 +120,15 @@ def _unlisted(
 
 
 def _warnings(
-    views: Sequence[View], declared_tables: DeclaredTables, first: str
+    views: Sequence[View],
+    declared_tables: DeclaredTables,
+    first: str,
+    replaced: Mapping[str, frozenset[TableName]],
 ) -> Iterator[tuple[str, PlanProblem]]:
     """Warnings, each with the version that it is about.
 
     :param first: the version for a view that was not searched.
+    :param replaced: the views that a version replaces or drops itself.
     """
     # Most plans need neither this module nor what it imports.
     from icemigrate.sql_impact.view_uses import find_view_uses
@@ -127,7 +136,10 @@ def _warnings(
     found = find_view_uses(views, declared_tables)
     for affected in declared_tables.affected_objects:
         for is_sure in (True, False):
-            names = sorted(n for (a, n), sure in found.uses.items() if a == affected and sure is is_sure)
+            own = replaced.get(affected.migration, frozenset())
+            names = sorted(
+                n for (a, n), sure in found.uses.items() if a == affected and sure is is_sure and n not in own
+            )
             if names:
                 yield affected.migration, _use_warning(affected, names, is_sure=is_sure)
     for name, why in sorted(found.unread.items()):

@@ -25,6 +25,7 @@ from icemigrate.maintenance.context import (
     MaintenanceAction,
     MaintenanceContext,
 )
+from icemigrate.maintenance.expired_views import find_expired_views
 from icemigrate.maintenance.old_schemas import find_old_schemas
 from icemigrate.maintenance.retention_actions import (
     find_expired_rows,
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from icemigrate.history.journal import LockedJournal
     from icemigrate.spark.spark_engine import SparkEngine
 
-MAINTENANCE_PARTS = ("trash", "snapshots", "rows", "schemas", "orphans")
-DEFAULT_PARTS = ("trash", "snapshots", "rows", "schemas")
+MAINTENANCE_PARTS = ("trash", "snapshots", "rows", "schemas", "views", "orphans")
+DEFAULT_PARTS = ("trash", "snapshots", "rows", "schemas", "views")
 """The declared retention, and old schemas."""
 
 ActionCallback: TypeAlias = Callable[[str, str], None]
@@ -248,6 +249,8 @@ def _find_actions(
         yield from find_expired_rows(look)
     if "schemas" in parts:
         yield from find_old_schemas(look, expiring)
+    if "views" in parts:
+        yield from find_expired_views(look)
     if "orphans" in parts:
         yield from find_orphan_files(look, older_than)
 
@@ -304,6 +307,7 @@ _WORDS = {
     "snapshots": "expired snapshots of",
     "rows": "deleted old rows of",
     "schemas": "removed old schemas of",
+    "views": "dropped old views of",
     "orphans": "removed orphan files of",
 }
 

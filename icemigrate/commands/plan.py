@@ -8,6 +8,7 @@ from functools import partial
 from icemigrate.catalog.capabilities import server_managed_predicate
 from icemigrate.catalog.view_names import views_beside
 from icemigrate.commands.affected_views import with_affected_views
+from icemigrate.commands.kept_view_checks import with_kept_view_problems
 from icemigrate.commands.lock_file_checks import planned_file_warnings
 from icemigrate.commands.names_to_load import names_to_load
 from icemigrate.commands.out_of_order import OutOfOrderCheck
@@ -350,6 +351,7 @@ class PlanInputs(Frozen):
             migrations, self.actual, session.catalog, self.history, redone=self.redos
         )
         migrations = with_affected_views(session, migrations, planned.state, self.actual)
+        migrations = with_kept_view_problems(session, migrations)
         diagnostics = (*planned.diagnostics(migrations), *notes_on(self.redos.values()))
         if has_errors(planned.replay_diagnostics):
             raise_if_errors(diagnostics)

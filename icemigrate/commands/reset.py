@@ -16,6 +16,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import History
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.kept_views import kept_views
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.ref_names import is_ref_of
 from icemigrate.iceberg.table import (
@@ -31,6 +32,7 @@ from icemigrate.iceberg.table import (
 from icemigrate.maintenance.trash import find_trashed_tables
 from icemigrate.project import Project
 from icemigrate.results.reset_results import ResetResult, ResetTable
+from icemigrate.spark.kept_views import drop_kept_view
 from icemigrate.spark_sql.identifiers import path_sql, table_sql
 
 if TYPE_CHECKING:
@@ -137,6 +139,9 @@ def run_reset(
 
 def _run(engine: Engine, table: ResetTable) -> None:
     name = TableName.parse(table.table)
+    there = engine.table(name)
+    for view in kept_views({} if there is None else there.properties):
+        drop_kept_view(engine, name, view)
     if table.trash is not None:
         engine.rename(name, TableName.parse(table.trash))
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from icemigrate.changes.change import PlanProblem
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.commands.affected_views import with_affected_views
+from icemigrate.commands.kept_view_checks import with_kept_view_problems
 from icemigrate.commands.unlock import interrupted_intents
 from icemigrate.diagnostics import Diagnostic, Severity, format_count
 from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
@@ -209,6 +210,7 @@ def _plan(
         migrations = with_affected_views(
             environment_session, planned.migrations, planned.state, undoing.actual
         )
+        migrations = with_kept_view_problems(environment_session, migrations)
     migrations = tuple(replace(m, choices=choices_of(wanted[m.version])) for m in migrations)
     migrations = with_affected_writers(migrations, undoing.actual)
     plan = environment_plan(environment_session, history, migrations, undoing.actual)

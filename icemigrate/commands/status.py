@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files
 from icemigrate.commands.remaining_effects import waiting_values
 from icemigrate.commands.unlock import interrupted_intents, interruption_text, lock_status
+from icemigrate.errors import CatalogError
 from icemigrate.evidence.old_partition_files import find_old_partition_files
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.files.version_number import Version
@@ -28,6 +30,7 @@ from icemigrate.history.event_log import (
 from icemigrate.history.history_properties import History
 from icemigrate.history.migration_states import MigrationStates, migration_states
 from icemigrate.history.recorded_versions import Intent, VersionState
+from icemigrate.iceberg.kept_views import is_kept_view_key
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table, creator_of, made_by, owner_of, project_of
 from icemigrate.planning.drift.comparable_tables import ServerManaged
@@ -38,6 +41,7 @@ from icemigrate.results.status_results import (
     HistoryEntry,
     HistoryEvent,
     HistoryResult,
+    KeptViewStatus,
     MigrationStatus,
     Status,
     TableStatus,
@@ -229,6 +233,7 @@ def _tables(
     loaded = load_readable_tables(session.catalog, [session.names.table(n) for n in names])
     machines = server_managed_predicate(session.catalog.capabilities)
     unsettled = {table for intent in known.intents for table in intent.tables}
+    views = _kept_views(session, [t for t in loaded.tables.values() if t is not None])
     rows = []
     for name in names:
         physical = session.names.table(name)
@@ -279,9 +284,26 @@ def _tables(
                 differs=note is None
                 and str(name) not in unsettled
                 and _differs(state.tables.get(name), found, machines),
+                views=views.get(physical, ()),
             )
         )
     return tuple(rows)
+
+
+def _kept_views(
+    session: EnvironmentSession, tables: Sequence[Table]
+) -> dict[TableName, tuple[KeptViewStatus, ...]]:
+    """The views with old column names, by the table's name in the catalog; none where they cannot be read."""
+    if not any(is_kept_view_key(key) for table in tables for key in table.properties):
+        return {}
+    from icemigrate.maintenance.expired_views import find_kept_views
+
+    found: dict[TableName, tuple[KeptViewStatus, ...]] = {}
+    with suppress(CatalogError):
+        for one in find_kept_views(session.catalog, tables):
+            status = KeptViewStatus(str(one.name), one.view.version, one.found is not None, one.until)
+            found[one.table] = (*found.get(one.table, ()), status)
+    return found
 
 
 _UNDER_AN_OLD_NAME = (

@@ -5,9 +5,10 @@ Their names and their SQL come from anyone who may create a view: the SQL is par
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, field
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import BadMetadata
 
@@ -25,12 +26,16 @@ class View(Frozen):
     :param queries: the same query in each dialect; empty where the view cannot be read.
     :param namespace: the namespace of table names without one.
     :param problem: why it cannot be read; ``None`` where it can.
+    :param properties: empty where the view cannot be read.
+    :param created_ms: when its oldest known version was created, in milliseconds since 1970.
     """
 
     name: TableName
     queries: tuple[ViewQuery, ...] = ()
     namespace: tuple[str, ...] = ()
     problem: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    created_ms: int | None = None
 
 
 def view_from_json(json: Any, name: TableName) -> View:
@@ -43,11 +48,15 @@ def view_from_json(json: Any, name: TableName) -> View:
         stored = [r for r in version["representations"] if r["type"] == "sql"]
         queries = tuple(ViewQuery(_text(r["dialect"]).lower(), _text(r["sql"])) for r in stored)
         namespace = tuple(map(_text, version["default-namespace"]))
-    except (KeyError, TypeError, ValueError) as error:
+        properties = {_text(key): _text(value) for key, value in (json.get("properties") or {}).items()}
+        created_ms = min(
+            (int(v["timestamp-ms"]) for v in json["versions"] if "timestamp-ms" in v), default=None
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadMetadata("it is not the metadata of a view") from error
     if not queries:
         raise BadMetadata("it has no SQL")
-    return View(name, queries, namespace)
+    return View(name, queries, namespace, None, properties, created_ms)
 
 
 def _text(value: Any) -> str:

@@ -17,6 +17,7 @@ from icemigrate.files.write.entry_parts import EntryData, is_declarable_ref
 from icemigrate.files.write.migration_entries import creation_entry, format_migration_file
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.declared_sides import EMPTY_STATE
+from icemigrate.iceberg.kept_views import is_kept_view_key
 from icemigrate.iceberg.ref_names import is_icemigrate_ref
 from icemigrate.iceberg.table import CREATED_BY_PROPERTY, MAIN_BRANCH, Ref, Table
 from icemigrate.planning.merge import complete_adopted_table, merge_tables
@@ -47,7 +48,7 @@ def declarable_table(table: Table, left_out: Callable[[str, str], bool] = lambda
     properties = {
         key: value
         for key, value in table.properties.items()
-        if key != CREATED_BY_PROPERTY and not left_out(key, value)
+        if key != CREATED_BY_PROPERTY and not is_kept_view_key(key) and not left_out(key, value)
     }
     refs = {name: ref for name, ref in table.refs.items() if not _is_undeclared_ref(name, ref)}
     return replace(table, properties=properties, refs=refs, location=None)

@@ -17,6 +17,7 @@ from icemigrate.data_steps.fill_required import backfilled_columns, remaining_nu
 from icemigrate.data_steps.retype import Retype
 from icemigrate.data_steps.time_zone import DEFAULT_TIME_ZONE, depends_on_time_zone
 from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.kept_views import is_kept_view_key, without_kept_views
 from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.partitioning import PartitionSpec
 from icemigrate.iceberg.ref_names import branch_name
@@ -69,6 +70,7 @@ def split_difference(there: Table, target: Table, works: Sequence[TableDataStep]
     retypes = [work for work in works if isinstance(work, Retype)]
     named = _with_temporary(there, target, retypes)
     before = _without_new_branches(there, _to_be_filled(there, named, works))
+    before = _without_new_views(there, before)
     first = find_difference(there, _expanded(there, before, retypes), CHANGE_KINDS)
     known = rebind_by_path(named, first.after, above=there.last_column_id if named is target else 0)
     last = find_difference(first.after, _swapped(known, target, retypes), CHANGE_KINDS)
@@ -135,6 +137,13 @@ def _without_new_branches(there: Table, target: Table) -> Table:
         if name in there.refs or ref.kind != "branch" or ref.snapshot_id != CURRENT_SNAPSHOT
     }
     return target if len(refs) == len(target.refs) else replace(target, refs=refs)
+
+
+def _without_new_views(there: Table, target: Table) -> Table:
+    """The target without views that the migration creates or replaces: they read the published table."""
+    own = {k: v for k, v in there.properties.items() if is_kept_view_key(k) and k in target.properties}
+    properties = {**without_kept_views(target.properties), **own}
+    return target if properties == target.properties else replace(target, properties=properties)
 
 
 def _in_structs(

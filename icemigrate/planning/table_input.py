@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from icemigrate.changes.change import PlanProblem
+from icemigrate.changes.keep_view import missing_column_notes
 from icemigrate.data_steps.branch_repair_sql import violation_hint
 from icemigrate.data_steps.data_step_kind import DataStepStage, TableDataStep
 from icemigrate.data_steps.retype import Retype
@@ -117,6 +118,7 @@ def plan_altered_table(
     copies = inputs.context.last_copies.get(current.uuid, {}) if refilled else {}
     refill = deferred_refill(stages.first.after, (inputs.context.project, inputs.version), refilled, copies)
     found = [*found, *stages.first.found, *refill.before, *refill.after]
+    notes += missing_column_notes(f.change for f in (*found, *stages.last.found))
     plan = replace(
         inputs.plan(name, found, notes),
         conflicts=merged.conflicts,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from icemigrate.changes.change import PlanProblem
 from icemigrate.changes.column_positions import FieldInsertion
 from icemigrate.changes.drop_table import DropTable
+from icemigrate.changes.keep_view import DropKeptView
 from icemigrate.changes.make_required import MakeRequired
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data_steps.branch_effects import branch_effect_problems
@@ -23,6 +24,7 @@ from icemigrate.data_steps.time_zone import DEFAULT_TIME_ZONE
 from icemigrate.data_steps.unloadable_tables import unloadable_table_problems
 from icemigrate.frozen import replace
 from icemigrate.iceberg.declared_sides import TableTarget
+from icemigrate.iceberg.kept_views import kept_views
 from icemigrate.iceberg.names import FieldPath, TableName
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table, aside_name, differing_keys, owner_of, trash_name, trash_names
@@ -210,6 +212,8 @@ def _plan_known_table(
             if inputs.name in inputs.context.views:
                 problem = view_exists_problem(inputs, ("renamed_from",))
                 return TableResult(inputs.plan(old_name), current, (problem,))
+            if (left := _view_left_behind(inputs, current)) is not None:
+                return TableResult(inputs.plan(old_name), current, (left,))
             rename = RenameTable(old_name, inputs.name)
             found.append(DetectedChange(rename, current))
             current = rename.apply(current)
@@ -278,6 +282,20 @@ def _missing_table_conflict(inputs: TableInput, name: TableName, goal: Table) ->
     return TableResult(replace(inputs.plan(name), conflicts=(conflict,)), goal)
 
 
+def _view_left_behind(inputs: TableInput, current: Table) -> PlanProblem | None:
+    """The problem of a table with a kept view that moves to another namespace; ``None`` where it may."""
+    view = next(kept_views(current.properties), None)
+    if view is None or current.name.namespace == inputs.name.namespace or not inputs.context.is_catalog_known:
+        return None
+    return PlanProblem(
+        "keep-view-namespace",
+        inputs.wanted.name,
+        ("renamed_from",),
+        f"`{current.name}` cannot move to another namespace, because its view `{view.name}` would stay",
+        "drop its views in an earlier migration: `keep_view: null`",
+    )
+
+
 def _name_taken_problem(inputs: TableInput, current: Table, old_name: TableName) -> TableResult:
     problem = PlanProblem(
         "table-exists",
@@ -301,5 +319,10 @@ def _plan_drop(inputs: TableInput, actual: Mapping[TableName, Table | None]) -> 
         )
         return TableResult(replace(inputs.plan(old_name), conflicts=(conflict,)), current)
     trash = trash_name(old_name, inputs.context.project, inputs.version)
-    found = [DetectedChange(DropTable(old_name, trash), current)]
+    found = list[DetectedChange]()
+    for view in kept_views(current.properties):
+        dropped = DropKeptView(old_name, view)
+        found.append(DetectedChange(dropped, current))
+        current = dropped.apply(current)
+    found.append(DetectedChange(DropTable(old_name, trash), current))
     return validate_table_plan(inputs, inputs.plan(old_name, found), found, None, None)

@@ -75,6 +75,7 @@ _TITLES = {
     "snapshots": "Snapshots",
     "rows": "Rows",
     "schemas": "Schemas",
+    "views": "Views",
     "orphans": "Orphan files",
 }
 
@@ -119,6 +120,7 @@ def _summary(result: MaintainResult) -> str:
             ("snapshots", ("table with snapshots to expire", "tables with snapshots to expire")),
             ("rows", ("table with rows to delete", "tables with rows to delete")),
             ("schemas", ("table with schemas to remove", "tables with schemas to remove")),
+            ("views", ("table with views to drop", "tables with views to drop")),
             ("orphans", ("table with orphan files", "tables with orphan files")),
         )
         if counts.get(part)

@@ -303,7 +303,7 @@ class ImportResult(Frozen):
 class ActionSummary(Frozen):
     """One action of ``maintain`` on one table.
 
-    :param part: ``trash``, ``snapshots``, ``rows``, ``schemas`` or ``orphans``.
+    :param part: ``trash``, ``snapshots``, ``rows``, ``schemas``, ``views`` or ``orphans``.
     :param table: its name in the catalog.
     :param text: the action and its reason.
     :param statement: the statement that runs.

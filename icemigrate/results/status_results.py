@@ -58,6 +58,21 @@ class MigrationStatus(Frozen):
     interruption: str | None = None
 
 
+class KeptViewStatus(Frozen):
+    """A view that keeps the old column names of a table.
+
+    :param name: its name in the catalog.
+    :param version: the migration that declares it.
+    :param exists: whether the catalog has it.
+    :param until: when `maintain` drops it, in UTC; ``None`` where its creation is unknown.
+    """
+
+    name: str
+    version: str
+    exists: bool
+    until: datetime | None = None
+
+
 class TableStatus(Frozen):
     """The state of one table.
 
@@ -72,6 +87,7 @@ class TableStatus(Frozen):
     :param old_files: files of old partition specs; ``None`` where there are none, or where they are unknown.
     :param differs: whether others changed declared facts; ``drift`` shows them.
     :param unreadable: why its metadata cannot be read, and what to do; ``None`` where it can.
+    :param views: its views with old column names.
     """
 
     table: str
@@ -84,6 +100,7 @@ class TableStatus(Frozen):
     old_files: OldSpecFiles | None = None
     differs: bool = False
     unreadable: str | None = None
+    views: tuple[KeptViewStatus, ...] = ()
 
 
 class LockStatus(Frozen):

@@ -35,6 +35,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from icemigrate.iceberg.kept_views import is_kept_view_key
 from icemigrate.iceberg.table_properties import reserved_property_hint
 from icemigrate.rules.known_properties import FAMILIES, PREFIXES, PROPERTIES
 from icemigrate.rules.rule import ChangedTable, Rule, RuleFinding, RuleLevel, RuleOptions
@@ -46,6 +47,8 @@ _STRICT_SIMILARITY_CUTOFF = 0.9
 def find_unknown_properties(changed: ChangedTable, _options: RuleOptions) -> Iterator[RuleFinding]:
     """New properties that Iceberg does not have, but that look like its own."""
     for key in changed.new_properties:
+        if is_kept_view_key(key):
+            continue
         if key in PROPERTIES or key.startswith(PREFIXES) or reserved_property_hint(key) is not None:
             continue
         is_family = key.startswith(FAMILIES)

@@ -102,7 +102,14 @@ def _words(planned: PlannedDataStep, part: TableDataStep) -> str:
     return part.describe() if type(part) is type(planned.work) else planned.text
 
 
-_SKIPPED_PHASES = (ChangePhase.TABLE, ChangePhase.REFERENCES, ChangePhase.ROWS, ChangePhase.REMOVE_TABLE)
+_SKIPPED_PHASES = (
+    ChangePhase.TABLE,
+    ChangePhase.FREE_VIEWS,
+    ChangePhase.REFERENCES,
+    ChangePhase.ROWS,
+    ChangePhase.VIEWS,
+    ChangePhase.REMOVE_TABLE,
+)
 """Phases that a copy skips: it keeps its name, and has neither snapshots nor rows."""
 
 

@@ -21,6 +21,7 @@ from icemigrate.iceberg.ref_names import (
 )
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.table_properties import SUMMARY_PREFIX
+from icemigrate.iceberg.views import View
 
 if TYPE_CHECKING:
     from icemigrate.spark.commit_fence import Fence
@@ -175,6 +176,10 @@ class Engine(Protocol):
 
     def table(self, name: TableName) -> Table | None:
         """The current table, not a cached one; ``None`` where there is none."""
+        ...
+
+    def view(self, name: TableName) -> View | None:
+        """The current view; ``None`` where there is none, and where the catalog has no views."""
         ...
 
     def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:

@@ -121,6 +121,7 @@ def _parts(stream: Any) -> Iterator[bytes]:
 
 
 _NO_TABLE = "org.apache.iceberg.exceptions.NoSuchTableException"
+_NO_VIEW = ".NoSuchViewException"
 _UNSUPPORTED = "java.lang.UnsupportedOperationException"
 _MADE_MEANWHILE = ("duplicate column name", "already exists")
 
@@ -217,6 +218,22 @@ class JavaCatalog:
             raise
         self._reach.learn(catalog, table)
         return table
+
+    def view_json(self, name: TableName) -> Any | None:
+        """The JSON of a view's metadata file; ``None`` where there is no such view.
+
+        Asks Spark's catalog: Iceberg's own may be wrapped in a cache, which has no views.
+        """
+        self._activate()
+        namespace = self.array(self.jvm.java.lang.String, name.namespace)
+        identifier = self.jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, name.name)
+        try:
+            view = self.spark.sessionState().catalogManager().catalog(self.name).loadView(identifier).view()
+        except Exception as error:  # identified by its Java cause
+            if cause_chain(error)[0].kind.endswith(_NO_VIEW):
+                return None
+            raise
+        return json.loads(self.iceberg.view.ViewMetadataParser.toJson(view.operations().current()))
 
     def table(self, name: TableName) -> Any:
         """Java's ``Table``, freshly loaded.

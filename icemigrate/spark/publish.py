@@ -27,6 +27,7 @@ from icemigrate.spark.conflict_check import (
     require_preconditions,
 )
 from icemigrate.spark.engine_port import Engine, Marker
+from icemigrate.spark.kept_views import is_view_step, run_view_step
 from icemigrate.spark.refill import is_refill, refill
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
 
@@ -120,6 +121,9 @@ def run_step(
     foreseen = apply_step(step, current or empty_table(plan))
     if is_refill(step):
         refill(engine, step, announcer)
+        return foreseen
+    if is_view_step(step):
+        run_view_step(engine, step, announcer)
         return foreseen
     _require_unmoved_references(engine, name, step)
     for statement in step.statements:

@@ -37,9 +37,15 @@ from icemigrate.spark.table_copies import TableCopies, copy_differences
 TRIES = 40
 """How often the commit of one table is tried; with the pauses between them some fifteen seconds."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
-_DIRECTLY = (ChangePhase.TABLE, ChangePhase.ROWS, ChangePhase.REMOVE_TABLE)
-"""Phases that run on the table: a catalog creates, renames and drops tables, and no metadata commit writes
-rows.
+_DIRECTLY = (
+    ChangePhase.TABLE,
+    ChangePhase.FREE_VIEWS,
+    ChangePhase.ROWS,
+    ChangePhase.VIEWS,
+    ChangePhase.REMOVE_TABLE,
+)
+"""Phases that run on the table: a catalog creates, renames and drops tables and views, and no metadata commit
+writes rows.
 """
 
 

@@ -11,6 +11,7 @@ from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery
 from icemigrate.iceberg.metadata import table_from_json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
+from icemigrate.iceberg.views import View, view_from_json
 from icemigrate.spark import append_snapshot, commit, file_evidence, metadata_commit, rewrite_files
 from icemigrate.spark.commit_fence import Fence
 from icemigrate.spark.engine_port import Marker, OnProgress
@@ -181,6 +182,12 @@ class SparkEngine:
         """The current table; ``None`` where there is none."""
         metadata = self.metadata_json(name)
         return None if metadata is None else table_from_json(metadata, name)
+
+    def view(self, name: TableName) -> View | None:
+        """The current view; ``None`` where there is none, and where the catalog has no views."""
+        with convert_java_errors():
+            json = self.java.view_json(name)
+            return None if json is None else view_from_json(json, name)
 
     def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:
         """The table's metadata as it is now."""

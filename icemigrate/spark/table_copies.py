@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any
 
 from icemigrate.changes.change import Change, ChangePhase, SqlStatement
+from icemigrate.changes.keep_view import KeptViewChange
 from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
@@ -87,7 +88,8 @@ class TableCopies:
     def run(self, step: Step, current: Table, announcer: StatementAnnouncer) -> Table:
         """Run a step's statements on the copy of its table.
 
-        References and rows are left out: a copy has no snapshot.
+        References and rows are left out: a copy has no snapshot.  So are views: a copy only gets the property
+        that names them.
 
         :param current: the predicted table before it, with references.
         :returns: the predicted table after it.
@@ -98,10 +100,12 @@ class TableCopies:
         changes = [
             c.change for c in step.changes if c.change.phase not in (ChangePhase.REFERENCES, ChangePhase.ROWS)
         ]
-        if not changes:
+        if not changes or isinstance(changes[0], KeptViewChange):
             for statement in step.statements:
                 with announcer.statement(current.name, statement.text, on_copy=True):
                     pass
+            if changes:
+                self.engine.commit(current.name, _applying(changes))
         elif isinstance(step.statements[0], SqlStatement):
             self._statements(changes, current, announcer)
         else:

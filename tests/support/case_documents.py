@@ -19,12 +19,12 @@ from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
-from icemigrate.iceberg.table import MAIN_BRANCH, BranchHead, Ref, Snapshot, Table
+from icemigrate.iceberg.table import CREATED_BY_PROPERTY, MAIN_BRANCH, BranchHead, Ref, Snapshot, Table
 from icemigrate.planning.plan import MigrationPlan, TablePlan
 from icemigrate.planning.planner import plan_migrations
 from icemigrate.planning.planning_context import PlanningContext
 from icemigrate.planning.replay import reused_names
-from tests.support.case_texts import diagnostics_text, unmarked
+from tests.support.case_texts import diagnostics_text
 
 FOLDER = File(__file__).parents[1] / "cases"
 OTHERS = ("mistakes",)
@@ -238,7 +238,11 @@ def knowing_everything(world: World, place: Place = HERE) -> World:
 
 def without_marks(actual: Mapping[TableName, Table | None]) -> dict[TableName, Table | None]:
     """Tables without the property that says which migration made them."""
-    return {n: None if t is None else replace(t, properties=unmarked(t)) for n, t in actual.items()}
+    return {n: None if t is None else replace(t, properties=_unmarked(t)) for n, t in actual.items()}
+
+
+def _unmarked(table: Table) -> dict[str, str]:
+    return {key: value for key, value in table.properties.items() if key != CREATED_BY_PROPERTY}
 
 
 def _written(case: Case, world: World) -> World:

@@ -12,6 +12,7 @@ from icemigrate.changes.change import SqlStatement, Statement
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.files.write.migration_entries import creation_entry
 from icemigrate.frozen import replace
+from icemigrate.iceberg.kept_views import without_kept_views
 from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.ref_names import is_icemigrate_tag
 from icemigrate.iceberg.table import CREATED_BY_PROPERTY, Table
@@ -80,8 +81,9 @@ def conflicts_text(plan: MigrationPlan) -> str:
 
 
 def unmarked(table: Table) -> dict[str, str]:
-    """Its properties without the one that says which migration made it."""
-    return {k: v for k, v in table.properties.items() if k != CREATED_BY_PROPERTY}
+    """Its properties without those that say which migration made it and its views."""
+    properties = without_kept_views(table.properties)
+    return {k: v for k, v in properties.items() if k != CREATED_BY_PROPERTY}
 
 
 def comparable(table: Table, *, with_ids: bool) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class _Engine(RecordingEngine):
 class Lake:
     """Tables, and what was done to them."""
 
-    engine: _Engine = field(default_factory=_Engine)
+    engine: _Engine = field(default_factory=lambda: _Engine(catalog_name="local"))
     events: list[Event] = field(default_factory=list)
 
     def table(self, name: str = "db.t") -> Table:

@@ -6,6 +6,7 @@ step's changes are applied to the table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,12 +21,25 @@ from icemigrate.frozen import replace
 from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
-from icemigrate.iceberg.table import DEFAULT_FORMAT_VERSION, Snapshot, Table
+from icemigrate.iceberg.table import CREATED_BY_PROPERTY, DEFAULT_FORMAT_VERSION, Snapshot, Table
 from icemigrate.iceberg.table_properties import SUMMARY_PREFIX
+from icemigrate.iceberg.views import View, ViewQuery
 from icemigrate.planning.plan import Plan, TablePlan
 from icemigrate.spark.commit_fence import Fence
 from icemigrate.spark.engine_port import Engine, Marker, OnProgress
 from icemigrate.spark_sql.branch_statements import create_branch_sql
+
+_CREATE_VIEW = re.compile(
+    r"CREATE OR REPLACE VIEW (?P<name>\S+) TBLPROPERTIES \('[^']+' = '(?P<creator>[^']+)'\) AS (?P<query>.+)",
+    re.DOTALL,
+)
+_DROP_VIEW = re.compile(r"DROP VIEW IF EXISTS (?P<name>\S+)")
+
+
+def _without_catalog(name: str) -> tuple[tuple[str, ...], str]:
+    """The namespace and the name of a plain name with its catalog."""
+    _, *namespace, last = name.split(".")
+    return tuple(namespace), last
 
 
 @dataclass(slots=True)
@@ -55,6 +69,7 @@ class RecordingEngine(Engine):
     catalog_name: str = "lake"
     takes_many_columns: bool = True
     known: dict[TableName, Evidence] = field(default_factory=dict)
+    views: dict[TableName, View] = field(default_factory=dict)
     _mutex: Lock = field(default_factory=Lock, repr=False)
 
     def expect(self, plan: Plan) -> None:
@@ -88,7 +103,19 @@ class RecordingEngine(Engine):
     def sql(self, text: str) -> None:
         """Record the statement, and apply its registered effect."""
         if self._takes(text):
+            self._change_view(text)
             self.effects.get(text, lambda: None)()
+
+    def _change_view(self, text: str) -> None:
+        """Create, replace or drop the view of a statement."""
+        if found := _CREATE_VIEW.match(text):
+            name = TableName(*_without_catalog(found["name"]))
+            properties = {CREATED_BY_PROPERTY: found["creator"]}
+            self.views[name] = View(
+                name, (ViewQuery("spark", found["query"]),), properties=properties, created_ms=0
+            )
+        elif found := _DROP_VIEW.match(text):
+            self.views.pop(TableName(*_without_catalog(found["name"])), None)
 
     @contextmanager
     def in_time_zone(self, zone: str) -> Iterator[None]:
@@ -133,6 +160,10 @@ class RecordingEngine(Engine):
     def table(self, name: TableName) -> Table | None:
         """The table as it is now."""
         return self.tables.get(name)
+
+    def view(self, name: TableName) -> View | None:
+        """The view as it is now."""
+        return self.views.get(name)
 
     def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:
         """``None``: there are no metadata files here."""

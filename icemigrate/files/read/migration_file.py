@@ -130,6 +130,16 @@ class Retention(Frozen):
     rows: RowRetention | None | Unset = UNSET
 
 
+class KeepViewEntry(Frozen):
+    """A view with the column names from before the migration.
+
+    :param name: without its namespace; ``UNSET`` for the default.
+    """
+
+    max_age: timedelta
+    name: str | Unset = UNSET
+
+
 class Reference(Frozen):
     """A branch or a tag; with ``UNSET`` retention it does not expire.
 
@@ -192,6 +202,7 @@ class TableEntry(PartlyCompared):
     description: str | None | Unset = UNSET
     renamed_from: str | Unset = UNSET
     renames: tuple[tuple[str, str], ...] = ()
+    keep_view: KeepViewEntry | None | Unset = UNSET
     columns: tuple[ColumnEntry, ...] = ()
     drop_columns: tuple[DropColumnEntry, ...] = ()
     restore_columns: tuple[str, ...] = ()

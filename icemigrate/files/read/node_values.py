@@ -10,6 +10,7 @@ from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode, YamlScalar,
 from icemigrate.files.read.migration_file import (
     UNSET,
     DefaultEntry,
+    KeepViewEntry,
     Reference,
     Retention,
     RowRetention,
@@ -113,6 +114,18 @@ def read_retention(node: YamlNode) -> Retention:
         snapshots=None if is_null(snapshots) else _snapshots(snapshots),
         rows=None if is_null(rows) else _rows(rows),
     )
+
+
+def read_keep_view(node: YamlNode | None) -> KeepViewEntry | None | Unset:
+    """``30d``, or ``{name: …, max_age: 30d}``; ``None`` drops the views of the table."""
+    if node is None:
+        return UNSET
+    if is_null(node):
+        return None
+    if isinstance(node, YamlScalar):
+        return KeepViewEntry(read_duration(node))
+    named = as_mapping(node)
+    return KeepViewEntry(read_duration(named.get("max_age")), optional_text(named.get("name")))
 
 
 def _snapshots(node: YamlNode | None) -> SnapshotRetention | Unset:

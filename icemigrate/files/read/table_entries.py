@@ -28,6 +28,7 @@ from icemigrate.files.read.node_values import (
     optional_text,
     property_text,
     read_flag,
+    read_keep_view,
     read_reference,
     read_retention,
     scalar_text,
@@ -63,6 +64,8 @@ class _TableReader:
         number, policy = node.get("format_version"), node.get("retention")
         if policy is not None:
             self._note_nested(policy, ("retention",))
+        if (kept := node.get("keep_view")) is not None:
+            self._note_nested(kept, ("keep_view",))
         for listed in ("retype", "backfill", "checks"):
             self.places.update(data_step_reader.item_positions(listed, node.get(listed)))
         name, match = optional_text(node.get("name")), optional_text(node.get("match"))
@@ -76,6 +79,7 @@ class _TableReader:
             description=nullable_text(node.get("description")),
             renamed_from=optional_text(node.get("renamed_from")),
             renames=self._renames(),
+            keep_view=read_keep_view(node.get("keep_view")),
             columns=ColumnReader(self.places, self.diagnostics).columns(node.get("columns")),
             drop_columns=tuple(DropColumnEntry(*one) for one in self._columns_with("purge", "drop_columns")),
             restore_columns=tuple(name for name, _, _ in restored),
@@ -113,6 +117,10 @@ class _TableReader:
                     self._add(
                         "conflicting-keys", message, self.node.key_place(word), "use `name`, or `for_each`"
                     )
+            kept = self.node.get("keep_view")
+            if isinstance(kept, YamlMapping) and kept.get("name") is not None:
+                message = "a view's `name` cannot be combined with `match`, which may select many tables"
+                self._add("conflicting-keys", message, kept.key_place("name"), "remove the `name`")
 
     def _renames(self) -> tuple[tuple[str, str], ...]:
         found: list[tuple[str, str]] = []

@@ -215,7 +215,8 @@ class _MigrationReplay:
         self.work.take(work_of_entry(task.entry, before))
         if self.work.is_exceeded:
             return None
-        result = replay_table(task.entry, task.name, before, task.entry_diagnostics)
+        version = self.migration.version.text
+        result = replay_table(task.entry, task.name, before, task.entry_diagnostics, version)
         if result.wanted.table is not None:
             self.work.take(work_of_new_fields(result.wanted.table))
         zone, waits = self.migration.time_zone, task.name in self.waiting

@@ -14,6 +14,7 @@ from icemigrate.files.read.migration_file import UNSET, KeyPath, Reference, Rete
 from icemigrate.files.replay.entry_diagnostics import EntryDiagnostics
 from icemigrate.files.replay.replay_names import ColumnNameChanges
 from icemigrate.iceberg import retention, table_properties
+from icemigrate.iceberg.kept_views import is_kept_view_key
 from icemigrate.iceberg.names import FieldPath
 from icemigrate.iceberg.ref_names import is_reserved
 from icemigrate.iceberg.snapshot_pins import SnapshotPin
@@ -37,7 +38,10 @@ def replay_properties(
     elsewhere = _properties_of_other_keys(entry)
     for key, value in entry.properties.items():
         subject = ("properties", key)
-        if key in elsewhere:
+        if is_kept_view_key(key):
+            message = f"`{key}` is reserved: icemigrate sets it for `keep_view`"
+            diagnostics.error("reserved-property", subject, message, "remove the property")
+        elif key in elsewhere:
             _, word = elsewhere[key]
             diagnostics.error("said-twice", subject, f"`{key}` is already set by `{word}`")
         elif value is not None:

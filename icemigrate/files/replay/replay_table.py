@@ -7,6 +7,7 @@ from icemigrate.files.read.migration_file import UNSET, TableEntry
 from icemigrate.files.replay.entry_diagnostics import EntryDiagnostics
 from icemigrate.files.replay.replay_columns import ColumnReplay
 from icemigrate.files.replay.replay_data_steps import replay_data_steps
+from icemigrate.files.replay.replay_keep_view import replay_keep_view
 from icemigrate.files.replay.replay_layout import (
     replay_identifier,
     replay_partition_spec,
@@ -33,12 +34,17 @@ class ReplayedTable(Frozen):
 
 
 def replay_table(
-    entry: TableEntry, name: TableName, before: Table | None, diagnostics: EntryDiagnostics
+    entry: TableEntry,
+    name: TableName,
+    before: Table | None,
+    diagnostics: EntryDiagnostics,
+    version: str = "",
 ) -> ReplayedTable:
     """Replay an entry; the result is valid only without errors.
 
     :param name: the table's name after the migration.
     :param before: the declared table, under its declared name; ``None`` at its first mention.
+    :param version: of the migration.
     """
     if entry.drop:
         return _drop(entry, name, before, diagnostics)
@@ -68,6 +74,8 @@ def replay_table(
         pins=replay_pins(entry, table, refs, diagnostics),
         dropped=renaming.dropped,
     )
+    kept = replay_keep_view(entry, before, after, renaming, version, diagnostics)
+    after = replace(after, properties=kept)
     if entry.adopt and before is not None:
         diagnostics.warn("adopt-known", ("adopt",), f"`{name}` is already declared and cannot be adopted")
     wanted = TableTarget(
@@ -107,6 +115,7 @@ def _check_first_mention(entry: TableEntry, name: TableName, diagnostics: EntryD
     """Report keys that need an existing table; the caller has already looked for a similar name."""
     for key, given in (
         ("renames", entry.renames),
+        ("keep_view", entry.keep_view is not UNSET),
         ("drop_columns", entry.drop_columns),
         ("restore_columns", entry.restore_columns),
         ("retype", entry.retype),

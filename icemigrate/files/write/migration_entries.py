@@ -22,6 +22,7 @@ from icemigrate.files.write.schema_entries import SchemaEntry, schema_between
 from icemigrate.files.write.yaml_text import to_yaml
 from icemigrate.hidden_characters import escape_hidden_characters
 from icemigrate.iceberg import retention
+from icemigrate.iceberg.kept_views import is_kept_view_key, without_kept_views
 from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import (
@@ -36,8 +37,11 @@ from icemigrate.iceberg.table import (
 
 
 def creation_entry(table: Table) -> EntryData:
-    """The entry that creates the table, without default values."""
-    paths = _paths(table)
+    """The entry that creates the table, without default values.
+
+    Kept views are left out: a new table has no readers of earlier names.
+    """
+    paths, properties = _paths(table), without_kept_views(table.properties)
     out: EntryData = {"name": str(table.name)}
     if DESCRIPTION_PROPERTY in table.properties:
         out["description"] = table.properties[DESCRIPTION_PROPERTY]
@@ -51,7 +55,7 @@ def creation_entry(table: Table) -> EntryData:
             "identifier": _identifier(table, paths),
             "partition_by": partition_terms(table.spec, paths),
             "sort_by": sort_terms(table.sort_order, paths),
-            **_property_keys({}, {k: v for k, v in table.properties.items() if k != DESCRIPTION_PROPERTY}),
+            **_property_keys({}, {k: v for k, v in properties.items() if k != DESCRIPTION_PROPERTY}),
             "branches": reference_entries(table, "branch"),
             "tags": reference_entries(table, "tag"),
         }
@@ -82,6 +86,7 @@ def entry_between(before: Table | None, after: Table | None) -> EntryData:
         for key in (*properties, *(k for k in after.properties if k not in properties))
         if properties.get(key) != after.properties.get(key)
     }
+    out |= _dropped_views(changed)
     out |= _description(changed)
     out |= _given(_property_keys(properties, changed, after.properties))
     return out | _given(_references_between(before, after))
@@ -145,6 +150,17 @@ def _description(changed: dict[str, str | None]) -> EntryData:
     if DESCRIPTION_PROPERTY not in changed:
         return {}
     return {"description": changed.pop(DESCRIPTION_PROPERTY)}
+
+
+def _dropped_views(changed: dict[str, str | None]) -> EntryData:
+    """The key that drops the kept views of a table.
+
+    Views that are new or differ are left out: they belong to the renames of one migration.
+
+    :param changed: the changed properties; those of views are removed from it.
+    """
+    views = {key: changed.pop(key) for key in [*filter(is_kept_view_key, changed)]}
+    return {"keep_view": None} if views and all(value is None for value in views.values()) else {}
 
 
 def _property_keys(

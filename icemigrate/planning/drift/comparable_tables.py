@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from icemigrate.files.replay.replay_settings import follow_column_changes
 from icemigrate.files.write.schema_entries import schema_between
 from icemigrate.frozen import replace
+from icemigrate.iceberg.kept_views import is_kept_view_key, without_kept_views
 from icemigrate.iceberg.locations import normalize_location
 from icemigrate.iceberg.ref_names import is_icemigrate_ref, is_reserved
 from icemigrate.iceberg.retention import ROW_COLUMN
@@ -81,11 +82,13 @@ def shared_ids(base: Table, actual: Table) -> frozenset[int]:
 def recorded_with_renames(base: Table, actual: Table) -> Table:
     """The recorded table, with the effects of renames and drops by other clients.
 
+    Kept views are left out: `maintain` drops them after their time, which is not drift.
+
     Iceberg moves properties that name a column. The retention of rows is icemigrate's property, so it keeps
     the old name, which is not drift. A tag that no file pins may move.
     """
     renaming = schema_between(base, only_declared(base, actual)).renaming
-    properties = dict(follow_column_changes(base.properties, renaming, PREFIXES))
+    properties = dict(follow_column_changes(without_kept_views(base.properties), renaming, PREFIXES))
     if ROW_COLUMN in properties and actual.properties.get(ROW_COLUMN) == base.properties[ROW_COLUMN]:
         properties[ROW_COLUMN] = base.properties[ROW_COLUMN]
     refs = {n: r if n in base.pins else r.at_snapshot_of(actual.refs.get(n)) for n, r in base.refs.items()}
@@ -115,7 +118,8 @@ def foreign_properties(base: Table, actual: Table, machines: ServerManaged) -> I
     :param machines: facts that the catalog's server and its clients set automatically.
     """
     for key, value in sorted(actual.properties.items()):
-        if not (key in base.properties or key == CREATED_BY_PROPERTY or machines(key, value)):
+        is_own = key == CREATED_BY_PROPERTY or is_kept_view_key(key)
+        if not (key in base.properties or is_own or machines(key, value)):
             yield key, value
 
 
@@ -142,6 +146,7 @@ def as_declared(base: Table, actual: Table, machines: ServerManaged, *, foreign:
         keys |= {key for key, _ in foreign_properties(known, actual, machines)}
         names |= {name for name, _ in foreign_references(base, actual) if not is_reserved(name)}
     properties = {key: value for key, value in actual.properties.items() if key in keys}
+    properties |= {key: value for key, value in base.properties.items() if is_kept_view_key(key)}
     if properties.get(ROW_COLUMN) is not None and properties[ROW_COLUMN] == base.properties.get(ROW_COLUMN):
         # It kept the old name when its column was renamed: a file that declares the rename moves it.
         renaming = schema_between(base, only_declared(base, actual)).renaming

@@ -26,6 +26,7 @@ from icemigrate.changes.change import Subject
 from icemigrate.changes.reference_sql import reference_text
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.declared_sides import FieldPosition
+from icemigrate.iceberg.kept_views import is_kept_view_key
 from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.partitioning import Definition, PartitionSpec, SortOrder
 from icemigrate.iceberg.retention import property_text
@@ -297,6 +298,8 @@ def _properties(verdicts: MergeOutcome, base: Table | None, wanted: Table, targe
     properties = dict(target.properties)
     before = _moved(before, base, wanted) if base else before
     for key in sorted(differing_keys(before, wanted.properties)):
+        if is_kept_view_key(key) and key in before and key not in properties:
+            continue  # its view was dropped after its time, and does not come back
         values = (_shown_property(t, key) for t in (before, wanted.properties, target.properties))
         if verdicts.decide(("properties", key), *values):
             properties.pop(key, None)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.changes import CHANGE_KINDS
-from icemigrate.changes.change import Change, ChangePhase, MetadataCommit, PlanProblem, Subject
-from icemigrate.changes.drop_column import DropColumn
+from icemigrate.changes.change import Change, PlanProblem, Subject
 from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
-from icemigrate.changes.widen_type import WidenType
 from icemigrate.data_steps.branch_repair_sql import violation_hint
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg import validation
@@ -19,12 +17,11 @@ from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.ref_names import is_branch_of
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
-from icemigrate.iceberg.types import Primitive
 from icemigrate.iceberg.undo_record import LastCopy, TableUndo
 from icemigrate.planning.diff import DetectedChange, Difference, find_difference, remaining_differences
 from icemigrate.planning.merge import Conflict, rebind_by_path, undone_notes
-from icemigrate.planning.plan import RECONCILE_VERSION, PlannedChange, Step
-from icemigrate.planning.steps import as_steps, planned_change
+from icemigrate.planning.plan import Step
+from icemigrate.planning.steps import as_steps
 from icemigrate.planning.undo.inverse import UndoStates, invert_migration, own_notes, with_net_change
 from icemigrate.planning.undo.irreversible import (
     fields_restored_as_optional,
@@ -47,9 +44,9 @@ from icemigrate.planning.undo.undo_inputs import (
     both_declared_states,
     group_by_reason,
 )
+from icemigrate.planning.undo.undo_steps import undo_steps
 from icemigrate.planning.undo.undone_rows import RowsUndo, other_branch_notes, plan_rows_undo
 
-_DATE = Primitive("date")
 _BEHIND = (
     "the partitioning or sort order is restored in a second commit, after the type, since Iceberg's library "
     "cannot change both in one: rows written between the two have the current layout"
@@ -159,8 +156,8 @@ def _planned(
     notes = [*own_notes(recorded, there), *staying.notes(before)]
     notes += retained_value_notes(before, after, evidence) if rows.change is None else ()
     notes += [*rows.notes, *refill.notes, *other_branch_notes(there, final, undo.actual_before)]
-    commits = tuple(_commits(found))
-    notes += [*undone_notes(merged.done), *(_BEHIND for _ in commits[1:])]
+    steps = undo_steps(version, found, catalog)
+    notes += [*undone_notes(merged.done), *(_BEHIND for _ in steps.commits[1:])]
     stays = [*staying.words(there), *refill.stays]
     if options.metadata_only and undo.rows_changed and in_part.rows is None:
         stays.append("the rows that it wrote")
@@ -173,7 +170,7 @@ def _planned(
         name=there.name,
         after=final,
         sides=_declared(recorded, staying.left),
-        steps=(*renaming, *(single_commit_step(version, part) for part in commits), *refill.steps),
+        steps=(*renaming, *steps.before, *steps.commits, *refill.steps, *steps.after),
         notes=tuple(notes),
         problems=tuple(problems),
         conflicts=() if options.partial else merged.conflicts,
@@ -301,43 +298,6 @@ def _remaining_identifier(before: Table, after: Table, kept: Iterable[FactKey]) 
 def _declared(undo: TableUndo, kept: Iterable[FactKey]) -> UndoStates:
     before, after = both_declared_states(undo)
     return UndoStates(retain_facts(before, after, tuple(kept)), after)
-
-
-def _commits(found: list[DetectedChange]) -> Iterator[list[DetectedChange]]:
-    """All changes in one commit, except for a date that returns together with its partitions or its order.
-
-    Iceberg's library still has these, made for the other type, and accepts them when they are added
-    (:func:`~icemigrate.iceberg.partitioning.can_promote_source`); once the type has changed, it reads them
-    anew.
-    """
-    is_date = any(isinstance(f.change, WidenType) and _DATE in (f.change.old, f.change.new) for f in found)
-    behind = [f for f in found if is_date and f.change.phase in (ChangePhase.PARTITION, ChangePhase.ORDER)]
-    first = [f for f in found if f not in behind]
-    return (commit for commit in (first, behind) if commit)
-
-
-def single_commit_step(version: str, found: list[DetectedChange]) -> Step:
-    """Changes of one table that are committed together.
-
-    :param version: of the migration that is undone.
-    """
-    changes = tuple(_until_redone(planned_change(f), version) for f in found)
-    title = version if version == RECONCILE_VERSION else f"undo {version}"
-    return Step(changes, (MetadataCommit(f"{title}: {_summary(changes)}"),))
-
-
-def _until_redone(planned: PlannedChange, version: str) -> PlannedChange:
-    """A change with its loss in words of an undo: a column that the migration added returns with a redo."""
-    if not isinstance(planned.change, DropColumn):
-        return planned
-    name = format_path(planned.change.path)
-    reason = f"the values of `{name}` can be read again only after `apply --redo {version}`"
-    return replace(planned, hazards=tuple(replace(h, reason=reason) for h in planned.hazards))
-
-
-def _summary(changes: tuple[PlannedChange, ...]) -> str:
-    shown = (c for c in changes if not isinstance(c.change, ExpectSnapshot))
-    return "; ".join(f"{c.change.symbol} {c.text}" for c in shown)
 
 
 def _problem_of(found: validation.Violation, table: TableName, before: Table, catalog: str) -> PlanProblem:

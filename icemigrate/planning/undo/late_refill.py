@@ -15,7 +15,6 @@ from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.undo_record import TableUndo
 from icemigrate.planning.plan import Direction, MigrationPlan, TablePlan
-from icemigrate.planning.undo.altered_table import single_commit_step
 from icemigrate.planning.undo.refill_plan import plan_refill, unchecked_last_copies
 from icemigrate.planning.undo.undo_inputs import (
     UndoEnvironment,
@@ -24,6 +23,7 @@ from icemigrate.planning.undo.undo_inputs import (
     find_undo_table,
 )
 from icemigrate.planning.undo.undo_planner import MigrationUndo
+from icemigrate.planning.undo.undo_steps import single_commit_step
 
 
 def plan_late_refill(

@@ -43,6 +43,7 @@ from icemigrate.planning.undo.undo_inputs import (
     recorded_uuid,
     view_in_the_way,
 )
+from icemigrate.planning.undo.undo_steps import restored_table
 from icemigrate.planning.undo.waiting_tables import WaitingTables, in_undo_order
 from icemigrate.spark_sql.identifiers import path_sql, table_sql
 
@@ -252,9 +253,8 @@ class _UndoState:
             return _TableUndoResult(replace(plan, notes=("there already",)), there, before)
         if self._is_taken(name):
             return self._stays_dropped(plan, there, before, self._taken(declared, name))
-        change = RenameTable(there.name, name)
-        steps = tuple(as_steps([DetectedChange(change, there)], self.place.catalog_name))
-        after = change.apply(there)
+        found, after = restored_table(RenameTable(there.name, name), there, table.actual_before)
+        steps = tuple(as_steps(found, self.place.catalog_name))
         return _TableUndoResult(replace(plan, steps=steps), after, with_catalog_ids(before, after))
 
     def _stays_dropped(
