@@ -242,8 +242,8 @@ class Project:
     ) -> MaintainResult:
         """Apply retention, without asking for approval.
 
-        :param parts: ``trash``, ``snapshots``, ``rows``, ``schemas``, ``views``, ``orphans``; without any, all
-            but ``orphans``.
+        :param parts: ``trash``, ``snapshots``, ``rows``, ``schemas``, ``views``, ``orphans``; without any,
+            all but ``orphans``.
         :param dry_run: only plan it.
         :param spark: a running session; without it one is started where it is needed.
         """

@@ -32,7 +32,7 @@ from icemigrate.iceberg.table import (
 from icemigrate.maintenance.trash import find_trashed_tables
 from icemigrate.project import Project
 from icemigrate.results.reset_results import ResetResult, ResetTable
-from icemigrate.spark.kept_views import drop_kept_view
+from icemigrate.spark.view_statements import drop_kept_view
 from icemigrate.spark_sql.identifiers import path_sql, table_sql
 
 if TYPE_CHECKING:

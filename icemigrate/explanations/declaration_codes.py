@@ -37,6 +37,15 @@ DECLARATION_CODES: Mapping[str, str] = {
     "change, or need an update. `allow: [incompatible market_data.trades.price]` permits it for one column.",
     "irreversible": "A consent of `allow`: no rollback can undo the change. `allow: [irreversible "
     "market_data.trades]` permits it for one table.",
+    "keep-view-column": "A view with the old names reads a column that the table does not have under "
+    "that name, because another client renamed or dropped it. `icemigrate drift --accept` writes a "
+    "migration that declares that.",
+    "keep-view-namespace": "A table moves to another namespace, and a view of `keep_view` would stay in "
+    "the old one. Drop the views of the table in an earlier migration: `keep_view: null`.",
+    "keep-view-renames": "`keep_view` gives columns their old names, so it needs `renames` of columns "
+    "in the same entry. A view cannot give a nested field its old name: rename nested fields in another "
+    "migration.",
+    "keep-view-unreadable": "Spark cannot read the table, so it cannot create a view of it.",
     "key-required": "The key of a map is always required.",
     "location-fixed": "The location of a table is chosen when the table is created. Remove `location`.",
     "main-branch": "The branch `main` is the table itself: it always exists, is always a branch, and never "
@@ -54,6 +63,8 @@ DECLARATION_CODES: Mapping[str, str] = {
     "near-name": "A new table has almost the same name as a declared table, which is usually a typo. If it "
     "is intended, ignore the finding with a reason.",
     "never-dropped": "`restore_columns` names a column that no migration dropped.",
+    "no-kept-view": "`keep_view: null` drops the views of a table, and no migration keeps one. Remove "
+    "the key.",
     "no-match": "A pattern matches no table that is declared before the migration. It must match the whole "
     "name, including the namespace: `bronze.*`.",
     "no-part-of-that": "A list has an `element`, a map has a `key` and a `value`, a struct has `fields`; "

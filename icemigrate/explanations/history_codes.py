@@ -56,6 +56,9 @@ HISTORY_CODES: Mapping[str, str] = {
     "`icemigrate drift --accept` records the new location.",
     "last-applied": "`rollback` undoes the last applied version. Later ones are rolled back already, so a "
     "repeated `rollback` goes back by one more version. `--only` and `--to` name the version.",
+    "no-views": "`keep_view` creates a view, and the catalog has none. Catalogs of type `sqlite` and "
+    "`sql` have views, and so have REST servers that list the endpoints of views or have "
+    "`view-endpoints-supported: true` in their `properties`.",
     "nothing-to-refill": "`rollback --refill` has no value to restore: each value of a dropped column is "
     "in the data files, or no tag or snapshot has it.",
     "renumbered-migration": "A file of the base branch has another number in this change. Environments that "
@@ -116,6 +119,8 @@ HISTORY_CODES: Mapping[str, str] = {
     "view-exists": "A table cannot be created or renamed to a name that a view of the catalog has.",
     "view-may-break": "A view of the catalog may use what changes: it selects `*`, the name is not certain, "
     "or the type of a column changes. Read its SQL.",
+    "view-name-taken": "A view of `keep_view` cannot get its name, because the catalog has a table or "
+    "another view of this name. Give it another `name`, or drop or rename the other one.",
     "view-not-read": "A view of the catalog may use what changes, but its SQL cannot be parsed, or SQLGlot "
     "is not installed (the extra `impact`). Read its SQL.",
 }

@@ -64,7 +64,8 @@ TABLE_CODES: Mapping[str, str] = {
     "partition-width": "The number of a `bucket` or `truncate` must be at least one.",
     "redundant-partitions": "A table is partitioned by a coarse and a fine time of one column. The finer "
     "one serves filters on both.",
-    "reserved-property": "Iceberg reserves this property and rejects it, or silently drops it.",
+    "reserved-property": "Iceberg reserves this property and rejects it, or silently drops it; or icemigrate "
+    "sets it itself.",
     "retention-column-missing": "Row retention uses a column that does not exist.",
     "retention-column-type": "Row retention uses a column that is not a time.",
     "size-out-of-range": "A type has an invalid size, such as a decimal of 39 digits.",

@@ -106,7 +106,7 @@ def _of_table(look: MaintenanceContext, declared: DeclaredTable) -> Iterator[Act
 
 
 def _drop(table: TableName, views: tuple[KeptView, ...], engine: SparkEngine) -> str:
-    from icemigrate.spark.kept_views import drop_kept_view
+    from icemigrate.spark.view_statements import drop_kept_view
 
     return ", ".join(drop_kept_view(engine, table, view) for view in views)
 

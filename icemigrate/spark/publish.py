@@ -27,9 +27,9 @@ from icemigrate.spark.conflict_check import (
     require_preconditions,
 )
 from icemigrate.spark.engine_port import Engine, Marker
-from icemigrate.spark.kept_views import is_view_step, run_view_step
 from icemigrate.spark.refill import is_refill, refill
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
+from icemigrate.spark.view_statements import is_view_step, run_view_step
 
 OnCommit: TypeAlias = Callable[[Schema, Schema], None]
 """Called with the schema that a commit of the migration was made on, and the schema that it produced."""

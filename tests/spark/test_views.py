@@ -1,15 +1,21 @@
-"""What Spark does with a view when its table changes, as the page about planning says."""
+"""Views on a real catalog: what Spark does when their table changes, and those that keep old column names."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
+from icemigrate.commands import maintain as maintain_command
+from icemigrate.commands.maintain import maintain, plan_maintenance
+from icemigrate.iceberg.kept_views import is_kept_view_key
 from icemigrate.iceberg.names import TableName
 from tests.spark.conftest import Warehouse
+from tests.spark.test_rollback import ROW_1, Shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,3 +72,62 @@ def test_views_after_a_change(spark: SparkSession, warehouse: Warehouse, namespa
         (TableName((namespace,), "named"), [("spark", f"SELECT volume FROM {table}")]),
         (TableName((namespace,), "star"), [("spark", f"SELECT * FROM {table}")]),
     ]
+
+
+class _InAMonth(datetime):
+    """A clock that is 31 days ahead."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        return datetime.now(tz) + timedelta(days=31)
+
+
+KEEP = """
+    tables:
+      - name: db.trades
+        renames: {price: amount, symbol: "from"}
+        keep_view: 30d
+"""
+WIDER = """
+    tables: [{name: db.trades, renames: {amount: value}, columns: [{name: value, type: "decimal(12,2)"}]}]
+"""
+
+
+def test_a_kept_view_reads_the_old_names(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(tmp_path, spark)
+    shop.insert(ROW_1)
+    old, new = "SELECT symbol, price FROM @.trades__before_0002", "SELECT `from`, amount FROM @.trades"
+
+    def views() -> list[str]:
+        return [row[1] for row in shop.sql("SHOW VIEWS IN @")]
+
+    shop.apply("0002", KEEP)
+    assert sorted(shop.sql(old)) == sorted(shop.sql(new))
+    assert shop.sql("SELECT * FROM @.trades__before_0002")[0][:2] == (1, "AA")
+    assert not any(table.differs for table in shop.project.status().tables)
+    shop.rollback()
+    assert views() == []
+    shop.project.apply(shop.project.plan(redo="0002"), spark=shop.spark)
+    assert sorted(shop.sql(old)) == sorted(shop.sql(new))
+    shop.apply("0003", WIDER)
+    shop.sql("INSERT INTO @.trades VALUES (2, 'BB', 2.50, 'Y', NULL)")
+    assert sorted(shop.sql(old)) == sorted(shop.sql("SELECT `from`, value FROM @.trades"))
+    shop.sql("CREATE OR REPLACE VIEW @.trades__before_0002 AS SELECT 1 AS price")
+    kept = plan_maintenance(shop.opened, parts=["views"], spark=shop.spark).result.kept
+    assert [one.is_refused for one in kept] == [True]
+    shop.sql("DROP VIEW @.trades__before_0002")
+    shop.apply("0004", "tables: [{name: db.trades, renames: {value: amount}}]")
+    assert sorted(shop.sql(old)) == sorted(shop.sql(new))
+    assert plan_maintenance(shop.opened, parts=["views"], spark=shop.spark).acts == ()
+    monkeypatch.setattr(maintain_command, "datetime", _InAMonth)
+    plan = plan_maintenance(shop.opened, parts=["views"], spark=shop.spark)
+    done = maintain(shop.opened, plan, spark=shop.spark)
+    assert [act.outcome for act in done.acts] == ["dropped view db.trades__before_0002"]
+    assert views() == []
+    table = shop.engine.table(TableName.parse("db.trades"))
+    assert table is not None
+    assert not any(map(is_kept_view_key, table.properties))
+    assert shop.rollback() == ("0004",)
+    assert views() == []

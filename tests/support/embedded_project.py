@@ -22,6 +22,7 @@ from icemigrate.history.journal import Journal
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import order_to_json, schema_to_json, spec_to_json
 from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.views import View
 from tests.support.recording_engine import RecordingEngine
 
 HISTORY = TableName(("icemigrate",), "history")
@@ -44,7 +45,7 @@ class Embedded:
     """A project's folder; its environment is the default one, ``local``."""
 
     folder: Path
-    engine: RecordingEngine = field(default_factory=RecordingEngine)
+    engine: RecordingEngine = field(default_factory=lambda: RecordingEngine(catalog_name="local"))
 
     @property
     def database(self) -> Path:
@@ -67,7 +68,7 @@ class Embedded:
         self.save()
 
     def save(self) -> None:
-        """Write the engine's tables where the catalog's reader finds them."""
+        """Write the engine's tables and views where the catalog's reader finds them."""
         self.engine.tables = {name: _complete(t, self.folder) for name, t in self.engine.tables.items()}
         self.database.parent.mkdir(exist_ok=True)
         with closing(sqlite3.connect(self.database)) as connection, connection:
@@ -78,6 +79,11 @@ class Embedded:
                 file = self.metadata_file(name)
                 file.write_text(json.dumps(_metadata(table)), encoding="utf-8")
                 row = ("local", ".".join(name.namespace), name.name, str(file), None, "TABLE")
+                connection.execute("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?, ?, ?)", row)
+            for name, view in self.engine.views.items():
+                file = self.metadata_file(name)
+                file.write_text(json.dumps(_view_metadata(view)), encoding="utf-8")
+                row = ("local", ".".join(name.namespace), name.name, str(file), None, "VIEW")
                 connection.execute("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def metadata_file(self, name: TableName) -> Path:
@@ -125,6 +131,17 @@ def _metadata(table: Table) -> dict[str, object]:
         "refs": {},
         "next-row-id": 0,
     }
+
+
+def _view_metadata(view: View) -> dict[str, object]:
+    """A metadata file of the view, with one version."""
+    version = {
+        "version-id": 1,
+        "timestamp-ms": view.created_ms,
+        "default-namespace": [],
+        "representations": [{"type": "sql", "dialect": q.dialect, "sql": q.sql} for q in view.queries],
+    }
+    return {"current-version-id": 1, "versions": [version], "properties": dict(view.properties)}
 
 
 def applied(folder: Path, first: str) -> Embedded:
