@@ -34,6 +34,7 @@ from icemigrate.planning.stages import (
 )
 from icemigrate.redaction import redact_secrets
 from icemigrate.results.command_results import ApplyResult, PlanResult
+from icemigrate.results.status_results import KeptViewStatus
 
 
 class PlanSummary(Frozen):
@@ -268,6 +269,15 @@ def old_partition_lines(result: PlanResult) -> Iterator[str]:
 def old_partition_line(name: str, share: OldSpecFiles) -> str:
     """The old files of a table."""
     return f"{one_line(name)}: {share} with an earlier partitioning."
+
+
+def kept_view_line(table: str, view: KeptViewStatus) -> str:
+    """A view with old column names, and the time until which it is kept."""
+    name, table = one_line(view.name), one_line(table)
+    if not view.exists:
+        return f"{table}: view {name} of {view.version} is missing."
+    until = "" if view.until is None else f" until {timestamp_text(view.until)}"
+    return f"{table}: view {name} has the column names from before {view.version}{until}."
 
 
 def change_text(change: PlannedChange) -> str:

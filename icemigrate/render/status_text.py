@@ -21,7 +21,6 @@ from icemigrate.results.drift_results import ReconcileResult
 from icemigrate.results.status_results import (
     HistoryEvent,
     HistoryResult,
-    KeptViewStatus,
     Status,
     TableStatus,
     UnlockResult,
@@ -106,7 +105,7 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         for t in status.tables
         if t.unreadable
     ]
-    lines += [style.dim(_kept_view_line(t.name, view)) for t in status.tables for view in t.views]
+    lines += [style.dim(phrases.kept_view_line(t.name, view)) for t in status.tables for view in t.views]
     lines += [
         style.dim(phrases.old_partition_line(t.name, t.old_files))
         for t in status.tables
@@ -159,14 +158,6 @@ def _presence(table: TableStatus, style: TerminalStyle) -> str:
     if table.ours and table.note:
         return style.bad("there, not in the history")
     return style.changed("there, incomplete" if table.ours else "there, unmanaged")
-
-
-def _kept_view_line(table: str, view: KeptViewStatus) -> str:
-    name, table = phrases.one_line(view.name), phrases.one_line(table)
-    if not view.exists:
-        return f"{table}: view {name} of {view.version} is missing."
-    until = "" if view.until is None else f" until {phrases.timestamp_text(view.until)}"
-    return f"{table}: view {name} has the column names from before {view.version}{until}."
 
 
 def _differing(names: Sequence[str]) -> str:
