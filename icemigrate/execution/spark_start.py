@@ -120,16 +120,18 @@ class LazySpark:
     def __call__(self, on_event: Callable[[Event], None] = lambda event: None) -> SparkEngine:
         """The engine, the same one every time.
 
-        :param on_event: takes the start of Spark, where this call starts it.
+        :param on_event: takes the start of Spark, where this call starts it; another session of one that
+            runs takes no time.
         """
         if self.engine is None:
             started: list[float] = []
+            was_running = _is_running()
 
             def note_start() -> None:
                 self.on_start()
                 started.append(time.monotonic())
 
             self.engine = engine_of(self.environment_session, self.session, note_start)
-            for begin in started:
+            for begin in started if not was_running else ():
                 on_event(SparkStarted(time.monotonic() - begin))
         return self.engine

@@ -100,6 +100,7 @@ def test_the_time_of_a_run_is_that_of_its_migrations(
     for module in (carry_out, spark_start):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(spark_start, "engine_of", engine_of)
+    monkeypatch.setattr(spark_start, "_is_running", lambda: False)
     result = run(project, todo, on_event=listen)
     assert [event.elapsed for event in events if isinstance(event, SparkStarted)] == [60]
     statements = [event for event in events if isinstance(event, StatementStarted)]
