@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import global_options
 from icemigrate.cli.streams import write_stream
 
@@ -21,7 +22,8 @@ from icemigrate.cli.streams import write_stream
 )
 @click.option("--empty", is_flag=True, help="Write no example migration.")
 @global_options
-def command(folder: Path, ci: str | None, empty: bool) -> None:
+@pass_settings
+def command(settings: InvocationOptions, folder: Path, ci: str | None, empty: bool) -> None:
     """Create a project in FOLDER (default: the current folder): project file, migrations, CI workflow.
 
     Existing files are not changed.
@@ -34,4 +36,4 @@ def command(folder: Path, ci: str | None, empty: bool) -> None:
         note = "code hosts read it only at the top of the repository: move it there, and adapt its paths"
         write_stream(f"note: {unread}: {note}\n", sys.stderr)
     first = 'run `icemigrate new "what it does"`' if empty else "edit the migration"
-    write_stream(f"Next: {first}, then run `icemigrate check --fix`.\n", sys.stderr)
+    settings.show_progress(f"Next: {first}, then run `icemigrate check --fix`.\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
@@ -24,4 +22,4 @@ def command(settings: InvocationOptions, description: str) -> None:
 
     write_stream(f"{new(settings.open_project(may_be_new=True), description)}\n")
     # Standard output is only the path, for starting an editor with it.
-    write_stream("Edit it, then run `icemigrate check --fix` to update the lock file.\n", sys.stderr)
+    settings.show_progress("Edit it, then run `icemigrate check --fix` to update the lock file.\n")

@@ -427,6 +427,15 @@ def test_outside_of_a_project_the_message_shows_how_to_have_one(
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
+def test_quiet_init_and_new_write_only_their_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert told(capsys, "init", "--ci", "none", "--quiet")[2] == ""
+    assert told(capsys, "new", "more", "-q")[1:] == ("migrations/0002_more.yaml\n", "")
+    assert "Edit it" in told(capsys, "new", "most")[2]
+
+
 def make_disposable(project: Embedded) -> None:
     """Let `reset` work on the project."""
     text = "environments: {local: {catalog: {type: sqlite}, disposable: true}}"
