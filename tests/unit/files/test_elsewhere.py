@@ -63,9 +63,11 @@ def test_a_word_of_others_has_one_meaning_and_is_none_of_ours(title: str) -> Non
 def test_every_example_of_a_schema_fits_it() -> None:
     for name in SCHEMAS:
         document = json.loads(schema_text(name))
+        jsonschema.Draft202012Validator.check_schema(document)
         for body in bodies(document):
             for example in body.get("examples", ()):
-                jsonschema.validate(example, {**body, "$defs": document["$defs"]})
+                schema = {**body, "$defs": document["$defs"]}
+                jsonschema.Draft202012Validator(schema).validate(example)
 
 
 def test_every_value_that_is_no_plain_word_has_a_form_to_show() -> None:
