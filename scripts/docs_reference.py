@@ -56,9 +56,11 @@ def reference_page() -> str:
         "\nCode hosts also set variables such as `GITHUB_BASE_REF` and `CI_PROJECT_DIR`, which describe the "
         "change to `check` and `comment`.\n"
         "\n### Options as variables\n\n"
-        "These options are settings, and can also be variables. An option on the command line comes first. A "
-        "flag is `1` or `0`. Several values of a repeatable option have spaces between them. A variable "
-        "applies to the listed commands. `reset` takes its approval only from the command line.\n\n"
+        "Options can also be variables. An option on the command line comes first. A flag is `1` or `0`. "
+        "Several values of a repeatable option have spaces between them. A variable applies to the listed "
+        "commands; a run shows each one that changes what it does. Options that give up data or decide about "
+        "one table or version are read from the command line only: `--abandon`, `--adopt`, "
+        "`--discard-new-data`, `--overwrite`, and the approval of `reset`.\n\n"
         f"| variable | option | commands |\n| --- | --- | --- |\n{''.join(_option_rows())}"
     )
     return "".join(parts)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from icemigrate.cli.options import global_options, refuse_repeated
+from icemigrate.cli.options import add_variables, global_options, note_variables, refuse_repeated
 from icemigrate.cli.streams import write_stream
 from icemigrate.errors import IcemigrateError
 from icemigrate.versions import ICEMIGRATE
@@ -49,7 +49,7 @@ def command_of(name: str) -> click.Command:
     module = f"{name}_" if iskeyword(name) else name
     command = import_module(f"icemigrate.cli.{module}").command
     assert isinstance(command, click.Command)
-    return command
+    return add_variables(name, command)
 
 
 class LazyGroup(click.Group):
@@ -79,7 +79,7 @@ class LazyGroup(click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             inner = click.Context(command, ctx, info_name=name, **command.context_settings)
-            refuse_repeated(command, inner, rest)
+            note_variables(command, inner, refuse_repeated(command, inner, rest))
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

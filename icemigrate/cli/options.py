@@ -1,13 +1,11 @@
-"""Options that several commands share.
-
-An option with ``envvar`` is a setting for all commands.  What a run does, such as ``--to``, has no variable:
-one that is set for ``plan`` would change what ``rollback`` does.
-"""
+"""Options that several commands share, and the environment variables of options."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +16,7 @@ from icemigrate.cli.invocation import InvocationOptions
 from icemigrate.cli.outputs import OutputTarget, OutputType
 from icemigrate.cli.streams import write_stream
 from icemigrate.errors import UsageError
+from icemigrate.hidden_characters import escape_hidden_characters
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -78,23 +77,86 @@ def require_only_redo(redo: tuple[str, ...], *others: object) -> None:
         raise UsageError("`--redo` applies only rolled-back versions", "remove the plan file and `--to`")
 
 
-def refuse_repeated(command: click.Command, ctx: click.Context, args: Sequence[str]) -> None:
+def refuse_repeated(
+    command: click.Command, ctx: click.Context, args: Sequence[str]
+) -> tuple[click.Parameter, ...]:
     """Refuse an option that takes one value and is given more than once: Click keeps only the last value.
 
+    :returns: the parameters that the arguments give.
     :raises click.UsageError: there is one.
     """
     if ctx.resilient_parsing:
-        return
+        return ()
     try:
         *_, order = command.make_parser(ctx).parse_args(list(args))
     except click.UsageError:
-        return  # Click raises it again when it parses the arguments itself
+        return ()  # Click raises it again when it parses the arguments itself
     for param, times in Counter(order).items():
         if not isinstance(param, click.Option) or param.multiple or param.count or param.is_flag:
             continue
         if times > 1:
             how_often = "twice" if times == 2 else f"{times} times"
             raise click.UsageError(f"`{param.opts[-1]}` is given {how_often}, but takes one value", ctx)
+    return tuple(order)
+
+
+_ONLY_ON_THE_COMMAND_LINE = frozenset({"--abandon", "--adopt", "--discard-new-data", "--overwrite"})
+"""Options that give up data, or decide about one table or version."""
+_WITHOUT_VARIABLE = frozenset({"--help", "--version"})
+
+
+def variable_of(command: str, option: click.Option) -> str | None:
+    """The environment variable of an option; ``None`` where the option is read from the command line only.
+
+    :param command: its name; ``reset`` must be approved each time.
+    """
+    if option.envvar is not None:
+        return str(option.envvar)
+    name = max(option.opts, key=len)
+    if name in _WITHOUT_VARIABLE | _ONLY_ON_THE_COMMAND_LINE:
+        return None
+    return None if (command, name) == ("reset", "--auto-approve") else _variable(name)
+
+
+def _variable(name: str) -> str:
+    return f"ICEMIGRATE_{name.removeprefix('--').replace('-', '_').upper()}"
+
+
+def add_variables(name: str, command: click.Command) -> click.Command:
+    """The command, whose options are also read from environment variables."""
+    for param in command.params:
+        if isinstance(param, click.Option):
+            param.envvar = variable_of(name, param)
+    return command
+
+
+def note_variables(command: click.Command, ctx: click.Context, order: Collection[click.Parameter]) -> None:
+    """Show which options of a run come from environment variables, other than settings of all commands.
+
+    :param order: the parameters that the command line gives.
+    :raises click.UsageError: a variable names an option that is read from the command line only.
+    """
+    for param in command.params:
+        name = max(param.opts, key=len)
+        if not isinstance(param, click.Option) or param in order or name in _SETTINGS | _WITHOUT_VARIABLE:
+            continue
+        variable = _variable(name)
+        value = os.environ.get(variable)
+        if not value:
+            continue
+        if param.envvar is None:
+            raise click.UsageError(f"`{variable}` is not read: write `{name}` on the command line", ctx)
+        if not any(given.name == "quiet" for given in order):
+            write_stream(
+                f"note: `{name}` is set by {variable}={escape_hidden_characters(value)}\n", sys.stderr
+            )
+
+
+_SETTINGS = frozenset(
+    {"--auto-approve", "--env", "--format", "--git-base", "--lock-timeout", "--no-color", "--project"}
+    | {"--quiet", "--verbose"}
+)
+"""Options that say how a command works, not what it does."""
 
 
 def format_option(*names: str) -> Callable[[_Command], _Command]:

@@ -39,25 +39,50 @@ def options(name: str) -> list[click.Option]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_only_settings_have_variables(name: str) -> None:
-    variables = {str(option.envvar) for option in options(name) if option.envvar}
-    shared = {f"ICEMIGRATE_{setting}" for setting in ("ENV", "NO_COLOR", "PROJECT", "QUIET", "VERBOSE")}
-    some = {f"ICEMIGRATE_{setting}" for setting in ("AUTO_APPROVE", "FORMAT", "GIT_BASE", "LOCK_TIMEOUT")}
-    assert variables <= shared | some
-    assert name == "completion" or shared <= variables
-    assert not variables & set(VARIABLES)
+def test_every_option_has_a_variable_unless_it_gives_up_data(name: str) -> None:
+    for option in options(name):
+        word = max(option.opts, key=len)
+        variable = f"ICEMIGRATE_{word[2:].replace('-', '_').upper()}"
+        is_reset = (name, word) == ("reset", "--auto-approve")
+        is_excluded = word in {"--help", "--abandon", "--adopt", "--discard-new-data", "--overwrite"}
+        assert option.envvar == (None if is_excluded or is_reset else variable)
+        assert variable not in VARIABLES
 
 
-@pytest.mark.parametrize("variable", ["ICEMIGRATE_TO", "ICEMIGRATE_AUTO_APPROVE", "ICEMIGRATE_PARTIAL"])
-def test_a_variable_for_one_command_does_not_change_what_another_does(
-    variable: str, monkeypatch: pytest.MonkeyPatch
+def test_a_variable_gives_what_a_run_does_and_the_run_says_so(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable, "1")
-    for name in ("rollback", "reset"):
-        context = command_of(name).make_context(name, [])
-        given = {key for key, value in context.params.items() if value}
-        is_setting = name == "rollback" and variable == "ICEMIGRATE_AUTO_APPROVE"
-        assert given == ({"auto_approve"} if is_setting else set())
+    project.write("0002_more.yaml", "tables: [{name: shop.other, columns: [{name: id, type: long}]}]\n")
+    monkeypatch.setenv("ICEMIGRATE_TO", "1")
+    monkeypatch.setenv("ICEMIGRATE_DETAILED_EXITCODE", "1")
+    assert main(["plan"]) == ExitCode.CHANGES
+    out, err = capsys.readouterr()
+    assert "shop.orders" in out
+    assert "shop.other" not in out
+    assert "note: `--to` is set by ICEMIGRATE_TO=1\n" in err
+    assert "note: `--detailed-exitcode` is set by ICEMIGRATE_DETAILED_EXITCODE=1\n" in err
+    main(["plan", "--to", "2", "-q"])
+    out, err = capsys.readouterr()
+    assert "shop.other" in out
+    assert err == ""
+
+
+@pytest.mark.parametrize("value", ["", "1"])
+def test_what_gives_up_data_is_asked_for_on_the_command_line(
+    value: str, project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ICEMIGRATE_DISCARD_NEW_DATA", value)
+    code = main(["rollback", "--dry-run", "--to", "0"])
+    err = capsys.readouterr().err
+    message = "`ICEMIGRATE_DISCARD_NEW_DATA` is not read: write `--discard-new-data` on the command line"
+    assert (message in err) is bool(value)
+    assert (code == ExitCode.USAGE) is bool(value)
+
+
+def test_reset_is_approved_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICEMIGRATE_AUTO_APPROVE", "1")
+    approved = {n: command_of(n).make_context(n, []).params["auto_approve"] for n in ("rollback", "reset")}
+    assert approved == {"rollback": True, "reset": False}
 
 
 @pytest.mark.parametrize("name", ["apply", "rollback", "maintain", "unlock"])
