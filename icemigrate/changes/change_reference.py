@@ -138,7 +138,7 @@ class ChangeReference(ReferenceChange):
                 f"`{self.name}` is a {self.old.kind} and cannot become a {self.new.kind}",
                 f"choose another name, or drop the {self.old.kind} in an earlier migration",
             )
-        yield from reference_sql_problems(self.table, self.name, self.new, has_snapshot=True)
+        yield from reference_sql_problems(self.table, self.name, self.new)
 
     def reversal(self, before: Table) -> Reversal:
         """Undoing restores the limits or the snapshot while the snapshots exist."""

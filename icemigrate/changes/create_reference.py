@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.change import Change, PlanProblem, Reversal, Reversibility, Statement, TablePair
+from icemigrate.changes.change import (
+    Change,
+    MetadataCommit,
+    PlanProblem,
+    Reversal,
+    Reversibility,
+    Statement,
+    TablePair,
+)
 from icemigrate.changes.reference_sql import (
     MAIN,
     ReferenceChange,
     create_reference_sql,
+    is_on_empty_snapshot,
     limits_text,
     reference_sql_problems,
     snapshot_text,
@@ -51,7 +60,7 @@ class CreateReference(ReferenceChange):
         return self.ref.kind
 
     def apply(self, table: Table) -> Table:
-        """The table with the reference; a branch of a table without snapshots gets a snapshot of its own."""
+        """The table with the reference; that of a table without a snapshot gets an empty one of its own."""
         ref, heads = self.ref, dict(table.heads)
         if ref.snapshot_id == CURRENT_SNAPSHOT and table.snapshot is not None:
             ref = replace(ref, snapshot_id=table.snapshot.id)
@@ -60,12 +69,14 @@ class CreateReference(ReferenceChange):
         return replace(table, refs={**table.refs, self.name: ref}, heads=heads)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """One ``CREATE BRANCH`` or ``CREATE TAG``."""
+        """One ``CREATE BRANCH`` or ``CREATE TAG``; or one metadata commit."""
+        if is_on_empty_snapshot(self.ref, before):
+            return (MetadataCommit(f"{self.describe()} (a table without a snapshot gets an empty one)"),)
         return (create_reference_sql(catalog, self.table, self.name, self.ref),)
 
     def problems(self, before: Table) -> Iterator[PlanProblem]:
         """References that cannot be created."""
-        return reference_sql_problems(self.table, self.name, self.ref, before.snapshot is not None)
+        return reference_sql_problems(self.table, self.name, self.ref)
 
     def reversal(self, before: Table) -> Reversal:
         """Undoing drops it, unless rows would be lost."""

@@ -46,7 +46,8 @@ class CreateTable(Change):
 
     The planner creates it, not :meth:`detect`: only the catalog knows whether a table is new.
 
-    :param made: the table as declared, with any unique field ids.
+    :param made: the table as declared, with any unique field ids; without tags, which need a snapshot
+        (:func:`~icemigrate.changes.reference_sql.is_on_empty_snapshot`).
     :param partition_afterwards: never use ``PARTITIONED BY``, for a catalog that refuses some of it:
         SeaweedFS's refuses a table partitioned by its first column.
     """
@@ -168,9 +169,9 @@ class CreateTable(Change):
             yield alter_table(catalog, self.table, f"SET IDENTIFIER FIELDS {fields}")
 
     def problems(self, before: Table) -> Iterator[PlanProblem]:
-        """A tag needs a snapshot, and a new table has none."""
+        """Limits of references that Spark SQL cannot express."""
         for name, ref in self.made.refs.items():
-            yield from reference_sql_problems(self.table, name, ref, has_snapshot=False)
+            yield from reference_sql_problems(self.table, name, ref)
 
     def reversal(self, before: Table) -> Reversal:
         """Undoing renames it into the trash."""

@@ -10,12 +10,11 @@ from icemigrate.changes.change import Change, ChangePhase, PlanProblem, SqlState
 from icemigrate.changes.statement_shapes import alter_table
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.snapshot_pins import UNKNOWN_SNAPSHOT
-from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref
+from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
 from icemigrate.spark_sql.identifiers import quote
 
 BRANCH, TAG = "branch", "tag"
 MAIN = "main"
-TAG_WITHOUT_SNAPSHOT = "tag-without-snapshot"
 
 _UNITS = (("DAYS", 86_400_000), ("HOURS", 3_600_000), ("MINUTES", 60_000))
 _WORDS = (
@@ -54,8 +53,17 @@ def reference_subject(name: str, kind: str) -> Subject:
 
 
 def create_reference_sql(catalog: str, table: TableName, name: str, ref: Ref) -> SqlStatement:
-    """``CREATE BRANCH`` or ``CREATE TAG``."""
+    """``CREATE BRANCH`` or ``CREATE TAG``; see :func:`is_on_empty_snapshot` for what it cannot create."""
     return _reference_sql("CREATE", catalog, table, name, ref)
+
+
+def is_on_empty_snapshot(ref: Ref, before: Table) -> bool:
+    """Whether a metadata commit creates the reference, on an empty snapshot of its own.
+
+    A table without a snapshot has none that a tag could refer to, and ``CREATE TAG`` fails there.  ``CREATE
+    BRANCH`` adds an empty snapshot itself.
+    """
+    return ref.kind == TAG and ref.snapshot_id == CURRENT_SNAPSHOT and before.snapshot is None
 
 
 def replace_reference_sql(catalog: str, table: TableName, name: str, ref: Ref) -> SqlStatement:
@@ -128,19 +136,9 @@ def snapshot_text(snapshot_id: int) -> str:
     return "its declared snapshot" if snapshot_id == UNKNOWN_SNAPSHOT else f"snapshot {snapshot_id}"
 
 
-def reference_sql_problems(
-    table: TableName, name: str, ref: Ref, has_snapshot: bool
-) -> Iterator[PlanProblem]:
+def reference_sql_problems(table: TableName, name: str, ref: Ref) -> Iterator[PlanProblem]:
     """Why Spark SQL cannot create a reference or set its limits."""
     subject = reference_subject(name, ref.kind)
-    if ref.kind == TAG and not has_snapshot:
-        yield PlanProblem(
-            TAG_WITHOUT_SNAPSHOT,
-            table,
-            subject,
-            f"tag `{name}` needs a snapshot, and the table has none yet",
-            "create the tag in a later migration, when the table has rows",
-        )
     if any(ms is not None and ms % _UNITS[-1][1] for ms in (ref.max_ref_age_ms, ref.max_snapshot_age_ms)):
         yield PlanProblem(
             "age-not-in-minutes",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from icemigrate.changes.reference_sql import TAG_WITHOUT_SNAPSHOT
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.files.read.migration_file import MigrationFile
 from icemigrate.frozen import Frozen, replace
@@ -61,25 +60,10 @@ def plan_from_empty(
     of_plans, state = list[Diagnostic](), EMPTY_STATE
     with pause_garbage_collection():
         for planned in plan_each(files, EMPTY_STATE, {}, context, is_work_limited=is_work_limited):
-            plan, source, state = _as_if_written(planned.plan, planned.source), planned.source, planned.state
+            plan, source, state = planned.plan, planned.source, planned.state
             of_plans.extend(source.plan_diagnostics(plan))
             look(source, plan)
             plans.append(plan if are_tables_stored else replace(plan, tables=()))
             sources.append(source if are_tables_stored else replace(source, targets=(), before={}))
     found = (*(d for source in sources for d in source.diagnostics), *of_plans)
     return OfflinePlan(tuple(plans), state, sorted_diagnostics(found), tuple(sources))
-
-
-def _as_if_written(plan: MigrationPlan, source: ReplayedFile) -> MigrationPlan:
-    """A plan without the problem of a tag on a table that an earlier migration created.
-
-    The table may have rows when the tag is created, which only the catalog knows: `plan` reports it then.  A
-    squash carries tags over, which exist where the files that it replaces were applied.
-    """
-    if not plan.problems:
-        return plan
-    if source.file.replaces is not None:
-        return replace(plan, problems=tuple(p for p in plan.problems if p.rule != TAG_WITHOUT_SNAPSHOT))
-    known = {table.declared for table in plan.tables if table.formerly is not None}
-    problems = (p for p in plan.problems if p.rule != TAG_WITHOUT_SNAPSHOT or p.table not in known)
-    return replace(plan, problems=tuple(problems))

@@ -80,9 +80,9 @@ def _written(
     _refuse_rows(chosen, adopted)
     inhabited = {n.namespace for n in rehearsed.state.tables}
 
-    def text(allow: Iterable[str], without: str = "") -> str:
+    def text(allow: Iterable[str]) -> str:
         return format_migration_file(
-            [{key: value for key, value in entry.items() if key != without} for entry in entries],
+            entries,
             description=f"Everything that {first} to {last} declared",
             allow=allow,
             namespaces=sorted(format_path(n) for n in rehearsed.state.namespaces - inhabited),
@@ -96,9 +96,6 @@ def _written(
     _refuse_unfit(planned, later)
     _refuse_other(rehearsed.state, _planned(project, [file]).state, last)
     _refuse_other(_planned(project, files).state, planned.state, last)
-    # Where the squash runs, its new tables have no tags.
-    untagged = _read(name, last, text((), without="tags"))
-    _refuse_unfit(_planned(project, [untagged, *later]), later)
     hazards = planned.plans[0].unconsented
     return name, text(dict.fromkeys(f"{h.kind.value} {h.scope}" for h in hazards))
 

@@ -118,8 +118,6 @@ DECLARATION_CODES: Mapping[str, str] = {
     "said-twice": "A property sets the same as a dedicated key such as `retention`. Keep one of the two.",
     "table-mark-missing": "The query of a check does not read the table's rows. Write `{table}` instead of "
     "the table's name.",
-    "tag-without-snapshot": "A tag refers to a snapshot, and a table without rows has none. Add the tag in "
-    "a later migration, or write rows first.",
     "type-missing": "A new column needs a type.",
     "unknown-column": "A name is not a column of the table at this point of the migration. Only the left "
     "side of `renames` uses old names.",

@@ -90,8 +90,6 @@ HISTORY_CODES: Mapping[str, str] = {
     "rest first, from the commit before the squash, which still has the files.",
     "squash-range": "Two squashes replace one version. Squash again, from complete files.",
     "squash-rows": "A migration changes rows of an adopted table, which a squash cannot express in one file.",
-    "squash-tag": "A squash runs in a new environment, and a tag that it declares is not created: a new "
-    "table has no snapshot. Where the squashed files were applied, the tag stays.",
     "squash-values": "A rollback of a version that a squash replaces left values in a snapshot, and the "
     "record of that version keeps the snapshot. Restore or give up the values before the squash.",
     "values-kept": "A version to redo was rolled back without all values of a dropped column: only a tag "

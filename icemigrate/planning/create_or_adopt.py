@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.change import PlanProblem, Subject
+from icemigrate.changes.create_reference import CreateReference
 from icemigrate.changes.create_table import CreateTable
+from icemigrate.changes.reference_sql import TAG
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.frozen import replace
 from icemigrate.iceberg import validation
@@ -49,12 +51,11 @@ def plan_new_table(
         if reused and made.location is None:
             made = replace(made, location=_unused_location(inputs))
         blank = Table(inputs.name, Schema(), format_version=goal.format_version)
-        change = CreateTable(inputs.name, made, _partition_afterwards(made, inputs.context))
-        after = change.apply(blank)
-        plan = inputs.plan(inputs.name, [DetectedChange(change, blank)])
+        found, after = _creation(inputs, made, blank)
+        plan = inputs.plan(inputs.name, found)
         if inputs.wanted.adopt and not inputs.context.is_catalog_known:
             return TableResult(plan, after, warnings=adoption_warnings(inputs.wanted.name, after))
-        return validate_table_plan(inputs, plan, [DetectedChange(change, blank)], after, None)
+        return validate_table_plan(inputs, plan, found, after, None)
     if creator_of(current) == owner and inputs.version in inputs.context.begun:
         # Undeclared tags and branches, such as the marker of that run, are not compared.
         refs = {name: ref for name, ref in current.refs.items() if name in goal.refs}
@@ -66,6 +67,19 @@ def plan_new_table(
     if inputs.wanted.adopt:
         return _adopt(inputs, goal, current)
     return TableResult(inputs.plan(inputs.name), current, (_table_exists_problem(inputs, current),))
+
+
+def _creation(inputs: TableInput, made: Table, blank: Table) -> tuple[list[DetectedChange], Table]:
+    """The changes that create a table, and the table after them; tags follow in separate changes."""
+    tags = {name: ref for name, ref in sorted(made.refs.items()) if ref.kind == TAG}
+    untagged = replace(made, refs={name: ref for name, ref in made.refs.items() if name not in tags})
+    create = CreateTable(inputs.name, untagged, _partition_afterwards(made, inputs.context))
+    found, after = [DetectedChange(create, blank)], create.apply(blank)
+    for name, ref in tags.items():
+        change = CreateReference(inputs.name, name, ref)
+        found.append(DetectedChange(change, after))
+        after = change.apply(after)
+    return found, after
 
 
 def _merged(inputs: TableInput, base: Table, goal: Table, current: Table) -> MergedTable:

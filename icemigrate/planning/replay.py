@@ -5,7 +5,7 @@ diagnostics and the rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from icemigrate.changes.change import PlanProblem
 from icemigrate.data_steps.time_zone import DEFAULT_TIME_ZONE
@@ -191,9 +191,6 @@ def replay_file(
         from icemigrate.planning.redo import redo_targets
 
         targets = redo_targets(replayed, known_file, redo, state, actual, context)
-    tags: tuple[Diagnostic, ...] = ()
-    if file.replaces is not None and context.is_catalog_known:
-        targets, tags = _without_new_tags(file, targets, replayed.entries)
     previous = ((t.name, state.tables.get(t.formerly)) for t in targets if t.formerly is not None)
     return ReplayedFile(
         file,
@@ -206,41 +203,9 @@ def replay_file(
             *replayed.diagnostics,
             *_unsupported_purges(replayed),
             *_hidden_tables(replayed, state),
-            *tags,
         ),
         replayed.broken,
     )
-
-
-def _without_new_tags(
-    file: MigrationFile, targets: Sequence[TableTarget], entries: Mapping[TableName, TableEntry]
-) -> tuple[tuple[TableTarget, ...], tuple[Diagnostic, ...]]:
-    """The tables of a squash that runs, new ones without tags, and a note about each of these tags.
-
-    The files that it replaces created the tag when the table had rows.
-    """
-    kept, notes = list[TableTarget](), list[Diagnostic]()
-    for target in targets:
-        table = target.table
-        if table is None or target.formerly is not None or target.adopt:
-            kept.append(target)
-            continue
-        tags = sorted(name for name, ref in table.refs.items() if ref.kind == "tag")
-        refs = {name: ref for name, ref in table.refs.items() if name not in tags}
-        kept.append(replace(target, table=replace(table, refs=refs)) if tags else target)
-        entry = entries.get(target.name)
-        notes += (
-            Diagnostic(
-                "squash-tag",
-                f"{file.version}: tag `{name}` of `{target.name}` is not created, because a new table has no "
-                "snapshot",
-                FilePosition(file.path) if entry is None else entry.place,
-                "if this environment needs the tag, declare it in a new migration when the table has rows",
-                Severity.NOTE,
-            )
-            for name in tags
-        )
-    return tuple(kept), tuple(notes)
 
 
 def sorted_diagnostics(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

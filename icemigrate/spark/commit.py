@@ -18,7 +18,12 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.ref_names import FENCE_TAG, is_branch_of
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
-from icemigrate.iceberg.table_properties import COMMIT_PROPERTY, FENCE_PROPERTY, OWNER_PROPERTY
+from icemigrate.iceberg.table_properties import (
+    COMMIT_PROPERTY,
+    FENCE_PROPERTY,
+    OWNER_PROPERTY,
+    SUMMARY_PREFIX,
+)
 from icemigrate.spark import append_snapshot, commit_fence, metadata_commit
 from icemigrate.spark.engine_port import Marker
 from icemigrate.spark.java_errors import is_commit_conflict, is_state_unknown
@@ -26,6 +31,10 @@ from icemigrate.spark.partition_restore import PartitionRestore, returning_colum
 
 if TYPE_CHECKING:
     from icemigrate.spark.spark_engine import SparkEngine
+
+
+_TAG_SUMMARY_KEY = f"{SUMMARY_PREFIX}tag"
+"""Names the tag for which an empty snapshot was made."""
 
 
 class CommitBase(Frozen):
@@ -79,7 +88,7 @@ def commit_changes(
     :raises py4j.protocol.Py4JJavaError: Java's error; if another writer was faster, nothing was written
         (:func:`~icemigrate.spark.java_errors.is_commit_conflict`).
     """
-    after, branches = _without_new_snapshots(base.table, after)
+    after, on_empty = _without_new_snapshots(base.table, after)
     built = metadata_commit.build_metadata(engine.java.iceberg, base.metadata, base.table, after)
     inside = base.transaction.table().operations()
     changed = not built.changes().isEmpty()
@@ -97,12 +106,12 @@ def commit_changes(
         returning_columns(base.table, after),
     )
     restoring.run()
-    for name, ref in branches.items():
-        _branch(base.transaction, name, ref)
+    for name, ref in on_empty.items():
+        _create_on_empty_snapshot(base.transaction, name, ref)
     if marker is not None and marker.is_empty:
         marker = None
     snapshot = None if marker is None else append_snapshot.add_marker_snapshot(base.transaction, marker)
-    if not changed and not branches and marker is None:
+    if not changed and not on_empty and marker is None:
         return None
     if engine.guard is not None:
         _claim_and_fence(engine.guard, base, snapshot, marker)
@@ -187,23 +196,24 @@ def commit_fenced(engine: SparkEngine, base: CommitBase, check: Callable[[], Non
 
 
 def _without_new_snapshots(before: Table, after: Table) -> tuple[Table, dict[str, Ref]]:
-    """The table without branches that need a snapshot, and those branches.
+    """The table without references that need a snapshot, and those references.
 
-    A table without rows has no snapshot that they could point to.
+    A table without a snapshot has none that they could refer to.
     """
     if before.snapshot is not None:
         return after, {}
-    new = {
-        name: ref
-        for name, ref in after.refs.items()
-        if ref.kind == "branch" and ref.snapshot_id == CURRENT_SNAPSHOT
-    }
+    new = {name: ref for name, ref in after.refs.items() if ref.snapshot_id == CURRENT_SNAPSHOT}
     return replace(after, refs={k: v for k, v in after.refs.items() if k not in new}), new
 
 
-def _branch(transaction: Any, name: str, ref: Ref) -> None:
-    manage = transaction.manageSnapshots()
-    manage.createBranch(name)  # with an empty snapshot, as Spark's CREATE BRANCH makes one
+def _create_on_empty_snapshot(transaction: Any, name: str, ref: Ref) -> None:
+    if ref.kind == "tag":
+        empty = append_snapshot.stage_marker_snapshot(transaction, {_TAG_SUMMARY_KEY: name})
+        manage = transaction.manageSnapshots()
+        manage.createTag(name, int(empty.snapshotId()))
+    else:
+        manage = transaction.manageSnapshots()
+        manage.createBranch(name)  # with an empty snapshot, as Spark's CREATE BRANCH makes one
     if ref.max_ref_age_ms is not None:
         manage.setMaxRefAgeMs(name, ref.max_ref_age_ms)
     if ref.max_snapshot_age_ms is not None:

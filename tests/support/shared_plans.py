@@ -53,7 +53,6 @@ REFUSED_BY: Mapping[str, str] = {
     "PT-10": "partition-transform",
     "FV-03": "format-downgrade",
     "PR-02": "reserved-property",
-    "RF-03": "tag-without-snapshot",
     "RF-05": "reference-kind",
     "01/6": "no-promotion",
     "05/3": "no-promotion",

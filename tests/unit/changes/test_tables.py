@@ -155,9 +155,6 @@ def test_references_of_a_new_table() -> None:
     branch = CreateTable(NAME, replace(t, refs={"dev": Ref("branch", -1)}))
     assert texts(branch.statements(BLANK, "lake"))[1:] == ["ALTER TABLE lake.db.t CREATE BRANCH dev"]
     assert list(branch.problems(BLANK)) == []
-    tag = CreateTable(NAME, replace(t, refs={"first": Ref("tag", -1)}))
-    (problem,) = tag.problems(BLANK)
-    assert (problem.rule, problem.subject) == ("tag-without-snapshot", ("tags", "first"))
 
 
 def test_an_adoption() -> None:

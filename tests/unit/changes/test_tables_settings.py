@@ -114,11 +114,14 @@ def test_a_reference_is_made(name: str, ref: Ref, statement: str, text: str) -> 
     assert change.subject == ("branches" if ref.kind == "branch" else "tags", name)
 
 
-def test_a_tag_needs_a_snapshot_and_a_branch_does_not() -> None:
+def test_the_tag_of_a_table_without_a_snapshot_is_a_metadata_commit_and_its_branch_is_sql() -> None:
     empty = with_refs({}, None)
-    (problem,) = one(empty, with_refs({"t": TAG}, None)).problems(empty)
-    assert (problem.rule, problem.subject) == ("tag-without-snapshot", ("tags", "t"))
-    assert list(one(empty, with_refs({"b": BRANCH}, None)).problems(empty)) == []
+    tag, branch = (one(empty, with_refs({"r": ref}, None)) for ref in (TAG, BRANCH))
+    assert [type(s) for c in (tag, branch) for s in c.statements(empty, "lake")] == [
+        MetadataCommit,
+        SqlStatement,
+    ]
+    assert [*tag.problems(empty), *branch.problems(empty)] == []
 
 
 def test_ages_are_whole_minutes() -> None:

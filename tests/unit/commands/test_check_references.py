@@ -1,4 +1,4 @@
-"""``check`` of branches and tags: whether a table has rows by then, only the catalog knows."""
+"""Branches and tags in ``check``, and in ``plan`` where the tables have no snapshot yet."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import pytest
 import yaml
 
 from icemigrate.commands.check import check
+from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
 from icemigrate.commands.show import show
+from icemigrate.render.formats import render
 
 COLUMNS = "columns: [{name: id, type: long}]"
 AUDIT = "tags: {audit: {retention: {max_age: 30d}}}, branches: {dev: {}}"
 
 
-def codes(folder: Path, *migrations: str) -> list[str]:
+def codes(folder: Path, *migrations: str, header: str = "") -> list[str]:
     (folder / "migrations").mkdir()
     for number, text in enumerate(migrations, start=1):
-        (folder / "migrations" / f"{number}_step.yaml").write_text(f"tables: [{{name: db.t, {text}}}]\n")
+        (folder / "migrations" / f"{number}_step.yaml").write_text(
+            f"{header}tables: [{{name: db.t, {text}}}]\n"
+        )
     return [d.code for d in check(open_project(folder)).diagnostics if not d.code.startswith("IM")]
 
 
@@ -35,8 +39,21 @@ def test_a_tag_of_a_table_that_is_renamed_with_it(tmp_path: Path) -> None:
     assert {d.code for d in check(open_project(tmp_path)).diagnostics} <= {"IM102"}
 
 
-def test_a_tag_of_a_new_table_points_at_nothing(tmp_path: Path) -> None:
-    assert codes(tmp_path, f"{COLUMNS}, {AUDIT}") == ["tag-without-snapshot"]
+@pytest.mark.parametrize(
+    "migrations",
+    [
+        (f"{COLUMNS}, {AUDIT}",),
+        (COLUMNS, AUDIT),
+        (f"{COLUMNS}, {AUDIT}", "tags: {audit: {retention: {max_age: 9d}}}", "tags: {audit: null}"),
+        (COLUMNS, AUDIT, "branches: {dev: null}, tags: {audit: null}"),
+    ],
+)
+def test_check_and_plan_agree_on_references_of_a_table_without_rows(
+    tmp_path: Path, migrations: tuple[str, ...]
+) -> None:
+    assert codes(tmp_path, *migrations, header="allow: [destructive]\nbecause: too many\n") == []
+    planned = plan(open_project(tmp_path))
+    assert planned.ready, render(planned)
 
 
 @pytest.mark.parametrize(

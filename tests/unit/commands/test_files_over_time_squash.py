@@ -442,27 +442,31 @@ def test_a_squash_carries_tags_over(tmp_path: Path) -> None:
     name = "0004_squash_0001_to_0004.yaml"
     assert "t1: {}" in (tmp_path / "migrations" / name).read_text(encoding="utf-8")
     assert check(open_project(tmp_path)).ok
-    # A new environment runs the squash, without the tag.
+    # A new environment runs the squash, and a later file changes or drops the tag there too.
     shutil.rmtree(tmp_path / ".icemigrate")
-    planned = plan(open_project(tmp_path))
-    assert planned.ready, render(planned)
-    (note,) = [d for d in planned.diagnostics if d.code == "squash-tag"]
-    assert note.message == "0004: tag `t1` of `db.t` is not created, because a new table has no snapshot"
-    assert "CREATE TAG" not in render(planned)
+    for later in ("{t1: {retention: {max_age: 30d}}}", "{t1: null}"):
+        text = f"allow: [destructive]\nbecause: squashed\ntables: [{{name: db.t, tags: {later}}}]\n"
+        project.write("0005_later.yaml", text)
+        assert check(open_project(tmp_path)).ok
+        planned = plan(open_project(tmp_path))
+        assert planned.ready, render(planned)
+        assert "create tag t1 (a table without a snapshot gets an empty one)" in render(planned)
 
 
-def test_a_squash_is_refused_where_a_later_file_needs_its_tag(tmp_path: Path) -> None:
+def test_a_refused_squash_suggests_one_that_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "icemigrate.yaml").write_text("project: market\n", encoding="utf-8")
     project = Embedded(tmp_path)
     for name, text in TAGGED.items():
         project.write(name, text)
-    removal = "allow: [destructive]\nbecause: squashed\ntables: [{name: db.t, tags: {t1: null}}]\n"
-    project.write("0005_remove.yaml", removal)
+    project.write(
+        "0005_drop.yaml", "allow: [destructive]\nbecause: x\ntables: [{name: db.t, drop_columns: [b]}]\n"
+    )
+    project.write("0006_restore.yaml", "tables: [{name: db.t, restore_columns: [b]}]\n")
     with pytest.raises(Mistakes) as error:
-        squash(open_project(tmp_path), "4")
+        squash(open_project(tmp_path), "5")
     (diagnostic,) = error.value.diagnostics
-    assert diagnostic.hint == "nothing was written; `icemigrate squash --through 0002` can be written"
-    squash(open_project(tmp_path), "5")
+    assert diagnostic.hint == "nothing was written; `icemigrate squash --through 0004` can be written"
+    squash(open_project(tmp_path), "4")
     assert check(open_project(tmp_path)).ok
 
 
