@@ -33,6 +33,8 @@ from icemigrate.spark_sql.literals import listed_sql, properties_sql
 from icemigrate.spark_sql.type_sql import are_names_distinct, spark_loads
 
 _MOST_NAMED = 5
+VIEW_PHASES = (ChangePhase.FREE_VIEWS, ChangePhase.VIEWS)
+"""The phases of the changes of kept views."""
 
 
 class KeptViewChange(Change):
@@ -210,7 +212,7 @@ def missing_column_notes(changes: Iterable[Change]) -> Iterator[str]:
     """
     changes = tuple(changes)
     for change in changes:
-        if not isinstance(change, KeepView):
+        if type(change) is not KeepView:
             continue
         kept = {old for old, _ in change.view.columns}
         dropped = [c.path for c in changes if isinstance(c, DropColumn) and len(c.path) == 1]

@@ -20,7 +20,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Field, Primitive
-from icemigrate.iceberg.views import View, ViewQuery
+from icemigrate.iceberg.views import ViewQuery
 from tests.servers.lake import Lake
 from tests.servers.seaweedfs import SeaweedFS
 from tests.support.metadata_samples import VIEW, sample
@@ -197,5 +197,6 @@ def test_views_of_a_rest_server_are_read_where_the_settings_say_so(seaweedfs_ser
         assert catalog.capabilities.views
         assert catalog.views(name.namespace) == (name,)
         query = ViewQuery("spark", "SELECT 1 AS one")
-        assert catalog.load_views([name]) == (View(name, (query,), ("default",)),)
+        (found,) = catalog.load_views([name])
+        assert (found.name, found.queries, found.namespace) == (name, (query,), ("default",))
         assert catalog.views(("nowhere",)) == ()

@@ -16,7 +16,7 @@ from icemigrate.catalog.pyiceberg_files import first_line
 from icemigrate.errors import CatalogError, MetadataError
 from icemigrate.iceberg.metadata import table_from_json
 from icemigrate.iceberg.names import TableName
-from icemigrate.iceberg.views import View, ViewQuery
+from icemigrate.iceberg.views import ViewQuery
 from tests.support.metadata_samples import VIEW, sample
 
 NAMES = {
@@ -182,7 +182,9 @@ def test_views_are_listed_by_one_request(catalog: Catalog, server: Server) -> No
     assert names == tuple(sorted(server.views))
     damaged, read = catalog.load_views([*names, TRADES])
     assert damaged.problem == "it is not the metadata of a view"
-    assert read == View(odd, (ViewQuery("spark", "SELECT 1 AS one"),), ("default",))
+    query = ViewQuery("spark", "SELECT 1 AS one")
+    assert (read.name, read.queries, read.namespace) == (odd, (query,), ("default",))
+    assert (read.properties["engine_version"], read.created_ms) == ("Spark 4.1.4", 1795824084578)
     assert catalog.views(("nowhere",)) == ()
 
 
