@@ -352,7 +352,7 @@ def test_a_restored_column_is_refilled_from_what_keeps_it_when_it_runs(lake: Lak
         restored(lake, BY_ID, (3, 0))
     (merge,) = [text for text in lake.engine.log if text.startswith("MERGE")]
     assert (
-        "USING (SELECT id AS k0, price AS v0 FROM lake.db.t VERSION AS OF 'icemigrate-market-0002-before'"
+        "USING (SELECT id AS k0, price AS v0 FROM local.db.t VERSION AS OF 'icemigrate-market-0002-before'"
         in merge
     )
 
