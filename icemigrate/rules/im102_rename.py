@@ -52,9 +52,7 @@ from icemigrate.rules.im109_name_taken_over import renames_with_name_taken_over
 from icemigrate.rules.rule import ChangedTable, Rule, RuleFinding, RuleLevel, RuleOptions
 
 _NESTED_HINT = "update the readers at the same time, or add a new column and keep the old one for a while"
-_COLUMN_HINT = (
-    "update the readers at the same time, or keep the old names readable with `keep_view`"
-)
+_COLUMN_HINT = "update the readers at the same time, or keep the old names readable with `keep_view`"
 
 
 def find_renames(changed: ChangedTable, _options: RuleOptions) -> Iterator[RuleFinding]:
