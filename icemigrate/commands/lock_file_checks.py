@@ -23,7 +23,7 @@ from icemigrate.files.lock_file import (
     stale_lines,
 )
 from icemigrate.files.migration_folder import LoadedMigrations, MigrationListing, load_one
-from icemigrate.files.parse.source_text import read_source, shown_path
+from icemigrate.files.parse.source_text import read_text, shown_path
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
 from icemigrate.project.project_values import Project
@@ -122,7 +122,7 @@ def _checksums(project: Project, listing: MigrationListing, names: set[str]) -> 
 
 
 def _read(project: Project, path: Path) -> tuple[LockLine, ...] | Diagnostic:
-    source = read_source(path, top=project.top)
+    source = read_text(path, top=project.top)
     return source if isinstance(source, Diagnostic) else read_lock_file(source)
 
 

@@ -11,7 +11,7 @@ from icemigrate.commands.plan_from_empty import OfflinePlan
 from icemigrate.commands.rule_findings import EnabledRule, apply_ignores, enabled_rules
 from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
 from icemigrate.errors import extra_hint, os_error_reason
-from icemigrate.files.parse.source_text import SourceText, read_code
+from icemigrate.files.parse.source_text import SourceText, read_text
 from icemigrate.files.read.ignore_comments import read_sql_ignores
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import format_path
@@ -130,7 +130,7 @@ def _scripts(
                 message = f"no SQL, Python, notebook or YAML file matches `{pattern}`"
                 reported.append(Diagnostic("no-sql-found", message, place, None, Severity.WARNING))
             for path in paths:
-                source = read_code(path, top=project.top) if str(path) not in seen else None
+                source = read_text(path, top=project.top) if str(path) not in seen else None
                 seen.add(str(path))
                 if isinstance(source, Diagnostic):
                     unread.append(source)

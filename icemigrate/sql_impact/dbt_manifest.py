@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
-from icemigrate.files.parse.source_text import SourceText, read_bytes, read_code, shown_path
+from icemigrate.files.parse.source_text import SourceText, read_bytes, read_text, shown_path
 from icemigrate.frozen import Frozen, field
 from icemigrate.sql_impact.dbt_project import PROJECT_FILE, DbtProject
 from icemigrate.sql_impact.script import Parts
@@ -175,7 +175,7 @@ def _changed_macros(macros: Mapping[str, _Node], project: DbtProject, top: Path)
         if len(keys) > _MOST_MACROS or number >= _MOST_MACRO_FILES:
             changed |= set(keys)
             continue
-        read = read_code(project.folder / path, top=top)
+        read = read_text(project.folder / path, top=top)
         text = _spaced(read.text) if isinstance(read, SourceText) else ""
         changed |= {key for key in keys if _spaced(macros[key].macro_sql or "") not in text or not text}
     return frozenset(_with_callers(changed, macros))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from icemigrate.files.parse.source_text import SourceText, read_code
+from icemigrate.files.parse.source_text import SourceText, read_text
 from icemigrate.files.parse.yaml_composer import parse_yaml
 from icemigrate.files.parse.yaml_nodes import to_data
 from icemigrate.frozen import Frozen
@@ -64,7 +64,7 @@ class DbtProjects:
 
 def _read(folder: Path, top: Path) -> DbtProject:
     """The project of a folder; dbt reports a file that cannot be read."""
-    read = read_code(folder / PROJECT_FILE, top=top)
+    read = read_text(folder / PROJECT_FILE, top=top)
     node = parse_yaml(read).node if isinstance(read, SourceText) else None
     content = None if node is None else to_data(node)
     data = content if isinstance(content, dict) else {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from icemigrate.files.parse.source_text import SourceText, read_code
+from icemigrate.files.parse.source_text import SourceText, read_text
 from icemigrate.files.parse.yaml_composer import parse_yaml
 from icemigrate.files.parse.yaml_nodes import to_data
 from icemigrate.sql_impact.dbt_project import PROJECT_FILE
@@ -52,7 +52,7 @@ def _names(folder: Path, top: Path) -> list[str]:
 def _read(
     file: Path, top: Path, known: Mapping[tuple[str, str], Parts]
 ) -> Iterator[tuple[tuple[str, str], Parts]]:
-    read = read_code(file, top=top)
+    read = read_text(file, top=top)
     if not isinstance(read, SourceText) or "sources:" not in read.text:
         return
     # The parser limits depth and aliases.

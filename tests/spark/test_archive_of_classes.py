@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from icemigrate.spark.class_archive import VARIABLE, ClassArchive
+from icemigrate.spark.jars import locate_jars
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
+from icemigrate.versions import CURRENT
 
 _START = """
 import sys
@@ -50,8 +53,13 @@ def _python(cache: Path, program: str, *arguments: str) -> str:
 
 
 def test_an_archive_is_made_once_used_and_left_when_it_is_broken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_jvm: object
 ) -> None:
+    assert spark_jvm is not None, "it has fetched the jars"
+    settings = SparkSettings("local", sqlite_catalog_conf(tmp_path / "c.db", tmp_path / "w"))
+    (tmp_path / "icemigrate" / "jars").mkdir(parents=True)
+    for jar in locate_jars(settings, CURRENT).files:
+        (tmp_path / "icemigrate" / "jars" / jar.name).symlink_to(jar)
     order = json.loads(_python(tmp_path, _ORDER))
     archive = ClassArchive(Path(order["path"]))
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "JAVA_HOME": order["java"]}
@@ -63,7 +71,8 @@ def test_an_archive_is_made_once_used_and_left_when_it_is_broken(
         for _ in range(2)
     ]
     assert [maker.wait(timeout=900) for maker in makers] == [0, 0]
-    assert sorted(p.suffix for p in archive.path.parent.iterdir()) == [".jsa", ".json", ".lock"]
+    files = (path for path in archive.path.parent.iterdir() if path.is_file())
+    assert sorted(path.suffix for path in files) == [".jsa", ".json", ".lock"]
     assert _python(tmp_path, _START, str(tmp_path)) == f"{archive.path} 0"
 
     # Broken in the middle, so that its note still fits, and read only when the JVM maps it.

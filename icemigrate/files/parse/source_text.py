@@ -79,8 +79,8 @@ def read_source(path: Path, shown: str | None = None, *, top: Path) -> SourceTex
     return decode_source(data, shown) if isinstance(data, bytes) else data
 
 
-def read_code(path: Path, *, top: Path) -> SourceText | Diagnostic:
-    """Read a file of a repository that another program runs, with any characters.
+def read_text(path: Path, *, top: Path) -> SourceText | Diagnostic:
+    """Read a file of a repository that is not YAML, or whose YAML another program reads: any characters pass.
 
     :param top: the top of the repository.
     """

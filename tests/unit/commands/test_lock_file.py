@@ -107,7 +107,7 @@ def test_comments_and_layout_make_nothing_stale(shop: GitProject) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("\x00\x01", "icemigrate.lock:1 control-character"),
+        ("\x00\x01", "icemigrate.lock:1 lock-unreadable"),
         ("hello\n", "icemigrate.lock:1 lock-unreadable"),
         ("# ok\n0001 abc def\n", "icemigrate.lock:2 lock-unreadable"),
         (
