@@ -10,7 +10,7 @@ from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import TRASH_NAMESPACE, Table
-from icemigrate.planning.merge import NO_TABLE, RECREATED_TABLE, Conflict
+from icemigrate.planning.merge import NO_TABLE, OTHER_TABLE, RECREATED_TABLE, Conflict
 from icemigrate.planning.plan import MigrationPlan, Plan, TablePlan
 from icemigrate.spark_sql.identifiers import table_sql
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from icemigrate.commands.rollback import RollbackInputs
 
 Facts = frozenset[str]
-_REGISTER = "restore the table: register its last metadata file again (`CALL … system.register_table`)"
+_AGAIN = "register its last metadata file again (`CALL … system.register_table`)"
+_REGISTER = f"restore the table: {_AGAIN}"
 MAX_SINGLE_TRIALS = 50
 """How many tables are tried one by one.
 
@@ -298,10 +299,16 @@ def with_rollback_resolutions(given: RollbackInputs, plan: Plan) -> Plan:
             return None
         if conflict.actual == NO_TABLE:
             return f"{_REGISTER}, then roll back again"
+        if conflict.actual == OTHER_TABLE:
+            away = "move the table that has the name now away, restore the recorded one"
+            return f"{away}: {_AGAIN}, then roll back again"
         return f"set it back to {conflict.base}, then roll back again"
 
-    def partial(_conflict: Conflict, _table: TablePlan, _migration: MigrationPlan) -> str:
-        return f"leave it and undo the rest: `rollback{given.choice} --partial`"
+    def partial(conflict: Conflict, table: TablePlan, _migration: MigrationPlan) -> str:
+        rest = f"undo the rest: `rollback{given.choice} --partial`"
+        if conflict.actual == OTHER_TABLE:
+            return f"record the table that has the name now: `repair --adopt {table.formerly}`, and {rest}"
+        return f"leave it and {rest}"
 
     return with_plannable(
         plan,

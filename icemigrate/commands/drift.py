@@ -35,6 +35,7 @@ from icemigrate.planning.drift.differing_facts import (
     find_differing_facts,
     is_expired_reference,
 )
+from icemigrate.planning.drift.recreated_table import recreated_table_hint
 from icemigrate.planning.merge import Fact
 from icemigrate.planning.plan import MigrationPlan
 from icemigrate.planning.planner import plan_migrations
@@ -348,7 +349,4 @@ def _replaced(met: ComparedTable, declared: TableName) -> tuple[str, ...]:
     )
     if met.there is not None:
         return (f"{what}: move it away, then rename the recorded table back",)
-    return (
-        f"{what}: `icemigrate repair --adopt {declared}` records it; to restore the recorded table instead, "
-        "move this one away, then use `register_table`",
-    )
+    return (f"{what}: {recreated_table_hint(declared)}",)

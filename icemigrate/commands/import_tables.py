@@ -15,13 +15,14 @@ from icemigrate.errors import MetadataError, Mistakes, UsageError
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.files.read.migration_file import MigrationFile
 from icemigrate.files.write.migration_entries import format_migration_file
-from icemigrate.frozen import replace
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import is_history
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import TRASH_NAMESPACE, Table, owner_of
 from icemigrate.planning.adopted_entries import AdoptionEntry, adoption_entry, declarable_table
 from icemigrate.planning.create_or_adopt import adoption_warnings
+from icemigrate.planning.drift.recreated_table import recreated_table_hint
 from icemigrate.project.project_values import Project
 from icemigrate.redaction import is_secret_property
 from icemigrate.results.command_results import ImportResult, errors_besides_consents
@@ -54,7 +55,7 @@ def import_tables(
     :raises IcemigrateError: the file cannot be written.
     """
     with file_errors_first(project), open_environment(project, environment) as session:
-        work = _ImportRun(session, _declared(project))
+        work = _ImportRun(session, _declared(project), session.history().state.tables)
         tables = work.load(work.chosen(names, exclude))
         adopted = {table.name: work.adopt(table) for table in tables}
     if work.mistakes:
@@ -92,30 +93,45 @@ def _why_nothing(notes: Sequence[str]) -> str:
     return "; ".join([*notes[:_MAX_LISTED_TABLES], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _declared(project: Project) -> Mapping[TableName, str]:
-    """The version that first declares each table, under any of its names."""
+class _DeclaredNames(Frozen):
+    """What the files declare, by declared name.
+
+    :param made: the version that first declares each table, under any of its names.
+    :param left: for each name that a table had before, the version and what it does to the table.
+    """
+
+    made: Mapping[TableName, str]
+    left: Mapping[TableName, str]
+
+
+def _declared(project: Project) -> _DeclaredNames:
     files: Sequence[MigrationFile] = load_valid_files(project) if project.migrations_dir.exists() else ()
     rehearsed = plan_from_empty(project, files)
     raise_if_errors(errors_besides_consents(rehearsed.diagnostics))
-    made: dict[TableName, str] = {}
+    made, left = dict[TableName, str](), dict[TableName, str]()
     for plan in rehearsed.plans:
+        for table in plan.tables:
+            if table.formerly is not None and (table.wanted is None or table.formerly != table.declared):
+                what = "drops it" if table.wanted is None else f"renames it to `{table.declared}`"
+                left[table.formerly] = f"{plan.version} {what}"
         made |= {
             t.declared: made.get(t.formerly, plan.version) if t.formerly else plan.version
             for t in plan.tables
         }
-    return {name: made[name] for name in rehearsed.state.tables}
+    return _DeclaredNames({name: made[name] for name in rehearsed.state.tables}, left)
 
 
 @dataclass(slots=True)
 class _ImportRun:
     """One import.
 
-    :param declared: declared tables → the version that first declares them. :ivar notes: skipped tables, and
-        facts that the file does not declare.
+    :param recorded: tables of the history, by declared name. :ivar notes: skipped tables, and facts that the
+        file does not declare.
     """
 
     session: EnvironmentSession
-    declared: Mapping[TableName, str]
+    declared: _DeclaredNames
+    recorded: Mapping[TableName, Table]
     mistakes: list[Diagnostic] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _named: set[TableName] = field(default_factory=set)
@@ -174,9 +190,25 @@ class _ImportRun:
             other = names.table(declared)
             why = f"`namespaces:` of environment `{self.session.environment.name}` maps its name to `{other}`"
             return self._passed(name, f"no declared name maps to it: {why}")
-        if declared in self.declared:
-            return self._passed(name, f"{self.declared[declared]} already declares it")
+        if declared in self.declared.made:
+            why = f"{self.declared.made[declared]} already declares it"
+            if self._is_recreated(name, declared):
+                why += f", and another client created this table again: {recreated_table_hint(declared)}"
+            return self._passed(name, why)
+        if declared in self.recorded and declared in self.declared.left:
+            return self._passed(name, f"{self.declared.left[declared]}, and is not applied yet")
         return True
+
+    def _is_recreated(self, name: TableName, declared: TableName) -> bool:
+        """Whether another table has the name of the recorded one."""
+        recorded = self.recorded.get(declared)
+        if recorded is None or recorded.uuid is None:
+            return False
+        try:
+            found = self.session.catalog.load([name])[name]
+        except MetadataError:
+            return False  # it is not imported anyway
+        return found is not None and found.uuid not in (None, recorded.uuid)
 
     def _passed(self, name: TableName, why: str, *, is_silent: bool = False) -> bool:
         """Pass a table over; a mistake where the user named it."""

@@ -35,6 +35,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table, creator_of, made_by, owner_of, project_of
 from icemigrate.planning.drift.comparable_tables import ServerManaged
 from icemigrate.planning.drift.differing_facts import find_differing_facts, is_expired_reference
+from icemigrate.planning.drift.recreated_table import recreated_table_hint
 from icemigrate.planning.plan import MigrationPlan
 from icemigrate.project import Project
 from icemigrate.results.status_results import (
@@ -268,7 +269,7 @@ def _tables(
         elif found is not None and owner_of(found) not in (None, session.project.name):
             note = f"it belongs to project `{owner_of(found)}`: no migration of this project can change it"
         else:
-            note = _stranger(state.tables.get(name), found)
+            note = _stranger(name, state.tables.get(name), found)
         rows.append(
             TableStatus(
                 table=str(name),
@@ -332,14 +333,13 @@ def _differs(recorded: Table | None, found: Table | None, machines: ServerManage
     return any(fact.managed and not is_expired_reference(fact, recorded) for fact in facts)
 
 
-def _stranger(declared: Table | None, found: Table | None) -> str | None:
+def _stranger(declared: TableName, recorded: Table | None, found: Table | None) -> str | None:
     """A note where the catalog's table is not the recorded one."""
-    if declared is None or found is None or None in (declared.uuid, found.uuid):
+    if recorded is None or found is None or None in (recorded.uuid, found.uuid):
         return None
-    if declared.uuid == found.uuid:
+    if recorded.uuid == found.uuid:
         return None
     return (
-        f"it is a different table (uuid {found.uuid}) than the recorded one (uuid "
-        f"{declared.uuid}), which was dropped or renamed: move this table away, then rename "
-        "or register the recorded one"
+        f"it is a different table (uuid {found.uuid}) than the recorded one (uuid {recorded.uuid}), which "
+        f"was dropped or renamed: {recreated_table_hint(declared)}"
     )

@@ -21,6 +21,7 @@ from icemigrate.maintenance.context import (
     MaintenanceContext,
     is_gc_enabled,
 )
+from icemigrate.planning.drift.recreated_table import recreated_table_hint
 from icemigrate.results.command_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def declared_tables(look: MaintenanceContext, part: str) -> Iterator[DeclaredTab
         elif waiting is not None:
             yield SkippedTable(part, str(name), waiting)
         elif base.uuid is not None and table.uuid not in (None, base.uuid):
-            yield SkippedTable(part, str(name), "another table has this name", is_refused=True)
+            why = f"another table has this name: {recreated_table_hint(declared)}"
+            yield SkippedTable(part, str(name), why, is_refused=True)
         elif (owner := owner_of(table)) not in (None, look.session.project.name):
             yield SkippedTable(part, str(name), f"it belongs to project `{owner}`", is_refused=True)
         else:

@@ -10,10 +10,19 @@ import itertools
 from collections.abc import Callable
 
 from icemigrate.frozen import replace
+from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import DroppedField, Table
 from icemigrate.iceberg.types import Field, is_nested, renumber_fields
 from icemigrate.planning.merge import match_new_fields, rebind_field_ids, with_catalog_ids
+
+
+def recreated_table_hint(declared: TableName) -> str:
+    """What ends a state in which another table has the name of a recorded one that is gone."""
+    return (
+        f"`icemigrate repair --adopt {declared}` records it; to restore the recorded table instead, move "
+        "this one away, then rename the recorded one back or use `register_table`"
+    )
 
 
 def bound_to_recreated(base: Table, current: Table) -> Table:

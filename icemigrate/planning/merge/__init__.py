@@ -11,7 +11,14 @@ from icemigrate.planning.merge.field_ids import (
 )
 from icemigrate.planning.merge.footprint import FootprintFact, migration_footprint, overlapping_facts
 from icemigrate.planning.merge.merge_fields import match_new_fields
-from icemigrate.planning.merge.merge_outcome import NO_TABLE, RECREATED_TABLE, UNKNOWN_BASE, Conflict, Fact
+from icemigrate.planning.merge.merge_outcome import (
+    NO_TABLE,
+    OTHER_TABLE,
+    RECREATED_TABLE,
+    UNKNOWN_BASE,
+    Conflict,
+    Fact,
+)
 from icemigrate.planning.merge.merge_tables import (
     MergedTable,
     done_notes,
@@ -23,6 +30,7 @@ from icemigrate.planning.merge.merge_tables import (
 
 __all__ = [
     "NO_TABLE",
+    "OTHER_TABLE",
     "RECREATED_TABLE",
     "UNKNOWN_BASE",
     "Conflict",

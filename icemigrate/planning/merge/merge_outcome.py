@@ -47,6 +47,7 @@ UNKNOWN_BASE = "(unknown to the history)"
 
 
 NO_TABLE = "no such table in the catalog"
+OTHER_TABLE = "another table, which is not the recorded one"
 RECREATED_TABLE = "another table, which was created again under the name"
 """Values of a table's name in a conflict."""
 

@@ -25,7 +25,7 @@ from icemigrate.iceberg.table import (
 )
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
 from icemigrate.planning.diff import DetectedChange
-from icemigrate.planning.merge import NO_TABLE, RECREATED_TABLE, Conflict, with_catalog_ids
+from icemigrate.planning.merge import NO_TABLE, OTHER_TABLE, RECREATED_TABLE, Conflict, with_catalog_ids
 from icemigrate.planning.plan import Direction, MigrationPlan, PlannedMigrations, TablePlan
 from icemigrate.planning.steps import as_steps
 from icemigrate.planning.table_plan import other_owner_problem
@@ -191,7 +191,7 @@ class _UndoState:
         plan = TablePlan(name, declared, None, formerly)
         if there is None:
             note = "already dropped"
-            if self._is_recreated(table, declared):
+            if self._holder(table, declared) != NO_TABLE:
                 note = "stays: another client created it again, and no migration declares it then"
             return _TableUndoResult(replace(plan, notes=(note,)), None, None)
         if not self._is_ours(table, version):
@@ -219,10 +219,12 @@ class _UndoState:
         steps = tuple(as_steps([DetectedChange(change, there)], self.place.catalog_name))
         return _TableUndoResult(replace(plan, steps=steps), change.apply(there), None)
 
-    def _is_recreated(self, table: TableUndo, declared: TableName) -> bool:
-        """Whether the history records another table under the name since (`repair --adopt`)."""
+    def _holder(self, table: TableUndo, declared: TableName) -> str:
+        """What has the name of a table that is gone; the history may record it (`repair --adopt`)."""
         recorded, uuid = self.state.tables.get(declared), recorded_uuid(table)
-        return recorded is not None and None not in (recorded.uuid, uuid) and recorded.uuid != uuid
+        if recorded is not None and None not in (recorded.uuid, uuid) and recorded.uuid != uuid:
+            return RECREATED_TABLE
+        return NO_TABLE if self.actual.get(self.place.physical(declared)) is None else OTHER_TABLE
 
     def _is_ours(self, table: TableUndo, version: str) -> bool:
         before = table.actual_before
@@ -277,12 +279,11 @@ class _UndoState:
         plan = TablePlan(expected, declared, None, now)
         if there is None:
             current = self.state.tables.get(now)
-            is_recreated = self._is_recreated(table, now)
-            actual = RECREATED_TABLE if is_recreated else NO_TABLE
+            actual = self._holder(table, now)
             conflict = Conflict(f"{expected}:name", f"table {expected}", "as before", actual)
             if self.options.partial:
                 why = f"the catalog has no table `{expected}`"
-                if is_recreated:
+                if actual != NO_TABLE:
                     why = f"the migration changed an earlier table `{expected}`"
                 gone = PlanProblem("gone", declared, (), why)
                 plan = replace(plan, declared=now, wanted=current)

@@ -17,7 +17,7 @@ from icemigrate.errors import ExitCode, Mistakes, UsageError
 from icemigrate.iceberg.names import TableName
 from icemigrate.project import Project
 from icemigrate.results.command_results import ImportResult
-from tests.support.embedded_project import Embedded
+from tests.support.embedded_project import Embedded, applied
 from tests.support.metadata_samples import sample
 from tests.support.sqlite_lakes import CATALOG, Lake, make
 
@@ -201,3 +201,20 @@ def test_what_is_icemigrates_own_is_not_imported(tmp_path: Path) -> None:
         import_tables(open_project(tmp_path))
     assert nothing.value.hint is not None
     assert nothing.value.hint.startswith("db.t is skipped: it belongs to project `")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{name: db.good, renamed_from: db.t}", "0002 renames it to `db.good`"),
+        ("{name: db.t, drop: true}", "0002 drops it"),
+    ],
+)
+def test_a_table_that_a_pending_file_renames_or_drops_is_not_imported(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    shop = applied(tmp_path, "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n")
+    shop.write("0002_later.yaml", f"allow: [destructive, incompatible]\ntables: [{text}]\n")
+    with pytest.raises(UsageError) as nothing:
+        import_tables(open_project(tmp_path))
+    assert nothing.value.hint == f"db.t is skipped: {why}, and is not applied yet"

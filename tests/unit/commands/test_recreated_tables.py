@@ -10,14 +10,17 @@ import pytest
 from icemigrate.commands.check import check
 from icemigrate.commands.drift import drift
 from icemigrate.commands.drift_accept import accept_drift
+from icemigrate.commands.import_tables import import_tables
+from icemigrate.commands.maintain import plan_maintenance
 from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reconcile import plan_reconcile
 from icemigrate.commands.recreated_tables import adopt_recreated, record_recreated
 from icemigrate.commands.revert import revert
 from icemigrate.commands.rollback import plan_rollback
+from icemigrate.commands.status import status
 from icemigrate.diagnostics import has_errors
-from icemigrate.errors import ConflictError, UsageError
+from icemigrate.errors import ConflictError, Mistakes, UsageError
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.run import run_plan
 from icemigrate.frozen import replace
@@ -148,6 +151,22 @@ def test_every_message_about_a_recreated_table_names_the_way(shop: Embedded) -> 
     )
     assert "`icemigrate repair --adopt db.t`" in render(found)
     assert "`icemigrate repair --adopt db.t` records that table" in accept_drift(project).notes[0]
+    command = "`icemigrate repair --adopt db.t` records it"
+    assert command in render(status(project))
+    with pytest.raises(Mistakes) as named:
+        import_tables(project, names=["db.t"])
+    assert command in named.value.diagnostics[0].message
+    (skipped,) = (s for s in plan_maintenance(project, parts=["snapshots"]).result.skipped)
+    assert command in skipped.reason
+    undone = plan_rollback(project).plan
+    (conflict,) = (c for m in undone.migrations for c in m.conflicts)
+    assert conflict.actual == "another table, which is not the recorded one"
+    restored, adopted = conflict.resolutions
+    assert restored.startswith("move the table that has the name now away, restore the recorded one:")
+    assert adopted == (
+        "record the table that has the name now: `repair --adopt db.t`, "
+        "and undo the rest: `rollback --partial`"
+    )
     (problem,) = plan_reconcile(project).diagnostics
     assert "`icemigrate repair --adopt db.t`" in (problem.hint or "")
     shop.write("0003_wide.yaml", "tables: [{name: db.t, columns: [{name: a, type: long}]}]\n")
