@@ -174,6 +174,8 @@ class Frames:
                 return OPAQUE_RELATION
             if isinstance(node.func.value, ast.Name) and node.func.value.id in {"self", "cls"}:
                 return self._own_function(name, node)
+            if self._is_of_reader(node.func.value):
+                return OPAQUE_RELATION
             given = self._arguments(node)
             # A function of another module may do anything with a DataFrame, and nothing with other values.
             return (
@@ -184,6 +186,12 @@ class Frames:
         if _FILE_READERS.fullmatch(name):
             return FOREIGN
         return self._own_function(name, node)
+
+    def _is_of_reader(self, node: ast.expr) -> bool:
+        """Whether an expression is a module of the repository that reads a table, or a part of one."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in self.module.readers
 
     def _own_function(self, name: str, node: ast.Call) -> Frame:
         """What a function of this file, or one that it imports by its name, returns."""
@@ -199,6 +207,8 @@ class Frames:
         given = self._arguments(node)
         if hasattr(builtins, name):
             return given
+        if {name, "*"} & self.module.readers and given is None:
+            return OPAQUE_RELATION
         if name in names.classes or name[:1].isupper() or _is_column(node):
             return None
         if given is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 _DOTTED = re.compile(r"[\w`\"\[\]]+(?:\s*\.\s*[\w`\"\[\]]+)*")
-_RUNS_TEXT = frozenset({"call", "execute", "exec"})
+_RUNS_TEXT = frozenset({"call", "execute", "exec", "prepare"})
 """Commands whose string literals are SQL, names of tables or names of columns."""
 _CHANGES_TABLE = frozenset({"alter"})
 

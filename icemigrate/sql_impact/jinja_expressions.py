@@ -14,6 +14,7 @@ from icemigrate.sql_impact.jinja_values import (
     UNKNOWN,
     Names,
     Token,
+    Value,
     literals_of,
     text_value,
     texts_in,
@@ -134,6 +135,37 @@ def _literals(tokens: list[Token], names: Names) -> Iterator[TemplateLiteral]:
             key = ""
 
 
+def bound_texts(tokens: list[Token], names: Names) -> Iterator[SqlFragment]:
+    """The texts of the variables and names in an expression, at the indexes where it uses them."""
+    for number, token in enumerate(tokens):
+        if token.kind != "name" or (number and tokens[number - 1].text == "."):
+            continue
+        following = tokens[number + 1].text if number + 1 < len(tokens) else ""
+        value: Value = None
+        if token.text == "var" and following == "(":
+            end = next((at for at in range(number, len(tokens)) if tokens[at].text == ")"), len(tokens))
+            value = value_of(tokens[number : end + 1], names)
+        elif following not in {"(", "="}:
+            value = names.get(token.text)
+        for text in texts_in(value):
+            # The string literals of a template have a range of indexes, and are searched as literals.
+            is_literal = isinstance(text.indexes, range)
+            if not is_literal and not text.text.startswith((f"{REF}.", f"{SOURCE}.", UNKNOWN)):
+                yield SqlFragment(text.text, [token.at] * len(text.text))
+
+
+def config_values(tokens: list[Token], names: Names) -> Iterator[TemplateLiteral]:
+    """The texts that names give to the keys of ``config``."""
+    key = ""
+    for number, token in enumerate(tokens):
+        following = tokens[number + 1].text if number + 1 < len(tokens) else ""
+        if token.kind == "name" and following == "=":
+            key = token.text
+        elif token.kind == "name" and token.text != "var":
+            for text in bound_texts(tokens[number : number + 1], names):
+                yield TemplateLiteral(text, "config", key, is_value=True)
+
+
 def expression_sql(tokens: list[Token], names: Names, place: Place) -> SqlFragment:
     """The SQL of an expression."""
     out = FragmentBuilder()
@@ -141,7 +173,7 @@ def expression_sql(tokens: list[Token], names: Names, place: Place) -> SqlFragme
         out.put(UNKNOWN, 0)
         return out.built()
     at = tokens[0].at
-    function = _function(tokens)
+    function = function_of(tokens)
     if function in _SILENT:
         return out.built()
     value = value_of(tokens, names)
@@ -163,7 +195,7 @@ def expression_sql(tokens: list[Token], names: Names, place: Place) -> SqlFragme
     return out.built()
 
 
-def _function(tokens: Sequence[Token]) -> str:
+def function_of(tokens: Sequence[Token]) -> str:
     """The function that an expression calls: `star` of ``dbt_utils.star(…)``."""
     at = 0
     while at + 2 < len(tokens) and tokens[at].kind == "name" and tokens[at + 1].text == ".":

@@ -13,9 +13,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from icemigrate.sql_impact.jinja_expressions import Place, TemplateLiteral, expression_sql, literals_in
+from icemigrate.sql_impact.jinja_expressions import (
+    Place,
+    TemplateLiteral,
+    bound_texts,
+    config_values,
+    expression_sql,
+    function_of,
+    literals_in,
+)
 from icemigrate.sql_impact.jinja_tree import Node, parse_template
-from icemigrate.sql_impact.jinja_values import UNKNOWN, Items, Names, Value, tokens_of, value_of
+from icemigrate.sql_impact.jinja_values import UNKNOWN, Items, Names, Token, Value, tokens_of, value_of
 from icemigrate.sql_impact.sql_source import FragmentBuilder, SqlFragment
 
 _MOST_CHARACTERS = 2_000_000
@@ -27,9 +35,13 @@ _ASSIGNMENT = re.compile(r"(\w+)\s*=(?!=)")
 _LOOP = re.compile(r"\s*([\w\s,]+?)\s+in\s+", re.DOTALL)
 _LOOP_END = re.compile(r"\s*(not\s+)?loop\.(first|last)\s*")
 _CALLED = re.compile(r"(?<![\w.'\"])(?:\w+\.)?(\w+)\s*\(")
+_WORD = re.compile(r"\w+")
+_QUERY = re.compile(r"\bselect\b", re.IGNORECASE)
 _DEFINED = frozenset({"macro", "test", "materialization"})
 _SEPARATE = frozenset({"set", "call", "filter"})
 """Blocks whose content is no SQL of the file's own query."""
+_SILENT = frozenset({"config", "log", "print", "exceptions"})
+"""Functions that return no values of their arguments."""
 _HIDDEN = frozenset({"docs"})
 _OF_DBT = frozenset({"ref", "source", "config", "var", "env_var", "log", "is_incremental", "this", "return"})
 """Functions of dbt that give no columns."""
@@ -37,10 +49,18 @@ _OF_DBT = frozenset({"ref", "source", "config", "var", "env_var", "log", "is_inc
 
 @dataclass(slots=True)
 class Macro:
-    """A macro: its body, once for each branch of the conditions, and the macros that it calls."""
+    """A macro.
+
+    :param bodies: its body, once for each branch of the conditions.
+    :param called: the words of its code, some of which are the macros that it calls.
+    :param literals: the string literals of its code and of its parameters, which it may return.
+    :param lost: as in a template.
+    """
 
     bodies: list[SqlFragment] = field(default_factory=list)
     called: set[str] = field(default_factory=set)
+    literals: list[TemplateLiteral] = field(default_factory=list)
+    lost: dict[tuple[int, str], SqlFragment] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -53,7 +73,8 @@ class Template:
     :param macros: the macros that it defines, by name.
     :param literals: the string literals of its code.
     :param rest: texts that take part in no reading, with their indexes.
-    :param called: the macros that it calls.
+    :param lost: texts of variables and names in expressions whose values are unknown.
+    :param called: the words of its code, some of which are the macros that it calls.
     :param snapshots: the names of its snapshots.
     :param first_macro: the index of its first expression that calls a macro; 0 where none does.
     """
@@ -63,6 +84,7 @@ class Template:
     macros: dict[str, Macro] = field(default_factory=dict)
     literals: list[TemplateLiteral] = field(default_factory=list)
     rest: list[tuple[str, int]] = field(default_factory=list)
+    lost: dict[tuple[int, str], SqlFragment] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
     snapshots: list[str] = field(default_factory=list)
     first_macro: int = 0
@@ -108,7 +130,7 @@ def read_template(text: str, variables: Names | None = None) -> Template:
             if id(node) not in reader.rendered:
                 template.rest.append((node.code, node.start))
         elif node.kind != "comment":
-            template.called |= _called(node)
+            template.called |= _words(node)
             if node.kind == "expression" and not template.first_macro and _called(node) - _OF_DBT:
                 template.first_macro = node.start + len(node.code) - len(node.code.lstrip())
             for code, at in _codes(node):
@@ -126,6 +148,13 @@ def _called(node: Node) -> set[str]:
     if node.kind in {"text", "comment"}:
         return set()
     return {found[1] for code, _ in _codes(node) for found in _CALLED.finditer(code)}
+
+
+def _words(node: Node) -> set[str]:
+    """The words of the code of a piece: a macro may be called by its name, through a name, or by a text."""
+    if node.kind in {"text", "comment"}:
+        return set()
+    return {word for code, _ in _codes(node) for word in _WORD.findall(code)}
 
 
 def _all(nodes: list[Node]) -> Iterator[Node]:
@@ -152,6 +181,7 @@ class _Renderer:
         self.template, self.text, self.variables = template, text, variables
         self.rendered: set[int] = set()
         self.left = _MOST_CHARACTERS
+        self.lost = template.lost
         self.branches = 1
         self.begin(0)
 
@@ -199,7 +229,11 @@ class _Renderer:
             tokens = tokens[:choice] if holds else tokens[otherwise + 1 :] if otherwise else []
             if not tokens:
                 return
+        if tokens and function_of(tokens) == "config":
+            self.template.literals.extend(config_values(tokens, self.names) if self.reading == 0 else ())
         sql = expression_sql(tokens, self.names, place)
+        if tokens and (UNKNOWN in sql.text or not sql.text) and function_of(tokens) not in _SILENT:
+            self._lose(tokens)
         self.left -= len(sql.text)
         out.parts.append(sql.text)
         out.indexes.extend(sql.indexes)
@@ -223,10 +257,13 @@ class _Renderer:
         elif node.kind in _DEFINED:
             name = node.code.partition("(")[0].split(",")[0].strip()
             macro = self.template.macros.setdefault(name, Macro())
+            outer, self.lost = self.lost, macro.lost
             body = self._apart(node)
+            self.lost = outer
             if all(body.text != known.text for known in macro.bodies):
                 macro.bodies.append(body)
-            macro.called.update(called for inner in _all([node]) for called in _called(inner))
+            if self.reading == 0:
+                self._take_code(node, macro)
         elif node.kind in _SEPARATE and node.branches:
             content = self._apart(node)
             if self.reading == 0:
@@ -241,6 +278,23 @@ class _Renderer:
             self.render(node.branches[0].nodes, out)
             if node.kind == "snapshot":
                 out.put(" ; ", node.start)
+
+    def _take_code(self, node: Node, macro: Macro) -> None:
+        """Take the code of a macro: what it calls, and the texts that it may return."""
+        for inner in _all([node]):
+            macro.called |= _words(inner)
+            if inner.kind not in {"text", "comment"}:
+                for code, at in _codes(inner):
+                    macro.literals.extend(literals_in(code, at, self.variables))
+
+    def _lose(self, tokens: list[Token]) -> None:
+        """Keep the texts that an expression uses whose value is unknown."""
+        if self.left <= 0:
+            return
+        for text in bound_texts(tokens, self.names):
+            if (text.index(0), text.text) not in self.lost and _QUERY.search(text.text) is None:
+                self.left -= len(text.text)
+                self.lost[text.index(0), text.text] = text
 
     def _apart(self, node: Node) -> SqlFragment:
         """The content of a block that is no SQL of the file's own query."""
@@ -269,16 +323,21 @@ class _Renderer:
             return
         code = node.code[found.end() :]
         is_short = len(code) <= _LONGEST_EXPRESSION * 10
-        self.names[found[1]] = (
-            value_of(tokens_of(code, node.start + found.end()), self.names) if is_short else None
-        )
+        tokens = tokens_of(code, node.start + found.end()) if is_short else []
+        value = value_of(tokens, self.names) if is_short else None
+        if value is None:
+            self._lose(tokens)
+        self.names[found[1]] = value
 
     def _for(self, node: Node, out: FragmentBuilder) -> None:
         found = _LOOP.match(node.code)
         targets = [name.strip() for name in found[1].split(",")] if found else []
         code = node.code[found.end() :] if found else ""
         body = node.branches[0].nodes
-        items = value_of(tokens_of(code, node.start + found.end()), self.names) if found else None
+        tokens = tokens_of(code, node.start + found.end()) if found else []
+        items = value_of(tokens, self.names) if found else None
+        if items is None:
+            self._lose(tokens)
         values = (items.keys or items.values) if isinstance(items, Items) else ()
         if not values:
             self.loops.append(None)

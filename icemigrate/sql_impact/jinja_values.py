@@ -31,6 +31,8 @@ _TOKEN = re.compile(
 _OPENING = {"[": "]", "(": ")", "{": "}"}
 _MOST_TOKENS = 5_000
 _DEEPEST = 20
+_KEEPING_FILTERS = frozenset({"trim", "lower", "upper", "list", "sort", "unique", "reverse"})
+"""Filters that keep the texts of a value, if in another order or case."""
 _MOST_CHARACTERS = 100_000
 """How long a text that a template puts together may be; a longer one is unknown."""
 
@@ -206,11 +208,10 @@ class _Reader:
                     return None
                 value = _element(value, index)
             elif self.mark("|"):
+                name = self.tokens[self.at].text if not self.is_at_end() else ""
                 self.at += 1
-                if self.mark("("):
-                    self._items("(", depth)
-                if self.tokens[min(self.at, len(self.tokens)) - 1].text not in {"trim", "lower", "list"}:
-                    value = None
+                given = self._items("(", depth) if self.mark("(") else None
+                value = _filtered(value, name, given)
             else:
                 return value
 
@@ -269,6 +270,22 @@ def _method(value: Value, name: str) -> Value:
     if name == "keys":
         return Items(value.keys)
     return Items(value.values) if name == "values" else None
+
+
+def _filtered(value: Value, name: str, given: Value) -> Value:
+    """What a filter makes of a value; ``given`` is its argument."""
+    if name == "join" and isinstance(value, Items):
+        whole: Value = None
+        for number, one in enumerate(value.values):
+            if not isinstance(one, SqlFragment):
+                return None
+            separator = given.text if isinstance(given, SqlFragment) else ""
+            between = SqlFragment(separator, [one.index(0)] * len(separator))
+            whole = one if not number else _joined(_joined(whole, between), one)
+            if whole is None:
+                return None
+        return whole
+    return value if name in _KEEPING_FILTERS else None
 
 
 def _element(value: Value, index: Value) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from icemigrate.frozen import Frozen, replace
@@ -97,6 +97,25 @@ class NameResolver:
             if key[-1] in words:
                 found |= self._definition(key, key[-1]).tables
         return frozenset(found)
+
+    def tables_mentioned(self, words: Set[str], texts: Set[str]) -> frozenset[TableName]:
+        """The tables at affected that code mentions in any form: quoted, in parts, in a path.
+
+        :param words: all words of the code.
+        :param texts: whole string literals, which may be the name of a table without its namespace.
+        """
+        return frozenset(
+            table
+            for name, table in self._tables.items()
+            if table in self._affected and (name[-1] in texts or set(name[-2:]) <= words)
+        )
+
+    def relations_mentioned(self, text: str) -> list[Relation]:
+        """The tables and models that a text with code mentions."""
+        words = set(re.findall(r"\w+", text.lower()))
+        tables = self.tables_mentioned(words, frozenset())
+        models = [self._definition(key, key[-1]) for key in self._definitions if key[-1] in words]
+        return [*map(self.relation, sorted(tables, key=str)), *models]
 
     def take(self, file: ReadFile) -> set[str]:
         """Take the views and models that a file defines.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -89,11 +90,14 @@ class PythonSearch:
             return OPAQUE_RELATION
         return QueryReader(self.path, self.lookup, self.affected_objects).query(tree, QueryScope())
 
-    def find(self, reader: QueryReader, reach: Sequence[Relation]) -> list[Relation]:
+    def find(
+        self, reader: QueryReader, reach: Sequence[Relation], mentioned: Sequence[Relation]
+    ) -> list[Relation]:
         """Find the uses in DataFrame calls and names.
 
         :param reader: takes the uses, by their index in the file.
-        :param reach: what the file's SQL reads, and what the files read that import it.
+        :param reach: what the file's SQL reads, and what the files read that import it or that it imports.
+        :param mentioned: the tables that the file mentions.
         :returns: what its DataFrames read.
         """
         frames = []
@@ -102,7 +106,7 @@ class PythonSearch:
                 frame = self.frames.frame(node)
                 if frame is not None and frame.tables:
                     frames.append(frame)
-        uses = PythonUses(self.module, self.frames, reader, _distinct([*reach, *frames]))
+        uses = PythonUses(self.module, self.frames, reader, _distinct([*reach, *frames]), mentioned)
         self.left = uses.find()
         return frames
 
@@ -116,7 +120,7 @@ def _distinct(relations: Sequence[Relation]) -> list[Relation]:
     return [*found[:_MOST_RELATIONS], *([joined_relation(rest)] if rest else ())]
 
 
-def give_constants(file: ReadFile, modules: Mapping[str, ReadFile]) -> set[str]:
+def give_constants(file: ReadFile, modules: Mapping[str, Sequence[ReadFile]]) -> set[str]:
     """Give a file the texts of the constants that it imports.
 
     :param modules: the Python files by the names of their modules.
@@ -126,19 +130,17 @@ def give_constants(file: ReadFile, modules: Mapping[str, ReadFile]) -> set[str]:
         return set()
     found: dict[str, str] = {}
     for name, (module, imported) in file.module.names.imported.items():
-        source = modules.get(module)
-        inner = modules.get(imported) if imported else None
-        if source is not None and source is not file and isinstance(source.module, PythonModule):
-            for constant, value in source.module.literals.items():
-                if constant == imported or not imported:
-                    text = source.module.known_text(value)
-                    if text is not None and len(text) <= 1_000:
-                        found[name if imported else f"{name}.{constant}"] = text
-        elif inner is not None and inner is not file and isinstance(inner.module, PythonModule):
-            for constant, value in inner.module.literals.items():
-                text = inner.module.known_text(value)
-                if text is not None and len(text) <= 1_000:
+        for source in (one for one in modules.get(module, ()) if one is not file):
+            for constant, text in source.module.constants() if source.module is not None else ():
+                if not imported:
                     found[f"{name}.{constant}"] = text
+                elif imported == "*":
+                    found[constant] = text
+                elif re.split(r"[.[]", constant, maxsplit=1)[0] == imported:
+                    found[name + constant[len(imported) :]] = text
+        for inner in (one for one in modules.get(imported, ()) if one is not file):
+            if inner.module is not None:
+                found |= {f"{name}.{constant}": text for constant, text in inner.module.constants()}
     if found:
         file.module.imported.update(found)
         file.read_again()

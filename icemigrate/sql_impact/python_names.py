@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-QueryScope = ast.AST
-"""A module, or a function."""
+_MOST_BASES = 8
+"""How many classes are looked through for an attribute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ class Names:
     :param bindings: what each name is bound to, by scope and name; ``self.x`` is a name of the module.
     :param imported: the module and the name that an import binds a name to; the name is empty for a module.
     :param functions: the functions by their names.
-    :param classes: the names of classes.
+    :param classes: the classes by their names.
+    :param members: what the body of a class binds a name to, by the names of both.
     """
 
     tree: ast.Module
@@ -50,7 +51,8 @@ class Names:
     bindings: dict[tuple[int, str], list[Binding]] = field(default_factory=dict)
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
     functions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = field(default_factory=dict)
-    classes: set[str] = field(default_factory=set)
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    members: dict[tuple[str, str], list[ast.expr]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tree: ast.Module) -> Names:
@@ -77,6 +79,31 @@ class Names:
             if found:
                 return found
         return ()
+
+    def find_members(self, node: ast.Attribute) -> Sequence[ast.expr]:
+        """What an attribute of a class of this file, or of an object of it, is bound to in the class."""
+        base = node.value
+        if isinstance(base, ast.Call):
+            base = base.func
+        if not isinstance(base, ast.Name):
+            return ()
+        name = base.id
+        if name in {"self", "cls"}:
+            around = next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
+            name = around.name if around is not None else ""
+        elif name not in self.classes:
+            made = [
+                one.func.id
+                for one in self.find(base)
+                if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+            ]
+            name = made[0] if len(made) == 1 else ""
+        for _ in range(_MOST_BASES):
+            if (name, node.attr) in self.members or name not in self.classes:
+                break
+            bases = [one.id for one in self.classes[name].bases if isinstance(one, ast.Name)]
+            name = bases[0] if bases else ""
+        return self.members.get((name, node.attr), ())
 
     def _scope(self, node: ast.AST) -> ast.AST:
         return next((one for one in self.around(node) if isinstance(one, FUNCTIONS)), self.tree)
@@ -110,7 +137,12 @@ class Names:
                 bound = name.name if isinstance(node, ast.ImportFrom) else ""
                 self.imported[name.asname or name.name.split(".")[0]] = (module.split(".")[-1], bound)
         elif isinstance(node, ast.ClassDef):
-            self.classes.add(node.name)
+            self.classes[node.name] = node
+            for inner in node.body:
+                if isinstance(inner, (ast.Assign, ast.AnnAssign)) and inner.value is not None:
+                    for target in inner.targets if isinstance(inner, ast.Assign) else [inner.target]:
+                        if isinstance(target, ast.Name):
+                            self.members.setdefault((node.name, target.id), []).append(inner.value)
         if isinstance(node, FUNCTIONS):
             if not isinstance(node, ast.Lambda):
                 self.functions.setdefault(node.name, []).append(node)

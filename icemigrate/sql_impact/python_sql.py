@@ -48,8 +48,17 @@ _PROSE = frozenset(
     )
 )
 """Functions whose texts are for people."""
+_EXCEPTIONS = ("Error", "Exception", "Warning")
+"""How the classes end whose texts are messages."""
 _MOST_INTERPOLATED_CHARACTERS = 1_000_000
 """How many characters of other literals a file's f-strings may have together; what is beyond is unknown."""
+
+
+_MOST_STEPS = 8
+"""How many names a value is followed through."""
+_LONGEST_CONSTANT = 1_000
+_MOST_TEXTS = 1_000
+"""How many constants a module gives to the modules that import it."""
 
 
 class NoPython(Exception):
@@ -83,6 +92,7 @@ class PythonModule:
         self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
         self.literals = dict(constants(self.names))
         self.imported: dict[str, str] = {}
+        self.readers: set[str] = set()
         self.left = _MOST_INTERPOLATED_CHARACTERS
 
     def fragments(self) -> Iterator[tuple[ast.expr, SqlFragment]]:
@@ -109,9 +119,14 @@ class PythonModule:
 
     def is_prose(self, node: ast.AST) -> bool:
         """Whether a text is for people: documentation, a message."""
+        before = node
         for one in self.names.around(node):
+            is_index = isinstance(one, ast.Subscript) and one.slice is before
+            if is_index or (isinstance(one, ast.Compare) and one.left is before):
+                return False
+            before = one
             if isinstance(one, ast.Call):
-                return called(one) in _PROSE
+                return called(one) in _PROSE or called(one).endswith(_EXCEPTIONS)
             if isinstance(one, (ast.Expr, ast.Raise, ast.Assert)):
                 return True
             if isinstance(one, ast.stmt):
@@ -120,8 +135,7 @@ class PythonModule:
 
     def literal(self, node: ast.expr | None) -> ast.expr | None:
         """The literal that an expression is, or that its name is bound to."""
-        if isinstance(node, ast.Name):
-            node = self.literals.get(node.id)
+        node = self.bound(node)
         # `"…".format(…)`, `"…" % …` and `dedent("…")` are read as the text that they begin with.
         if isinstance(node, ast.Call):
             inside = node.func.value if isinstance(node.func, ast.Attribute) else None
@@ -130,14 +144,60 @@ class PythonModule:
             node = node.left
         return node if _is_text(node) else None
 
+    def bound(self, node: ast.expr | None) -> ast.expr | None:
+        """What a name, an attribute or an element is bound to, and nothing else in the file; or the node."""
+        for _ in range(_MOST_STEPS):
+            if isinstance(node, ast.Name):
+                node = self.literals.get(node.id)
+            elif isinstance(node, ast.Attribute):
+                if node.attr == "value" and isinstance(node.value, ast.Attribute):
+                    node = node.value  # of a member of an enumeration
+                found = self.names.find_members(node)
+                name = f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""
+                node = found[0] if len(found) == 1 else self.literals.get(name) if not found else None
+            elif isinstance(node, ast.Subscript):
+                node = element_of(self.bound(node.value), node.slice)
+            else:
+                break
+        return node
+
     def known_text(self, node: ast.expr | None) -> str | None:
         """The text of an expression; ``None`` where it is unknown."""
         if isinstance(node, ast.Name) and node.id in self.imported:
             return self.imported[node.id]
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in self.imported:
-            return self.imported[ast.unparse(node)]
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and self.imported:
+            written = ast.unparse(node)
+            if written in self.imported:
+                return self.imported[written]
         literal = self.literal(node)
         return None if literal is None else self.read(literal).text
+
+    def mentions(self) -> tuple[set[str], set[str]]:
+        """All words of the code but comments and documentation, and its string literals, in lower case."""
+        words: set[str] = set()
+        texts: set[str] = set()
+        for node in ast.walk(self.names.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if not isinstance(self.names.parents.get(id(node)), ast.Expr):
+                    texts.add(node.value.lower().strip("` ."))
+            elif isinstance(node, (ast.Name, ast.Attribute)):
+                words.add((node.id if isinstance(node, ast.Name) else node.attr).lower())
+        return words.union(*(re.findall(r"\w+", text) for text in texts)), texts
+
+    def constants(self) -> Iterator[tuple[str, str]]:
+        """The texts that importers can read: constants, members of classes, elements of mappings."""
+        values = [*self.literals.items(), *((f"{c}.{m}", v[0]) for (c, m), v in self.names.members.items())]
+        elements = (
+            (f"{name}[{key.value!r}]", element)
+            for name, value in values
+            if isinstance(value, ast.Dict)
+            for key, element in zip(value.keys, value.values, strict=True)
+            if isinstance(key, ast.Constant)
+        )
+        for name, value in [*values, *elements][:_MOST_TEXTS]:
+            text = self.known_text(value)
+            if text is not None and len(text) <= _LONGEST_CONSTANT:
+                yield name, text
 
     def read(self, node: ast.expr, within: int = 0) -> SqlFragment:
         """What a literal holds."""
@@ -246,6 +306,18 @@ def rendered(fragment: SqlFragment, variables: Variables | None = None) -> Itera
         return
     for reading in read_template(fragment.text, variables).readings:
         yield reading.inside(fragment)
+
+
+def element_of(container: ast.expr | None, index: ast.expr) -> ast.expr | None:
+    """The element of a literal mapping or list; ``None`` where it is unknown."""
+    if not isinstance(index, ast.Constant):
+        return None
+    if isinstance(container, ast.Dict):
+        pairs = zip(container.keys, container.values, strict=True)
+        return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == index.value), None)
+    if isinstance(container, (ast.List, ast.Tuple)) and type(index.value) is int:
+        return container.elts[index.value] if 0 <= index.value < len(container.elts) else None
+    return None
 
 
 def _named(call: ast.Call) -> ast.expr | None:

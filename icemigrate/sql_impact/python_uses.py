@@ -9,56 +9,60 @@ from collections.abc import Iterator, Sequence
 from icemigrate.frozen import replace
 from icemigrate.sql_impact.data_frames import Frames
 from icemigrate.sql_impact.ddl_uses import Word
+from icemigrate.sql_impact.jinja_values import UNKNOWN
 from icemigrate.sql_impact.python_names import called
-from icemigrate.sql_impact.python_sql import PythonModule
+from icemigrate.sql_impact.python_roles import Roles
+from icemigrate.sql_impact.python_sql import PythonModule, looks_like_sql
 from icemigrate.sql_impact.query_uses import QueryReader
 from icemigrate.sql_impact.relations import NONE, FromItem, QueryScope, Relation
 from icemigrate.sql_impact.sql_parser import parse_statements
 from icemigrate.sql_impact.sql_source import FragmentBuilder, SqlFragment
 from icemigrate.sql_impact.template_uses import find_name_uses, find_word_uses
 
-_VALUES = re.compile(
-    r"lit|isin|contains|startswith|endswith|like|rlike|ilike|eqNullSafe|otherwise|cast|astype|"
-    r"date_format|to_date|to_timestamp|hint|option|options|format|mode|save|load|table|sql|"
-    r"saveAsTable|insertInto|writeTo|forName|createOrReplaceTempView|createTempView|"
-    r"registerTempTable|createOrReplaceGlobalTempView|appName|config|getenv|get_argument|"
-    r"add_argument|getLogger|import_module|strftime|strptime|join_path"
-)
-"""Functions whose texts are values, and no columns."""
 _MOST_USES = 1_000
 """How many uses of a file are looked for one by one; the places beyond are counted."""
-_LABELS = re.compile(
-    r"tags|task_id|dag_id|description|doc_md|owner|.*conn_id|pool|queue|name|title|label|help|level|group_id|key"
-)
-"""Arguments whose texts are labels."""
-_NEW_NAMES = frozenset({"alias", "name", "toDF"})
-"""Functions whose texts name new columns."""
 _WRITERS = frozenset({"writeTo", "insertInto", "saveAsTable", "forName", "load_table", "write_iceberg"})
 _OPERATOR = re.compile(
     r"[<>=+*/(|%-]|\b(?:and|or|not|is|in|like|between|as|asc|desc|case|cast)\b", re.IGNORECASE
 )
 
 
+_LITERAL = re.compile(r"(?:[=<>(,]|\b(?:in|like|and|between))\s*'[^'\n]*'", re.IGNORECASE)
+"""A value in a condition."""
+
+_AFTER_LABEL = re.compile(rf": ?{UNKNOWN}")
+"""What follows a word in a message such as ``f"total: {count}"``."""
+
+
 class PythonUses:
     """Finds the uses of one file.
 
     :param reader: takes the uses, by their index in the module's text.
-    :param reach: what the file reads, and what the files that import it read.
+    :param reach: what the file reads, and what the files read that import it or that it imports.
+    :param mentioned: the tables that the file names in any other way.
     """
 
     def __init__(
-        self, module: PythonModule, frames: Frames, reader: QueryReader, reach: Sequence[Relation]
+        self,
+        module: PythonModule,
+        frames: Frames,
+        reader: QueryReader,
+        reach: Sequence[Relation],
+        mentioned: Sequence[Relation] = (),
     ) -> None:
-        self.module, self.frames, self.reader, self.reach = module, frames, reader, reach
+        self.module, self.frames, self.reader = module, frames, reader
+        self.roles = Roles(module, frames)
         self.written = list(self._written())
-        tables = {t for r in (*reach, *self.written) for t in r.tables}
+        placed = {t for r in (*reach, *self.written) for t in r.tables}
+        # A table that no call is known to read may be written to.
+        unplaced = [one for one in mentioned if not one.tables <= placed]
+        self.written += unplaced
+        self.reach = [*reach, *unplaced]
+        self.all = [*self.reach, *self.written]
+        tables = {t for r in self.all for t in r.tables}
         self.words = {s.path[-1].lower() for t in tables for s in reader.affected_objects(t) if s.path}
-        self.words |= {
-            name for relation in (*reach, *self.written) for name, held in relation.columns.items() if held
-        }
+        self.words |= {name for relation in self.all for name, held in relation.columns.items() if held}
         self.pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(self.words)))})(?!\w)", re.I)
-        walk = ast.walk(module.names.tree)
-        self.reads = [n for n in walk if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
 
     def find(self) -> list[int]:
         """Find the uses.
@@ -73,13 +77,17 @@ class PythonUses:
                 self._attribute(node)
             elif isinstance(node, (ast.Constant, ast.JoinedStr)):
                 self._text(node)
-            elif isinstance(node, ast.keyword) and node.arg is not None and node.arg.lower() in self.words:
-                call = self.module.names.parents.get(id(node))
-                if isinstance(call, ast.Call) and called(call) in {"Row", "withColumns", "assign", "struct"}:
-                    at = self.module.index(node.lineno, node.col_offset)
-                    find_name_uses(self.reader, node.arg, at, [*self.reach, *self.written])
-
+            elif isinstance(node, ast.keyword) and (node.arg or "").lower() in self.words:
+                if self.roles.is_column_argument(node):
+                    self._possible(node.arg or "", node)
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)) and self.roles.is_field(node):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(target, ast.Name):
+                        self._possible(target.id, target)
         return []
+
+    def _possible(self, name: str, node: ast.expr | ast.keyword) -> None:
+        find_name_uses(self.reader, name, self.module.index(node.lineno, node.col_offset), self.all)
 
     def _named(self, nodes: Sequence[ast.AST]) -> Iterator[int]:
         """Where nodes contain the name of a column."""
@@ -110,9 +118,11 @@ class PythonUses:
         if not isinstance(node.ctx, ast.Load) or (isinstance(parent, ast.Call) and parent.func is node):
             return
         base = self.frames.frame(node.value)
-        if base is None:
-            return
         at = self.module.index(node.end_lineno or 0, node.end_col_offset or 0) - len(node.attr)
+        if base is None:
+            if not self.roles.is_own_attribute(node):
+                find_name_uses(self.reader, node.attr, at, self.reach)
+            return
         if isinstance(node.value, ast.Attribute):
             self._field(node.value.attr, SqlFragment(node.attr, range(at, at + len(node.attr))), base)
         self._name(node.attr, at, [base])
@@ -133,70 +143,46 @@ class PythonUses:
                 find_name_uses(self.reader, name, at, self.reach)
 
     def _text(self, node: ast.Constant | ast.JoinedStr) -> None:
-        names = self.module.names
         if isinstance(node, ast.Constant) and not isinstance(node.value, str):
             return
-        parent = names.parents.get(id(node))
+        parent = self.module.names.parents.get(id(node))
         if isinstance(parent, (ast.JoinedStr, ast.FormattedValue)) or self.module.is_prose(node):
             return
-        fragment = self.module.read(node)
-        if self.pattern.search(fragment.text) is None or isinstance(parent, ast.Compare):
+        fragment = self._fragment(node)
+        if self.pattern.search(fragment.text) is None:
             return
-        call = self._around(node)
-        if call is not None and (
-            _VALUES.fullmatch(called(call)) or (called(call) == "when" and node in call.args[1:])
-        ):
+        if (subscript := self.roles.subscript(node)) is not None:
+            self._element(fragment, subscript)
+        elif self.roles.is_compared_value(node) or self.roles.is_value(node):
             return
-        is_new = call is not None and (
-            called(call) in _NEW_NAMES
-            or (called(call) == "withColumn" and call.args[:1] == [node])
-            or (called(call) == "withColumnRenamed" and node in call.args[1:])
-        )
-        if is_new:
+        elif self.roles.is_new_name(node):
             find_word_uses(self.reader, fragment, self.written)
-            return
-        relations = [*self._receivers(node)]
-        if isinstance(parent, ast.Subscript):
-            base = self.frames.frame(parent.value)
-            if base is not None and isinstance(parent.value, ast.Attribute):
-                self._field(parent.value.attr, fragment, base)
-            if base is not None:
-                self._expression(fragment, [base])
-        elif relations:
+        elif isinstance(parent, ast.Compare):
+            find_word_uses(self.reader, fragment, self.reach)
+        elif relations := [*self._receivers(node)]:
             self._expression(fragment, relations)
-        elif self._is_kept_apart(node):
-            return
-        elif fragment.text.strip().lower() in self.words or re.fullmatch(r"\w+(\.\w+)+", fragment.text):
+        elif not self.roles.is_kept_apart(node) and not looks_like_sql(fragment.text):
             self._floating(fragment)
-        elif _OPERATOR.search(fragment.text):
-            self._floating_expression(fragment)
 
-    def _is_kept_apart(self, node: ast.AST) -> bool:
-        """Whether a text is a label, or an element of what the file only takes elements of."""
-        names = self.module.names
-        for one in names.around(node):
-            if isinstance(one, ast.keyword) and _LABELS.fullmatch(one.arg or ""):
-                return True
-            if isinstance(one, ast.Assign) and all(isinstance(t, ast.Name) for t in one.targets):
-                bound = {t.id for t in one.targets if isinstance(t, ast.Name)}
-                read = [n for n in self.reads if n.id in bound]
-                parents = [names.parents.get(id(n)) for n in read]
-                return bool(read) and all(
-                    isinstance(p, (ast.Subscript, ast.Attribute)) and p.value is n
-                    for p, n in zip(parents, read, strict=True)
-                )
-            if isinstance(one, ast.stmt):
-                return False
-        return False
+    def _fragment(self, node: ast.Constant | ast.JoinedStr) -> SqlFragment:
+        """A text, with the index of each character."""
+        fragment = self.module.read(node)
+        if fragment.text or not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            return fragment
+        # The places of what is inside of an f-string are not exact.
+        at = self.module.index(node.lineno, node.col_offset)
+        return SqlFragment(node.value, [at] * len(node.value))
 
-    def _around(self, node: ast.AST) -> ast.Call | None:
-        """The call whose argument a node is, directly or in lists and dictionaries."""
-        for one in self.module.names.around(node):
-            if isinstance(one, ast.Call):
-                return one
-            if isinstance(one, ast.stmt):
-                return None
-        return None
+    def _element(self, fragment: SqlFragment, subscript: ast.Subscript) -> None:
+        """A text in square brackets: a column, unless they belong to a mapping of the file."""
+        base = self.frames.frame(subscript.value)
+        if base is None:
+            if not self.roles.is_own_mapping(subscript.value):
+                find_word_uses(self.reader, fragment, self.reach)
+            return
+        if isinstance(subscript.value, ast.Attribute):
+            self._field(subscript.value.attr, fragment, base)
+        self._expression(fragment, [base])
 
     def _receivers(self, node: ast.AST) -> Iterator[Relation]:
         """The DataFrames whose method a node is an argument of, at any depth."""
@@ -257,17 +243,16 @@ class PythonUses:
                 yield chain  # type: ignore[misc]
 
     def _floating(self, fragment: SqlFragment) -> None:
-        """A text that no DataFrame takes directly, such as an element of a list of columns."""
-        find_word_uses(self.reader, fragment, [*self.reach, *self.written])
+        """A text that no DataFrame takes directly: a column of a list, a condition, the text of a schema."""
+        for word in self._outside_of_literals(fragment):
+            find_name_uses(self.reader, word[0], fragment.index(word.start()), self.all)
 
-    def _floating_expression(self, fragment: SqlFragment) -> None:
-        from sqlglot import exp
-
-        parsed = list(
-            parse_statements(SqlFragment(f"select {fragment.text}", range(len(fragment.text) + 7)), "spark")
-        )
-        for statement in parsed:
-            for column in statement.tree.find_all(exp.Column) if statement.tree is not None else ():
-                start = column.this.meta.get("start") if isinstance(column.this, exp.Identifier) else None
-                if start is not None:
-                    find_name_uses(self.reader, column.name, fragment.index(start - 7), self.reach)
+    @staticmethod
+    def _outside_of_literals(fragment: SqlFragment) -> Iterator[re.Match[str]]:
+        """The words of a text; of an expression, without those in its own string literals."""
+        is_expression = _OPERATOR.search(fragment.text) is not None
+        literals = [one.span() for one in _LITERAL.finditer(fragment.text)] if is_expression else []
+        for word in re.finditer(r"\w+", fragment.text):
+            is_label = _AFTER_LABEL.match(fragment.text, word.end()) is not None
+            if not is_label and not any(start < word.start() < end for start, end in literals):
+                yield word

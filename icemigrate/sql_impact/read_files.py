@@ -13,6 +13,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.sql_impact.affected import AffectedObject
 from icemigrate.sql_impact.compiled_uses import find_compiled_uses
 from icemigrate.sql_impact.ddl_uses import find_command_uses, find_unresolved_uses
+from icemigrate.sql_impact.dynamic_sql import find_run_uses, runs_texts, words_in_literals
 from icemigrate.sql_impact.jinja_templates import Template, is_template, read_template
 from icemigrate.sql_impact.jinja_values import REF, UNKNOWN, VARIABLE
 from icemigrate.sql_impact.name_resolver import Lookup, NameResolver
@@ -31,7 +32,7 @@ from icemigrate.sql_impact.script import FileUses, Language, Script
 from icemigrate.sql_impact.sql_parser import ParsedStatement, parse_statements
 from icemigrate.sql_impact.sql_source import FragmentBuilder, SqlFragment
 from icemigrate.sql_impact.statement_uses import read_statement
-from icemigrate.sql_impact.template_uses import find_macro_uses, find_template_uses
+from icemigrate.sql_impact.template_uses import find_macro_uses, find_returned_uses, find_template_uses
 from icemigrate.sql_impact.yaml_uses import YamlUses
 
 _OTHER_CELL = "cells in this language are not searched"
@@ -194,7 +195,8 @@ class ReadFile:
         """
         statements: list[tuple[ParsedStatement, TableLookup]] = [*self.lookups(resolver)]
         plain = Lookup(resolver, self.script, self.script.namespace)
-        python = None
+        python, mentioned = None, frozenset[TableName]()
+        self.too_deep.clear()
         if self.module is not None:
             python = PythonSearch(
                 self.module, plain, self.queries, self.script.source.path, resolver.affected_objects
@@ -203,25 +205,29 @@ class ReadFile:
         statements += [(block, plain) for block in self.blocks]
         readers = [(one, self._read(one, lookup, resolver)) for one, lookup in statements]
         relations = [relation for _, reader in readers for relation in reader.relations]
+        self._read_texts(readers, resolver)
         whole = QueryReader(self.script.source.path, plain, resolver.affected_objects)
         if self.template is not None:
             relations += [plain(parts).relation for parts in _relations(self.template)]
             output = plain((REF, self.model_names[0].lower())).relation
-            find_template_uses(whole, self.template, output, relations)
+            find_template_uses(whole, self.template, output, relations, resolver.relations_mentioned)
             for block in self.blocks:
                 if block.tree is None and not block.words:
                     self.too_deep.append(block)
         if python is not None:
             inside = QueryReader(self.script.source.path, plain, resolver.affected_objects)
-            relations += self._search_python(python, inside, [*relations, *reach])
+            mentioned = resolver.tables_mentioned(*python.module.mentions())
+            named = [resolver.relation(table) for table in sorted(mentioned, key=str)]
+            relations += self._search_python(python, inside, [*relations, *reach], named)
         if self.yaml is not None:
             self.yaml.reader = whole
             self.yaml.find(
                 [resolver.relation(table) for table in resolver.tables_in(self.script.source.text)]
             )
-        tables: set[TableName] = {table for _, reader in readers for table in reader.tables}
-        for _, reader in readers:
-            find_unresolved_uses(reader, tables)
+        tables: set[TableName] = {table for _, reader in readers for table in reader.tables} | mentioned
+        for one, reader in readers:
+            texts = words_in_literals([one]) if reader.unresolved else set[str]()
+            find_unresolved_uses(reader, tables | resolver.tables_mentioned(texts, frozenset()))
         for one, reader in readers:
             self.keep(
                 ((one.fragment.index(at), affected), use) for (at, affected), use in reader.uses.items()
@@ -233,15 +239,35 @@ class ReadFile:
             relations += [relation for reader in compiled for relation in reader.relations]
         return relations
 
+    def _read_texts(
+        self, readers: Sequence[tuple[ParsedStatement, QueryReader]], resolver: NameResolver
+    ) -> None:
+        """Find the uses in texts that SQL runs."""
+        statements = [one for one, _ in readers]
+        named: list[Relation] | None = None
+        if runs_texts(statements):
+            tables = resolver.tables_mentioned(words_in_literals(statements), frozenset())
+            tables |= {table for _, reader in readers for table in reader.tables}
+            named = [resolver.relation(table) for table in sorted(tables, key=str)]
+        for one, reader in readers:
+            try:
+                find_run_uses(reader, one, self.script.dialect, named)
+            except RecursionError:
+                self.too_deep.append(replace(one, why="it is nested too deeply"))
+
     def _search_python(
-        self, python: PythonSearch, reader: QueryReader, reach: Sequence[Relation]
+        self,
+        python: PythonSearch,
+        reader: QueryReader,
+        reach: Sequence[Relation],
+        mentioned: Sequence[Relation],
     ) -> list[Relation]:
         """Find the uses in DataFrame calls and names; what they read."""
         assert self.code is not None
         code = self.code[1]
         relations = []
         try:
-            relations = python.find(reader, reach)
+            relations = python.find(reader, reach, mentioned)
         except RecursionError:
             self.too_deep.append(_unread_cell(code, "it is nested too deeply"))
         self.keep(((code.index(at), affected), use) for (at, affected), use in reader.uses.items())
@@ -327,10 +353,13 @@ def find_called_macros(
             assert file.template is not None
             lookup = Lookup(resolver, file.script, file.script.namespace)
             reader = QueryReader(file.script.source.path, lookup, resolver.affected_objects)
-            macro = file.template.macros[name]
-            for body in macro.bodies:
-                find_macro_uses(reader, body, relations, file.script.dialect)
-            waiting += sorted(macro.called)
+            # `adapter.dispatch` calls the implementation of an adapter by the last part of its name.
+            for own, macro in file.template.macros.items():
+                if own == name or own.endswith(f"__{name}"):
+                    for body in macro.bodies:
+                        find_macro_uses(reader, body, relations, file.script.dialect)
+                    find_returned_uses(reader, macro, relations)
+                    waiting += sorted(macro.called)
             file.keep(reader.uses.items())
             if reader.uses:
                 yield file

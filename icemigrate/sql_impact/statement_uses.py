@@ -14,8 +14,15 @@ from icemigrate.sql_impact.ddl_uses import (
     find_unvisited_uses,
 )
 from icemigrate.sql_impact.query_uses import QueryReader, ResolvedTable
-from icemigrate.sql_impact.relations import OPAQUE_RELATION, UNKNOWN_RELATION, FromItem, QueryScope, Relation
-from icemigrate.sql_impact.syntax_tree import identifier_of, name_of, star_of
+from icemigrate.sql_impact.relations import (
+    NONE,
+    OPAQUE_RELATION,
+    UNKNOWN_RELATION,
+    FromItem,
+    QueryScope,
+    Relation,
+)
+from icemigrate.sql_impact.syntax_tree import chain_of, identifier_of, name_of, star_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -131,9 +138,10 @@ def read_statement(reader: QueryReader, tree: Any) -> None:
     elif isinstance(tree, exp.Merge):
         find_merge_uses(reader, tree)
     elif isinstance(tree, (exp.Create, exp.Cache)):
-        defined_relation(reader, tree)
+        relation = defined_relation(reader, tree)
         if isinstance(tree, exp.Create):
             find_defined_column_uses(reader, tree)
+            _find_partition_uses(reader, tree, relation)
     elif isinstance(tree, exp.Alter):
         find_alter_uses(reader, tree)
     elif isinstance(tree, exp.Comment):
@@ -145,6 +153,22 @@ def read_statement(reader: QueryReader, tree: Any) -> None:
         for table in tree.find_all(exp.Table):
             reader.tables |= reader.lookup(tuple(part.name.lower() for part in table.parts)).relation.tables
     find_unvisited_uses(reader, tree)
+
+
+def _find_partition_uses(reader: QueryReader, tree: exp.Create, relation: Relation) -> None:
+    """``PARTITIONED BY``, ``CLUSTERED BY`` and ``SORTED BY``: columns of the query behind ``AS``."""
+    from sqlglot import exp
+
+    properties = tree.args.get("properties")
+    for given in properties.expressions if properties is not None else ():
+        for node in given.find_all(exp.Column):
+            if chain := chain_of(node):
+                reader.seen |= {part.meta.get("start", -1) for part in chain}
+                held = relation.columns.get(chain[0].name.lower(), NONE)
+                reader.origins(chain, held, is_sure=relation.is_sure)
+        for schema in given.find_all(exp.Schema):
+            for name in schema.expressions:
+                reader.of_source(name if isinstance(name, exp.Identifier) else None, relation)
 
 
 def defined_relation(reader: QueryReader, tree: Any) -> Relation:

@@ -7,11 +7,11 @@ Such a name is compared with the columns of everything that the file reads; a ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from icemigrate.iceberg.names import TableName
 from icemigrate.sql_impact.ddl_uses import Word
-from icemigrate.sql_impact.jinja_templates import Template
+from icemigrate.sql_impact.jinja_templates import Macro, Template
 from icemigrate.sql_impact.jinja_values import VARIABLE
 from icemigrate.sql_impact.query_uses import QueryReader
 from icemigrate.sql_impact.relations import NONE, Relation
@@ -31,13 +31,18 @@ _NO_COLUMNS = re.compile(
 
 
 def find_template_uses(
-    reader: QueryReader, template: Template, output: Relation, relations: Sequence[Relation]
+    reader: QueryReader,
+    template: Template,
+    output: Relation,
+    relations: Sequence[Relation],
+    mentioned: Callable[[str], Sequence[Relation]],
 ) -> None:
     """Find the uses in a template's code.
 
     :param reader: takes the uses, by their index in the template.
     :param output: what the model gives, which the keys of ``config`` name columns of.
     :param relations: what the file reads.
+    :param mentioned: the tables that a text of ``config`` mentions, such as a hook.
     """
     read = template.read
     for literal in template.literals:
@@ -47,9 +52,24 @@ def find_template_uses(
         if is_config and _NO_COLUMNS.fullmatch(literal.key):
             continue
         candidates = [output] if is_config and output.is_complete else relations
-        find_word_uses(reader, literal.text, candidates)
+        find_word_uses(
+            reader, literal.text, [*candidates, *(mentioned(literal.text.text) if is_config else ())]
+        )
+    for lost in template.lost.values():
+        find_word_uses(reader, lost, relations)
     for text, start in template.rest:
         find_word_uses(reader, SqlFragment(text, range(start, start + len(text))), relations)
+
+
+def find_returned_uses(reader: QueryReader, macro: Macro, relations: Sequence[Relation]) -> None:
+    """Find the uses in the texts of a macro's code, which it may return to the file that calls it."""
+    for literal in macro.literals:
+        if literal.may_be_column and not (
+            literal.function == "config" and _NO_COLUMNS.fullmatch(literal.key)
+        ):
+            find_word_uses(reader, literal.text, relations)
+    for lost in macro.lost.values():
+        find_word_uses(reader, lost, relations)
 
 
 def find_macro_uses(
