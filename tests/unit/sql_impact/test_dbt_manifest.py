@@ -207,9 +207,9 @@ def test_a_file_of_macros_is_read_once_and_not_beyond_the_limit(
     number: int, reads: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    real = dbt_manifest.read_code
+    real = dbt_manifest.read_text
     monkeypatch.setattr(
-        dbt_manifest, "read_code", lambda file, **more: read.append(file.name) or real(file, **more)
+        dbt_manifest, "read_text", lambda file, **more: read.append(file.name) or real(file, **more)
     )
     macros = {
         f"macro.jaffle.m{n}": {
