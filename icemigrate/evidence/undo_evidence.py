@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from icemigrate.catalog.readable_tables import load_readable_tables
 from icemigrate.catalog.view_names import views_beside
+from icemigrate.evidence.interrupted_views import with_interrupted_views
 from icemigrate.evidence.snapshot_logs import with_snapshot_logs
 from icemigrate.execution.continued_run import without_leftover_branches
 from icemigrate.execution.environment_session import EnvironmentSession
@@ -79,7 +80,8 @@ class UndoPlanner:
             for v in versions
         ]
         contents = self._contents({n for v in versions for n in v.record.namespaces})
-        return plan_undo(undos, state, self.actual, self._place(), DEFAULT_UNDO_OPTIONS, contents)
+        planned = plan_undo(undos, state, self.actual, self._place(), DEFAULT_UNDO_OPTIONS, contents)
+        return with_interrupted_views(self.session, planned, [v.record for v in versions], self.actual)
 
     def plan_refill(self, version: UndoTarget, state: DeclaredState) -> MigrationPlan:
         """The plan that writes values back to the columns of a rolled-back version.

@@ -20,7 +20,10 @@ from icemigrate.commands.rollback import plan_rollback
 from icemigrate.errors import ExitCode
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.failures import Interrupted
+from icemigrate.execution.run import run_plan
 from icemigrate.frozen import replace
+from icemigrate.history.history_io import HistoryWriter
+from icemigrate.history.journal import Journal
 from icemigrate.iceberg.kept_views import kept_views
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.views import View, ViewQuery
@@ -28,7 +31,7 @@ from icemigrate.maintenance.context import ActionOrSkipped, MaintenanceAction, M
 from icemigrate.maintenance.expired_views import find_expired_views
 from icemigrate.results.command_results import SkippedTable
 from icemigrate.spark.view_statements import CHANGED_VIEW, drop_kept_view
-from tests.support.embedded_project import Embedded
+from tests.support.embedded_project import HISTORY, Embedded
 
 if TYPE_CHECKING:
     from icemigrate.spark.spark_engine import SparkEngine
@@ -235,3 +238,35 @@ def test_other_commands_leave_the_view_out(shop: Embedded, capsys: pytest.Captur
     (squashed,) = (shop.folder / "migrations").glob("*.yaml")
     assert "view" not in squashed.read_text("utf-8")
     assert refusals(shop) == []
+
+
+@pytest.mark.parametrize("stopped_at", ["CREATE OR REPLACE VIEW", "icemigrate.view."])
+def test_a_rollback_of_an_interrupted_run_drops_its_view(shop: Embedded, stopped_at: str) -> None:
+    shop.engine.fails.add(stopped_at)
+    with pytest.raises(Interrupted):
+        shop.apply()
+    shop.save()
+    shop.engine.fails.clear()
+    todo = plan_rollback(open_project(shop.folder)).plan
+    kinds = [c.change.kind for c in todo.migrations[0].changes()]
+    dropped = ["drop_kept_view"] if stopped_at == "icemigrate.view." else []
+    assert kinds == [*dropped, "rename_column"]
+    shop.engine.expect(todo)
+    run_plan(todo, shop.engine, Journal(HistoryWriter(shop.engine, HISTORY, "market")))
+    assert shop.engine.views == {}
+
+
+def test_a_rollback_of_an_interrupted_replacement_replaces_the_view_again(shop: Embedded) -> None:
+    shop.apply()
+    shop.write("0003_rename.yaml", "tables: [{name: db.t, renames: {quantity: amount}}]\n")
+    shop.engine.fails.add("icemigrate.view.")
+    with pytest.raises(Interrupted):
+        shop.apply()
+    shop.save()
+    shop.engine.fails.clear()
+    (migration,) = plan_rollback(open_project(shop.folder)).plan.migrations
+    assert [c.change.kind for c in migration.changes()] == ["rename_column", "replace_kept_view"]
+    shop.engine.views.clear()
+    shop.save()
+    (migration,) = plan_rollback(open_project(shop.folder)).plan.migrations
+    assert [c.change.kind for c in migration.changes()] == ["rename_column", "keep_view"]

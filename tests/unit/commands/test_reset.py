@@ -241,3 +241,12 @@ def test_the_tags_of_a_project_whose_name_begins_alike_stay(shop: Embedded) -> N
     assert {name for name, ref in refs.items() if is_ref_of(name, ref, "market")} == own.keys()
     assert {name for name, ref in refs.items() if is_ref_of(name, ref, "market-eu")} == others.keys()
     assert not is_branch_of("icemigrate-market-refill-0002-data", "market", "0001")
+
+
+def test_the_views_of_tables_are_dropped(shop: Embedded) -> None:
+    shop.engine.catalog_name = "local"
+    shop.write("0003_rename.yaml", "tables: [{name: db.a, renames: {y: z}, keep_view: 30d}]\n")
+    shop.apply()
+    assert [str(name) for name in shop.engine.views] == ["db.a__before_0003"]
+    reset(shop, plan_reset(open_project(shop.folder)))
+    assert shop.engine.views == {}
