@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
@@ -40,11 +41,12 @@ _SAME = re.compile(
     r"subtract|exceptAll|copy|sort_values|reset_index|set_index|astype|cast|isin|isNull|"
     r"isNotNull|asc|desc|over|otherwise|when|iterrows|itertuples|to_dict|rdd|map|flatMap|"
     r"foreach|foreachPartition|explain|printSchema|append|overwritePartitions|tail|toDF|sampleBy|"
-    r"between|like|rlike|startswith|contains|substr|getField"
+    r"asDict|between|like|rlike|startswith|contains|substr|getField"
 )
 _JOINS = frozenset(
     {"join", "crossJoin", "merge", "union", "unionAll", "unionByName", "union_by_name", "concat"}
 )
+_MOST_FOLDERS = 20
 _MOST_STEPS = 100
 """How many steps a DataFrame is followed back; beyond that it is opaque."""
 
@@ -227,12 +229,21 @@ class Frames:
                 continue
             parts = tuple(part.strip("` ").lower() for part in text.split("."))
             if not all(parts) or "/" in text or ":" in text:
-                return FOREIGN if called(node) in _TABLE_READERS else None
+                return self._of_path(text) if called(node) in _TABLE_READERS else None
             found = self.lookup(parts)
             is_known = found.table is not None or bool(found.relation.tables) or found.relation.is_opaque
             if is_known or called(node) in _TABLE_READERS:
                 return found.relation if is_known else FOREIGN
         return None
+
+    def _of_path(self, text: str) -> Relation:
+        """What is at a path: a declared table, if two of its folders are called as one."""
+        folders = [one.lower().removesuffix(".db") for one in text.strip("/").split("/")[-_MOST_FOLDERS:]]
+        for pair in itertools.pairwise(folders):
+            found = self.lookup(pair) if all(pair) else None
+            if found is not None and found.table is not None:
+                return replace(found.relation, is_sure=False)
+        return FOREIGN
 
     def _method(self, name: str, base: Relation, node: ast.Call) -> Relation:
         if name in _JOINS:

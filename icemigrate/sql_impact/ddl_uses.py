@@ -28,6 +28,31 @@ _RUNS_TEXT = frozenset({"call", "execute", "exec", "prepare"})
 _CHANGES_TABLE = frozenset({"alter"})
 
 
+_NAMING = frozenset(
+    (
+        *(
+            "column",
+            "table",
+            "tablealias",
+            "alias",
+            "aliases",
+            "pivotalias",
+            "columndef",
+            "cte",
+            "dot",
+            "schema",
+        ),
+        *("lambda", "kwarg", "propertyeq", "window", "windowspec", "constraint", "declareitem", "parameter"),
+        *("placeholder", "index", "grantprincipal", "userdefinedfunction"),
+    )
+)
+"""Expressions whose own names are no columns, or are looked at with the whole."""
+_REFERENCES = frozenset({"tag", "branch"})
+"""Words behind which the name of a reference to a snapshot follows."""
+_ABOUT_COLUMNS = re.compile(r"partition|sort|cluster|bucket|order|column", re.IGNORECASE)
+"""Properties of tables whose texts name columns."""
+
+
 class Word:
     """A name that no syntax tree has, in the form that :class:`QueryReader` takes.
 
@@ -51,6 +76,9 @@ def find_alter_uses(reader: QueryReader, tree: exp.Alter) -> None:
     target = FromItem(parts, reader.table(tree.this, parts, QueryScope()))
     new: set[int] = set()
     for action in tree.args.get("actions") or ():
+        if isinstance(action, exp.Query):
+            reader.query(action, QueryScope())
+            continue
         for node in action.walk():
             if isinstance(node, exp.ColumnDef):
                 new.add(id(node.this))
@@ -101,7 +129,9 @@ def find_command_uses(reader: QueryReader, statement: ParsedStatement) -> None:
         while end + 2 < len(plain) and plain[end + 1].text == ".":
             end += 2
         _table(reader, "".join(w.text for w in plain[at : end + 1]), plain[end].start, tables)
-    for word in words:
+    for number, word in enumerate(words):
+        if number and words[number - 1].text.lower() in _REFERENCES:
+            continue
         inner = re.finditer(r"\w+", word.text) if word.is_text else re.finditer(r".+", word.text, re.DOTALL)
         for name in inner:
             for table, relation in tables.items():
@@ -154,6 +184,27 @@ def find_unvisited_uses(reader: QueryReader, tree: Any) -> None:
         chain = chain_of(node)
         if chain and all(part.meta.get("start", -1) not in reader.seen for part in chain):
             use_by_name(reader, chain, affected_objects)
+    for name in tree.find_all(exp.Identifier) if affected_objects else ():
+        is_new = name.parent is None or name.parent.key in _NAMING
+        if not is_new and not _is_lambda_parameter(name) and name.meta.get("start", -1) not in reader.seen:
+            use_by_name(reader, [name], affected_objects)
+    for given in tree.find_all(exp.Property) if affected_objects else ():
+        if _ABOUT_COLUMNS.search(given.name) is not None:
+            for literal in given.find_all(exp.Literal):
+                for word in re.finditer(r"\w+", literal.name):
+                    at = literal.meta.get("start", 0) + 1 + word.start()
+                    use_by_name(reader, [Word(word[0], at)], affected_objects)
+
+
+def _is_lambda_parameter(name: exp.Identifier) -> bool:
+    from sqlglot import exp
+
+    around = name.find_ancestor(exp.Lambda)
+    while around is not None:
+        if any(one.name.lower() == name.name.lower() for one in around.expressions):
+            return True
+        around = around.find_ancestor(exp.Lambda)
+    return False
 
 
 def find_unresolved_uses(reader: QueryReader, tables: Iterable[TableName]) -> None:

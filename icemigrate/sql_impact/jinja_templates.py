@@ -42,6 +42,25 @@ _SEPARATE = frozenset({"set", "call", "filter"})
 """Blocks whose content is no SQL of the file's own query."""
 _SILENT = frozenset({"config", "log", "print", "exceptions"})
 """Functions that return no values of their arguments."""
+_ENVIRONMENT = frozenset(
+    (
+        "var",
+        "env_var",
+        "target",
+        "flags",
+        "execute",
+        "is_incremental",
+        "and",
+        "or",
+        "not",
+        "in",
+        "is",
+        "none",
+        "true",
+        "false",
+    )
+)
+"""The names in a condition that says nothing of columns."""
 _HIDDEN = frozenset({"docs"})
 _OF_DBT = frozenset({"ref", "source", "config", "var", "env_var", "log", "is_incremental", "this", "return"})
 """Functions of dbt that give no columns."""
@@ -134,7 +153,8 @@ def read_template(text: str, variables: Names | None = None) -> Template:
             if node.kind == "expression" and not template.first_macro and _called(node) - _OF_DBT:
                 template.first_macro = node.start + len(node.code) - len(node.code.lstrip())
             for code, at in _codes(node):
-                template.literals.extend(literals_in(code, at, variables))
+                if node.kind != "if" or not _is_of_environment(code, at):
+                    template.literals.extend(literals_in(code, at, variables))
     return template
 
 
@@ -148,6 +168,17 @@ def _called(node: Node) -> set[str]:
     if node.kind in {"text", "comment"}:
         return set()
     return {found[1] for code, _ in _codes(node) for found in _CALLED.finditer(code)}
+
+
+def _is_of_environment(code: str, at: int) -> bool:
+    """Whether a condition asks only for variables and the target, and for no name of a column."""
+    tokens = tokens_of(code, at)
+    names = [
+        token.text
+        for number, token in enumerate(tokens)
+        if token.kind == "name" and (not number or tokens[number - 1].text != ".")
+    ]
+    return bool(tokens) and _ENVIRONMENT.issuperset(names)
 
 
 def _words(node: Node) -> set[str]:
@@ -285,6 +316,8 @@ class _Renderer:
             macro.called |= _words(inner)
             if inner.kind not in {"text", "comment"}:
                 for code, at in _codes(inner):
+                    if inner.kind == "if" and _is_of_environment(code, at):
+                        continue
                     macro.literals.extend(literals_in(code, at, self.variables))
 
     def _lose(self, tokens: list[Token]) -> None:

@@ -33,6 +33,8 @@ _COLUMN_LIKE = re.compile(r"(?i).*(?:col|field|key|name).*|c")
 """Variables that hold the name of a column."""
 _ROWS = frozenset({"Row", "withColumns", "assign", "struct", "dict"})
 _OBJECTS = frozenset({"values", "insert", "update", "filter_by", "replace", "rename"})
+_ELEMENTS = frozenset({"get", "pop", "setdefault"})
+"""Methods of a mapping that return an element."""
 _PROGRAMS = re.compile(r"DAG|\w*(?:Operator|Sensor|Task|Parser|Logger|Error|Exception)")
 _ARGUMENTS = frozenset({"parse_args", "parse_known_args"})
 
@@ -69,6 +71,8 @@ class Roles:
             return node in call.args[1:]
         if name == "add_argument":
             return node in call.args
+        if name in _ELEMENTS and isinstance(call.func, ast.Attribute) and call.args[:1] == [node]:
+            return self.is_own_mapping(call.func.value)
         is_text = isinstance(call.func, ast.Attribute) and self.module.literal(call.func.value) is not None
         return _VALUES.fullmatch(name) is not None and not (name == "format" and is_text)
 
@@ -85,12 +89,16 @@ class Roles:
 
     def is_compared_value(self, node: ast.expr) -> bool:
         """Whether a text is compared with a value, and not with the name of a column."""
-        compare = self.module.names.parents.get(id(node))
+        parents = self.module.names.parents
+        side: ast.AST | None = node
+        while isinstance(parents.get(id(side)), (ast.List, ast.Tuple, ast.Set)):
+            side = parents.get(id(side))
+        compare = parents.get(id(side))
         if not isinstance(compare, ast.Compare):
             return False
-        others = [one for one in (compare.left, *compare.comparators) if one is not node]
-        if any(isinstance(op, (ast.In, ast.NotIn)) for op in compare.ops):
-            return compare.left is not node or all(self._is_own_text(one) for one in others)
+        others = [one for one in (compare.left, *compare.comparators) if one is not side]
+        if any(isinstance(op, (ast.In, ast.NotIn)) for op in compare.ops) and compare.left is side:
+            return all(self._is_own_text(one) for one in others)
         return not any(self._may_be_column_name(one) for one in others)
 
     def _is_own_text(self, node: ast.expr) -> bool:
@@ -116,7 +124,9 @@ class Roles:
                 is_field = isinstance(call, ast.Call) and _FIELDS.fullmatch(called(call)) is not None
                 return not (is_field and one.arg == "name")
             if isinstance(one, ast.Dict) and before not in one.keys:
-                return False
+                key = next(k for k, v in zip(one.keys, one.values, strict=True) if v is before)
+                label = key.value if isinstance(key, ast.Constant) else ""
+                return label != "name" and _LABELS.fullmatch(str(label)) is not None
             if isinstance(one, ast.Assign) and isinstance(before, ast.Dict):
                 bound = [t.id for t in one.targets if isinstance(t, ast.Name)]
                 return len(bound) == len(one.targets) and all(map(self.is_only_indexed, bound))
@@ -132,7 +142,9 @@ class Roles:
             parents = [self.module.names.parents.get(id(one)) for one in reads]
             pairs = zip(parents, reads, strict=True)
             self._is_indexed[name] = bool(reads) and all(
-                isinstance(parent, ast.Subscript) and parent.value is read for parent, read in pairs
+                (isinstance(parent, ast.Subscript) and parent.value is read)
+                or (isinstance(parent, ast.Attribute) and parent.attr in _ELEMENTS)
+                for parent, read in pairs
             )
         return self._is_indexed[name]
 

@@ -138,6 +138,8 @@ class PythonModule:
         node = self.bound(node)
         # `"…".format(…)`, `"…" % …` and `dedent("…")` are read as the text that they begin with.
         if isinstance(node, ast.Call):
+            if called(node) == "join":
+                return None
             inside = node.func.value if isinstance(node.func, ast.Attribute) else None
             node = inside if _is_text(inside) else node.args[0] if node.args else None
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
