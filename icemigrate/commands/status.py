@@ -14,7 +14,7 @@ from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files
 from icemigrate.commands.remaining_effects import waiting_values
 from icemigrate.commands.unlock import interrupted_intents, interruption_text, lock_status
-from icemigrate.errors import CatalogError
+from icemigrate.errors import CatalogError, HistoryError
 from icemigrate.evidence.old_partition_files import find_old_partition_files
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.files.version_number import Version
@@ -33,6 +33,7 @@ from icemigrate.history.recorded_versions import Intent, VersionState
 from icemigrate.iceberg.kept_views import is_kept_view_key
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table, creator_of, made_by, owner_of, project_of
+from icemigrate.iceberg.undo_record import restores_values
 from icemigrate.planning.drift.comparable_tables import ServerManaged
 from icemigrate.planning.drift.differing_facts import find_differing_facts, is_expired_reference
 from icemigrate.planning.drift.recreated_table import recreated_table_hint
@@ -129,8 +130,8 @@ def _unended(intent: Intent, known: History) -> HistoryEvent:
 def status(project: Project, environment: str | None = None, *, details: bool = False) -> Status:
     """The state of each migration and each table.
 
-    :param details: whether to look for rollbacks that are no longer possible, which takes a request for each
-        table whose rows a migration changed.
+    :param details: whether to look for rollbacks of all versions that can no longer restore everything, which
+        takes requests for each table that lost values; without it, only the newest versions are checked.
     :raises UsageError: there is no such environment.
     :raises Mistakes: files have errors.
     :raises CatalogError: the catalog cannot be read.
@@ -148,23 +149,42 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
             for e in unpack_log(known.log).entries
             if e.version is not None and e.event is LogEvent.ROLLED_BACK
         }
-        lost: Mapping[str, tuple[str, ...]] = {}
-        if details:
-            from icemigrate.commands.lost_rollbacks import find_lost_rollbacks
-
-            lost = find_lost_rollbacks(session, known)
+        lost = _lost_rollbacks(session, known, details)
         return Status(
             project=project.name,
             environment=session.environment.name,
             catalog=session.catalog.identity,
             version=applied[-1] if applied else None,
             migrations=tuple(
-                replace(_with_remaining_work(m, known, rollbacks), not_restorable=lost.get(m.version, ()))
+                replace(
+                    _with_remaining_work(m, known, rollbacks),
+                    not_restorable=lost.get(m.version, ()) if details else (),
+                )
                 for m in version_states.migrations
             ),
             tables=_tables(session, trails, known),
             lock=lock_status(known),
+            hidden_losses=0 if details else len(lost),
         )
+
+
+def _lost_rollbacks(
+    session: EnvironmentSession, known: History, details: bool
+) -> Mapping[str, tuple[str, ...]]:
+    """What rollbacks cannot restore; without details, of the newest versions where that is cheap to know."""
+    applied = [a.version for a in known.applied if a.state is VersionState.APPLIED]
+    try:
+        found = {v: known.undo_record(v) for v in (applied if details else applied[-_NEWEST_CHECKED:])}
+    except HistoryError:
+        if details:
+            raise
+        return {}
+    records = {v: r for v, r in found.items() if r is not None and restores_values(r)}
+    if not records:
+        return {}
+    from icemigrate.commands.lost_rollbacks import find_lost_rollbacks
+
+    return find_lost_rollbacks(session, known, records, is_short=not details)
 
 
 def _with_remaining_work(
@@ -185,6 +205,8 @@ def _with_remaining_work(
     )
 
 
+_NEWEST_CHECKED = 10
+"""How many of the last applied versions are checked for lost rollbacks without details."""
 _DONE = ("applied", "edited", "missing", "unrecorded")
 """States of migrations whose changes are complete."""
 

@@ -138,3 +138,15 @@ def declared_record(version: str, wanted: Iterable[TableTarget], state: Declared
         for w in wanted
     )
     return UndoRecord(version, tuple(tables))
+
+
+def restores_values(record: UndoRecord) -> bool:
+    """Whether an undo restores a table, rows or columns, which clients and retention can remove meanwhile."""
+    return not record.baseline and any(
+        undo.trash is not None or undo.rows_changed or _field_ids(undo.before) - _field_ids(undo.after)
+        for undo in record.tables
+    )
+
+
+def _field_ids(table: Table | None) -> set[int]:
+    return set() if table is None else {field.id for _, field in table.schema.walk()}

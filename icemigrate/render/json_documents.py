@@ -19,7 +19,7 @@ from icemigrate.results.command_results import (
     RepairResult,
 )
 from icemigrate.results.drift_results import DriftResult
-from icemigrate.results.status_results import LockStatus
+from icemigrate.results.status_results import LockStatus, Status
 
 Document: TypeAlias = dict[str, Any]
 
@@ -29,6 +29,7 @@ _FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
     DriftResult: ("resolutions",),
     LockStatus: ("words",),
     RepairResult: ("action",),
+    Status: ("hidden_losses",),
 }
 """Fields that no document has: texts for people are made of them."""
 

@@ -271,6 +271,15 @@ def old_partition_line(name: str, share: OldSpecFiles) -> str:
     return f"{one_line(name)}: {share} with an earlier partitioning."
 
 
+def hidden_losses_lines(count: int) -> Iterator[str]:
+    """The line that names ``status -v`` where rollbacks cannot restore everything; nothing for 0."""
+    if count:
+        yield (
+            f"{format_count(count, 'rollback')} cannot restore all values: `icemigrate status -v` shows "
+            f"{'it' if count == 1 else 'them'}."
+        )
+
+
 def kept_view_line(table: str, view: KeptViewStatus) -> str:
     """A view with old column names, and the time until which it is kept."""
     name, table = one_line(view.name), one_line(table)

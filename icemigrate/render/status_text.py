@@ -76,6 +76,7 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         for m in status.migrations
         for text in m.not_restorable
     ]
+    lines += [style.changed(text) for text in phrases.hidden_losses_lines(status.hidden_losses)]
     lines += [
         style.bad(f"{m.version}: {phrases.one_line(m.interruption)}.")
         for m in status.migrations

@@ -141,6 +141,8 @@ class Status(Frozen):
 
     :param version: the last applied migration; ``None`` without one.
     :param lock: the holder of the lock; ``None`` while no process holds it.
+    :param hidden_losses: without details, how many of the newest versions have
+        :attr:`MigrationStatus.not_restorable`.
     """
 
     project: str
@@ -150,6 +152,7 @@ class Status(Frozen):
     migrations: tuple[MigrationStatus, ...] = ()
     tables: tuple[TableStatus, ...] = ()
     lock: LockStatus | None = None
+    hidden_losses: int = 0
 
     def count(self, *states: str) -> int:
         """How many migrations are in one of the states."""

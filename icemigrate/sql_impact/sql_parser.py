@@ -71,6 +71,21 @@ def view_definition(name: Sequence[str], query: str, dialect: str) -> str:
     return f"CREATE VIEW {'.'.join(parts)} AS {query}"
 
 
+def table_names(query: str, dialect: str) -> frozenset[tuple[str, ...]]:
+    """The names of the tables and views that a query reads, in lower case; none where it cannot be parsed."""
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+    try:
+        tree = parse_one(query, dialect=dialect)
+    except (SqlglotError, ValueError, RecursionError):
+        return frozenset()
+    subqueries = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
+    names = (tuple(part.name.lower() for part in table.parts) for table in tree.find_all(exp.Table))
+    return frozenset(name for name in names if name and (len(name) > 1 or name[0] not in subqueries))
+
+
 def parse_statements(fragment: SqlFragment, dialect: str) -> Iterator[ParsedStatement]:
     """The statements of a fragment; what SQLGlot knows by its first word alone has its words, and no tree."""
     from sqlglot import Dialect, TokenType

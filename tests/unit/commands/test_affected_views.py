@@ -99,6 +99,27 @@ def test_a_plan_names_the_views_that_a_rename_breaks(shop: Embedded) -> None:
     assert result.plan.ready
 
 
+def test_views_on_views_are_named_however_deep_and_also_in_a_circle(shop: Embedded) -> None:
+    add_view(shop, "v1", ("spark", "SELECT id, upper(note) AS i FROM sales.orders"))
+    add_view(shop, "v2", ("spark", "SELECT i FROM v1"))
+    add_view(shop, "v3", ("trino", "WITH v9 AS (SELECT 1 AS i) SELECT v2.i FROM v9 JOIN sales.v2 ON true"))
+    add_view(shop, "v4", ("spark", "SELECT i FROM local.sales.V3 UNION ALL SELECT i FROM v5"))
+    add_view(shop, "v5", ("spark", "SELECT i FROM v4"))
+    add_view(shop, "v9", ("spark", "SELECT 'v1' AS v1"))
+    deeper = "breaks view `sales.v1`", "may break views `sales.v2`, `sales.v3`, `sales.v4` and `sales.v5`"
+    shop.write("0002_drop.yaml", DROP)
+    what = "dropping `note` of `sales.orders`"
+    assert findings(planned(shop)) == [
+        ("view-breaks", f"{what} {deeper[0]}"),
+        ("view-may-break", f"{what} {deeper[1]}"),
+    ]
+    shop.write("0002_drop.yaml", "allow: [destructive]\ntables: [{name: sales.orders, drop: true}]\n")
+    assert findings(planned(shop)) == [
+        ("view-breaks", f"dropping table `sales.orders` {deeper[0]}"),
+        ("view-may-break", f"dropping table `sales.orders` {deeper[1]}"),
+    ]
+
+
 def test_a_star_may_break(shop: Embedded) -> None:
     add_view(shop, "everything", ("spark", "SELECT * FROM sales.orders"))
     add_view(shop, "counted", ("spark", "SELECT count(*) FROM sales.orders"))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
+from icemigrate.catalog.sqlite_reader import SqliteCatalog
 from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
 from icemigrate.commands.status import history, status
@@ -16,6 +18,7 @@ from icemigrate.execution.failures import Interrupted
 from icemigrate.frozen import replace
 from icemigrate.history.history_properties import encode_history
 from icemigrate.history.undo_record_codec import pack_undo
+from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery, ValueShare
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Snapshot
 from icemigrate.iceberg.types import Primitive
@@ -173,6 +176,61 @@ def test_details_name_the_rollbacks_that_are_no_longer_possible(shop: Embedded) 
         "0005": ("`db.x` is no longer in the trash: `rollback` cannot restore it",),
     }
     assert "0005: `db.x` is no longer in the trash" in render(found)
-    assert all(m.not_restorable == () for m in status(project).migrations), (
-        "it takes requests, so only on demand"
-    )
+    short = status(project)
+    assert all(m.not_restorable == () for m in short.migrations), "only on demand"
+    assert "2 rollbacks cannot restore all values: `icemigrate status -v` shows them." in render(short)
+
+
+@pytest.mark.parametrize(
+    ("operations", "held", "reports"),
+    [
+        (("append", "append"), 0, 0),  # no file was written again, so no manifest is read
+        (("append", "replace"), 0, 1),
+        (("append", "overwrite"), 1, 1),
+        (("append", "replace"), 2, 0),  # the third row is newer
+    ],
+)
+def test_values_that_a_compaction_removed_are_reported(
+    shop: Embedded,
+    monkeypatch: pytest.MonkeyPatch,
+    operations: tuple[str, ...],
+    held: int,
+    reports: int,
+) -> None:
+    shop.write("0003_add.yaml", "tables: [{name: db.u, columns: [{name: q, type: int}]}]\n")
+    shop.apply()
+    shop.engine.tables[U] = replace(shop.engine.tables[U], snapshot=Snapshot(1, 1, 2))
+    shop.save()
+    drop = "allow: [destructive]\nbecause: x\ntables: [{name: db.u, drop_columns: [q]}]\n"
+    shop.write("0004_drop.yaml", drop)
+    shop.apply()
+    project = open_project(shop.folder)
+    read = SqliteCatalog.metadata_json
+
+    def compacted(catalog: SqliteCatalog, name: TableName) -> dict[str, Any] | None:
+        metadata = read(catalog, name)
+        if metadata is None or name != U:
+            return metadata
+        snapshots = [
+            {
+                "snapshot-id": i,
+                "parent-snapshot-id": i - 1 or None,
+                "timestamp-ms": i,
+                "summary": {"operation": o},
+            }
+            for i, o in enumerate(("append", *operations), start=1)
+        ]
+        return {**metadata, "snapshots": snapshots, "current-snapshot-id": len(snapshots), "refs": {}}
+
+    def answer(*asked: Any) -> Evidence:
+        query: EvidenceQuery = asked[-1]
+        return Evidence(held={i: ValueShare(held, 0, 3) for i in query.held})
+
+    monkeypatch.setattr(SqliteCatalog, "metadata_json", compacted)
+    monkeypatch.setattr("icemigrate.spark.file_evidence.gather_without_jvm", answer)
+    found = {m.version: m.not_restorable for m in status(project, details=True).migrations}
+    share = f"{held} of 3 rows ({100 * held // 3} %)"
+    text = f"`db.u`: values of q that are still in the files: {share}"
+    assert found["0004"] == ((text,) if reports else ())
+    line = "1 rollback cannot restore all values: `icemigrate status -v` shows it."
+    assert (line in render(status(project))) == bool(reports)
