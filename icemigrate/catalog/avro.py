@@ -10,9 +10,10 @@ Encoding"); fields are identified by the ``field-id`` that Iceberg's specificati
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeAlias
+
+from icemigrate.system.inflate import MIB, RAW, inflate
 
 Skip: TypeAlias = Callable[[bytes, int], int]
 """Returns the offset after the value that begins at an offset."""
@@ -23,6 +24,10 @@ AvroRecord: TypeAlias = Mapping[int, Any]
 
 _MAGIC = b"Obj\x01"
 _SYNC = 16
+_MOST_BLOCK_BYTES = 64 * MIB
+"""The largest content of a block; writers begin a new one after some 64 KB."""
+_LAST_SHIFT = 70
+"""Ten bytes of seven bits hold every number of 64 bits."""
 _FIXED_WIDTH = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
@@ -38,7 +43,9 @@ def read_records(content: bytes, wanted: Collection[int]) -> Iterator[AvroRecord
     """
     try:
         yield from _records(content, frozenset(wanted))
-    except (IndexError, KeyError, TypeError, zlib.error, UnicodeDecodeError, RecursionError) as error:
+    except BadAvro:
+        raise
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise BadAvro(f"it is damaged: {error}") from error
 
 
@@ -54,7 +61,9 @@ def _records(content: bytes, wanted: frozenset[int]) -> Iterator[AvroRecord]:
     while at < len(content):
         count, at = _number(content, at)
         size, at = _number(content, at)
+        _check_size(size)
         block, place = unpack(content[at : at + size]), 0
+        _check_count(count, block)
         for _ in range(count):
             record, place = read(block, place)
             yield record
@@ -63,7 +72,7 @@ def _records(content: bytes, wanted: frozenset[int]) -> Iterator[AvroRecord]:
 
 _CODECS: Mapping[bytes, Callable[[bytes], bytes]] = {
     b"null": bytes,
-    b"deflate": lambda block: zlib.decompress(block, -zlib.MAX_WBITS),
+    b"deflate": lambda block: inflate(block, RAW, _MOST_BLOCK_BYTES),
 }
 
 
@@ -90,11 +99,14 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         shift += 7
+        if shift > _LAST_SHIFT:
+            raise BadAvro("it is damaged: a number has more than 64 bits")
     return (value >> 1) ^ -(value & 1), at
 
 
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
     size, at = _number(data, at)
+    _check_size(size)
     return data[at : at + size], at + size
 
 
@@ -111,7 +123,20 @@ def _skip_number(data: bytes, at: int) -> int:
 
 def _skip_bytes(data: bytes, at: int) -> int:
     size, at = _number(data, at)
+    _check_size(size)
     return at + size
+
+
+def _check_size(size: int) -> None:
+    """Refuse a size that leads backwards: reading would never end."""
+    if size < 0:
+        raise BadAvro(f"it is damaged: a value has {size} bytes")
+
+
+def _check_count(count: int, data: bytes) -> None:
+    """Refuse more values than there are bytes: values of no bytes would be read for years."""
+    if abs(count) > len(data):
+        raise BadAvro(f"it is damaged: a block of {len(data)} bytes has {count} values")
 
 
 def _reader(schema: Any, wanted: frozenset[int], named: dict[str, Any]) -> Read:
@@ -148,6 +173,7 @@ def _list_reader(item: Read) -> Read:
             count, at = _number(data, at)
             if count == 0:
                 return found, at
+            _check_count(count, data)
             if count < 0:
                 at = _skip_number(data, at)
             for _ in range(abs(count)):
@@ -226,9 +252,9 @@ def _blocks(item: Skip) -> Skip:
             if count == 0:
                 return at
             if count < 0:
-                size, at = _number(data, at)
-                at += size
+                at = _skip_bytes(data, at)
                 continue
+            _check_count(count, data)
             for _ in range(count):
                 at = item(data, at)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,14 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.views import View, view_from_json
 from icemigrate.system.file_reads import open_regular
+from icemigrate.system.inflate import GZIP, MIB, InflateError, inflate
 
 ReadBytes = Callable[[str], bytes]
 """Location → content.  Raises :class:`FileNotFoundError` or another :class:`OSError`."""
 
 _GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+_MOST_BYTES = 256 * MIB
+"""The largest content of a compressed file; 100,000 snapshots of 600 bytes each take 60 MB."""
 
 
 def local_path(location: str) -> Path | None:
@@ -53,13 +54,13 @@ def decode_metadata(content: bytes, form: Any = Any) -> Any:
     """The JSON in a metadata file's content, plain or compressed by gzip, whatever its extension.
 
     :param form: see :func:`~icemigrate.iceberg.json_text.read_json`.
-    :raises BadMetadata: it is not JSON.
+    :raises BadMetadata: it is not JSON, or too large.
     """
     if content.startswith(_GZIP):
         try:
-            content = zlib.decompress(content, _GZIP_WINDOW)
-        except zlib.error as error:
-            raise BadMetadata("the gzip stream is damaged") from error
+            content = inflate(content, GZIP, _MOST_BYTES)
+        except InflateError as error:
+            raise BadMetadata(str(error)) from error
     try:
         return read_json(content, form)
     except RecursionError as error:

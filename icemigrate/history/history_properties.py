@@ -199,8 +199,13 @@ def _digest(properties: Mapping[str, str]) -> str:
 
 def _unpack(key: str, value: str) -> tuple[TableName, Table]:
     name = TableName.parse(key.removeprefix(TABLE_PREFIX))
-    # The digest proved that all properties were written together.
-    table = table_from_text(decompress(value))
+    # The digest shows that all properties were written together, not that icemigrate wrote them.
+    try:
+        table = table_from_text(decompress(value))
+    except RecursionError as error:
+        raise BadMetadata(f"`{key}`: it is nested too deeply") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadMetadata(f"`{key}`: {error}") from error
     if table.name != name:
         raise BadMetadata(f"`{key}` holds table `{table.name}`")
     return name, table

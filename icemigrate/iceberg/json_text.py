@@ -13,6 +13,8 @@ from typing import Any, NoReturn, TypedDict, TypeVar
 import msgspec
 from msgspec import Raw
 
+from icemigrate.system.inflate import MIB, ZLIB, inflate
+
 __all__ = [
     "Raw",
     "compress",
@@ -26,6 +28,8 @@ __all__ = [
 
 T = TypeVar("T")
 
+_MOST_BYTES = 64 * MIB
+"""The largest text in a property: a table of 20,000 fields takes 2 MB."""
 _MOST_DIGITS = 1000
 """The digits of a whole number. Python refuses some 4300 with a message about its own settings."""
 
@@ -86,12 +90,9 @@ def compress(text: str) -> str:
 def decompress(packed: str) -> bytes:
     """Decompress what :func:`compress` returned.
 
-    :raises ValueError: it is damaged.
+    :raises ValueError: it is damaged, or too large.
     """
-    try:
-        return zlib.decompress(base64.b64decode(packed, validate=True))
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
+    return inflate(base64.b64decode(packed, validate=True), ZLIB, _MOST_BYTES)
 
 
 def _not_finite(constant: str) -> NoReturn:

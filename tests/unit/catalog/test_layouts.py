@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from pyiceberg.table import Table as IcebergTable
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
-from icemigrate.catalog import CatalogSettings, file_layouts, open_catalog
+from icemigrate.catalog import CatalogSettings, avro, file_layouts, open_catalog
 from icemigrate.catalog.avro import BadAvro, read_records
 from icemigrate.catalog.catalog_port import Catalog
 from icemigrate.catalog.file_layouts import layout_of
@@ -42,6 +43,7 @@ from icemigrate.planning.merge import with_catalog_ids
 from icemigrate.planning.plan import MigrationPlan, Plan, TablePlan
 from icemigrate.render.phrases import old_partition_lines
 from icemigrate.results.command_results import PlanResult
+from icemigrate.system.inflate import MIB
 from tests.support.planned_migrations import make_plan
 
 NAME = TableName(("db",), "t")
@@ -202,6 +204,60 @@ def test_every_cut_of_a_file_is_damage_or_less_of_it(lake: Lake) -> None:
         except BadAvro:
             continue
         assert found == every[: len(found)]
+
+
+def _avro(schema: object, block: bytes, count: bytes = b"\x02", size: int | None = None) -> bytes:
+    """A file of one block; a count is one record unless given, and a size that of the block."""
+    header = b"Obj\x01\x04\x16avro.schema" + _of_size(json.dumps(schema).encode())
+    header += b"\x14avro.codec\x0edeflate\x00" + b"s" * 16
+    return header + count + _long(len(block) if size is None else size) + block + b"s" * 16
+
+
+def _of_size(value: bytes) -> bytes:
+    return _long(len(value)) + value
+
+
+def _long(number: int) -> bytes:
+    left, found = (number << 1) ^ (number >> 63), bytearray()
+    while left > 0x7F:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*found, left])
+
+
+def _deflate(content: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(content) + packer.flush()
+
+
+NULLS = {"type": "array", "items": "null"}
+TEXT = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "string", "field-id": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (_avro(TEXT, _deflate(b" " * (MIB + 1))), "holds more than 1 MiB"),
+        (_avro(TEXT, _deflate(b"\x02a")[:-1]), "it ends early"),
+        (_avro(TEXT, _deflate(b"\x01")), "a value has -1 bytes"),
+        (_avro(TEXT, b"", size=-40), "a value has -40 bytes"),
+        (_avro(TEXT, _deflate(b"\xff" * 4000)), "a number has more than 64 bits"),
+        (_avro("null", _deflate(b""), _long(1 << 60)), "a block of 0 bytes has 1152921504606846976 values"),
+        (_avro(NULLS, _deflate(_long(1 << 60) + b"\x00")), "has 1152921504606846976 values"),
+        (
+            _avro({**TEXT, "fields": [{"name": "a", "type": NULLS}]}, _deflate(_long(1 << 60) + b"\x00")),
+            "has 1152921504606846976 values",
+        ),
+        (_avro(17, _deflate(b"\x02a")), "it is damaged"),
+    ],
+)
+def test_a_file_that_would_never_end_or_fill_the_memory_is_damaged(
+    content: bytes, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(avro, "_MOST_BLOCK_BYTES", MIB)
+    assert list(read_records(_avro(TEXT, _deflate(b"\x02a")), (1,))) == [{1: "a"}], "the builder is right"
+    with pytest.raises(BadAvro, match=why):
+        list(read_records(content, (1,)))
 
 
 def test_names_and_order_of_partition_fields_make_no_old_way(lake: Lake) -> None:

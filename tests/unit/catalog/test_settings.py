@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.catalog import CATALOG_READERS, CatalogSettings, open_catalog
+from icemigrate.catalog import CATALOG_READERS, CatalogSettings, metadata_files, open_catalog
 from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, kind_of, with_endpoints
-from icemigrate.catalog.metadata_files import decode_metadata, local_path
-from icemigrate.errors import CatalogError, MissingExtra, extra_hint
+from icemigrate.catalog.metadata_files import decode_metadata, local_path, read_metadata
+from icemigrate.errors import CatalogError, MetadataError, MissingExtra, extra_hint
 from icemigrate.iceberg.names import TableName
+from icemigrate.system.inflate import MIB
 
 SECRETIVE = CatalogSettings(
     "lake",
@@ -109,6 +110,22 @@ def test_a_percent_sign_may_be_part_of_a_name(tmp_path: Path) -> None:
 def test_gzip_is_known_by_its_first_bytes() -> None:
     assert decode_metadata(gzip.compress(b'{"a": 1}')) == {"a": 1}
     assert decode_metadata(b'{"a": 1}') == {"a": 1}
+
+
+def test_a_file_that_is_too_large_or_cut_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_files, "_MOST_BYTES", MIB)
+    file = tmp_path / "v1.metadata.json"
+    for content, why in (
+        (gzip.compress(b" " * (MIB + 1)), "its compressed data holds more than 1 MiB"),
+        (gzip.compress(b'{"a": 1}')[:-4], "its compressed data is damaged: it ends early"),
+        (b"\x1f\x8b\x08" + b"x" * 40, "its compressed data is damaged: Error -3"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(MetadataError) as caught:
+            read_metadata(TRADES, str(file))
+        assert caught.value.message.startswith(
+            f"table `db.trades`: its metadata file {file} is damaged: {why}"
+        )
 
 
 TRADES = TableName(("db",), "trades")

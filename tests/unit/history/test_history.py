@@ -31,12 +31,15 @@ from icemigrate.history.history_properties import (
 )
 from icemigrate.history.history_record import SCHEMA, HistoryRecord, RunOutcome, check_columns
 from icemigrate.history.recorded_versions import VersionState
+from icemigrate.iceberg import json_text
 from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.json_text import compress
 from icemigrate.iceberg.metadata import table_from_json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import schema_to_json
 from icemigrate.iceberg.table import DroppedField, Table
 from icemigrate.iceberg.types import Field, Primitive, walk_fields
+from icemigrate.system.inflate import MIB
 from tests.support import sqlite_lakes
 from tests.support.metadata_samples import SAMPLES, sample
 
@@ -173,6 +176,13 @@ def test_what_cannot_be_read_is_said(change: Mapping[str, str], reason: str) -> 
         decode_history(_with_digest({**encode_history(HISTORY), **change}))
     assert raised.value.message.startswith("its properties were altered or are damaged: ")
     assert reason in raised.value.message
+
+
+def test_the_content_of_a_property_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "_MOST_BYTES", MIB)
+    key = TABLE_PREFIX + "db.trades"
+    with pytest.raises(HistoryError, match=f"`{key}`: its compressed data holds more than 1 MiB"):
+        decode_history(_with_digest({**encode_history(HISTORY), key: compress(" " * (MIB + 1))}))
 
 
 def test_a_newer_form_is_refused_before_anything_else_is_read() -> None:
