@@ -84,12 +84,14 @@ class FilePosition(Frozen, order=True):
 class Replacement(Frozen):
     """Text of a file that `check --fix` replaces.
 
-    :param old: begins at the position of the diagnostic, or after it in the same line.
+    :param old: in the line of the diagnostic, at its position or after it.
     :param new: the only text that can be meant.
+    :param offset: characters of a value before ``old``; 0 at its beginning.
     """
 
     old: str
     new: str
+    offset: int = 0
 
 
 class Diagnostic(Frozen):

@@ -58,9 +58,9 @@ def reference_page() -> str:
         "\n### Options as variables\n\n"
         "Options can also be variables. An option on the command line comes first. A flag is `1` or `0`. "
         "Several values of a repeatable option have spaces between them. A variable applies to the listed "
-        "commands; a run shows each one that changes what it does. Options that give up data or decide about "
-        "one table or version are read from the command line only: `--abandon`, `--adopt`, "
-        "`--discard-new-data`, `--overwrite`, and the approval of `reset`.\n\n"
+        "commands; a run shows each one that changes what it does. What `rollback`, `maintain`, `reset`, "
+        "`repair` and `unlock` undo or remove, and what `--allow` and `--overwrite` accept, is read from the "
+        "command line only.\n\n"
         f"| variable | option | commands |\n| --- | --- | --- |\n{''.join(_option_rows())}"
     )
     return "".join(parts)

@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -52,7 +51,7 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     before = _terminable()
     try:
         # Click returns the result of the command, or its exit code.
-        with show_waits(partial(_show_wait, settings)):
+        with show_waits(settings.show_step):
             code = command.main(
                 args=None if args is None else list(args),
                 prog_name="icemigrate",
@@ -78,6 +77,11 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
         write_stream(_limit_text(error), sys.stderr)
         return ExitCode.ERROR
     except Exception as bug:
+        if isinstance(bug, FileNotFoundError) and not _has_working_directory():
+            write_stream(
+                "error: the working directory was deleted\n    change to another folder\n", sys.stderr
+            )
+            return ExitCode.ERROR
         write_stream(_traceback(bug) if is_debugging() else _bug_text(bug), sys.stderr)
         return ExitCode.ERROR
     finally:
@@ -85,17 +89,19 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGTERM, before)
 
 
-def _show_wait(settings: InvocationOptions, text: str) -> None:
-    from icemigrate.render.phrases import one_line
-
-    settings.show_progress(f"{one_line(text)}\n")
-
-
 def _open_streams() -> None:
-    """Replace streams that were closed before the start (``>&-``) by ones that drop their output."""
-    for name in ("stdout", "stderr"):
+    """Replace streams that were closed before the start (``>&-``) by empty ones that drop their output."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (until the end)
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
+
+
+def _has_working_directory() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 (the same call)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _terminable() -> _Handler | None:

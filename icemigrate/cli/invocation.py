@@ -62,6 +62,12 @@ class InvocationOptions:
         if not self.quiet:
             write_stream(text, sys.stderr)
 
+    def show_step(self, text: str) -> None:
+        """Write one line to standard error, as :meth:`show_progress`, whatever its names contain."""
+        from icemigrate.render.phrases import one_line
+
+        self.show_progress(f"{one_line(text)}\n")
+
     def answer(self, result: object) -> None:
         """Write a result to the requested outputs.
 

@@ -102,7 +102,7 @@ def command(
     answer = maintain(
         project,
         plan,
-        on_act=lambda part, table: settings.show_progress(f"{part}: {table} …\n"),
+        on_act=lambda part, table: settings.show_step(f"{part}: {table} …"),
         on_start=spark.before_start,
         lock_timeout_s=lock_timeout_s,
     )

@@ -100,56 +100,27 @@ def refuse_repeated(
     return tuple(order)
 
 
-_ONLY_ON_THE_COMMAND_LINE = frozenset({"--abandon", "--adopt", "--discard-new-data", "--overwrite"})
-"""Options that give up data, or decide about one table or version."""
-_WITHOUT_VARIABLE = frozenset({"--help", "--version"})
-
-
-def variable_of(command: str, option: click.Option) -> str | None:
-    """The environment variable of an option; ``None`` where the option is read from the command line only.
-
-    :param command: its name; ``reset`` must be approved each time.
-    """
-    if option.envvar is not None:
-        return str(option.envvar)
-    name = max(option.opts, key=len)
-    if name in _WITHOUT_VARIABLE | _ONLY_ON_THE_COMMAND_LINE:
-        return None
-    return None if (command, name) == ("reset", "--auto-approve") else _variable(name)
-
-
-def _variable(name: str) -> str:
-    return f"ICEMIGRATE_{name.removeprefix('--').replace('-', '_').upper()}"
+_REMOVING_COMMANDS = frozenset({"rollback", "maintain", "reset", "repair", "unlock"})
+"""Commands that undo or remove something: a variable that is set for `apply` must not say what."""
+_OF_REMOVING_COMMANDS = frozenset({"--dry-run", "--detailed-exitcode"})
+"""Options of these commands with a variable, beside settings."""
+_WITHOUT_VARIABLE = frozenset({"--allow", "--help", "--overwrite", "--version"})
+"""Options without a variable anywhere: consents name what they accept."""
 
 
 def add_variables(name: str, command: click.Command) -> click.Command:
-    """The command, whose options are also read from environment variables."""
-    for param in command.params:
-        if isinstance(param, click.Option):
-            param.envvar = variable_of(name, param)
-    return command
+    """The command, whose options are also read from environment variables.
 
-
-def note_variables(command: click.Command, ctx: click.Context, order: Collection[click.Parameter]) -> None:
-    """Show which options of a run come from environment variables, other than settings of all commands.
-
-    :param order: the parameters that the command line gives.
-    :raises click.UsageError: a variable names an option that is read from the command line only.
+    :param name: of the command.
     """
     for param in command.params:
-        name = max(param.opts, key=len)
-        if not isinstance(param, click.Option) or param in order or name in _SETTINGS | _WITHOUT_VARIABLE:
+        if not isinstance(param, click.Option) or param.envvar is not None:
             continue
-        variable = _variable(name)
-        value = os.environ.get(variable)
-        if not value:
-            continue
-        if param.envvar is None:
-            raise click.UsageError(f"`{variable}` is not read: write `{name}` on the command line", ctx)
-        if not any(given.name == "quiet" for given in order):
-            write_stream(
-                f"note: `{name}` is set by {variable}={escape_hidden_characters(value)}\n", sys.stderr
-            )
+        option = max(param.opts, key=len)
+        is_read = name not in _REMOVING_COMMANDS or option in _OF_REMOVING_COMMANDS
+        if is_read and option not in _WITHOUT_VARIABLE:
+            param.envvar = f"ICEMIGRATE_{option.removeprefix('--').replace('-', '_').upper()}"
+    return command
 
 
 _SETTINGS = frozenset(
@@ -157,6 +128,26 @@ _SETTINGS = frozenset(
     | {"--quiet", "--verbose"}
 )
 """Options that say how a command works, not what it does."""
+_FALSE_WORDS = frozenset({"0", "false", "f", "no", "n", "off"})
+"""As Click reads them."""
+
+
+def note_variables(command: click.Command, ctx: click.Context, given: Collection[click.Parameter]) -> None:
+    """Show which options of a run come from environment variables, other than settings of all commands.
+
+    :param given: the parameters that the command line gives.
+    """
+    settings = ctx.find_object(InvocationOptions)
+    if (settings is not None and settings.quiet) or {one.name for one in given} & {"help", "quiet"}:
+        return
+    for param in command.params:
+        name = max(param.opts, key=len)
+        if not isinstance(param, click.Option) or param.envvar is None or param in given or name in _SETTINGS:
+            continue
+        value = os.environ.get(str(param.envvar), "")
+        if value and not (param.is_flag and value.lower() in _FALSE_WORDS):
+            shown = escape_hidden_characters(value)
+            write_stream(f"note: `{name}` is set by {param.envvar}={shown}\n", sys.stderr)
 
 
 def format_option(*names: str) -> Callable[[_Command], _Command]:

@@ -45,7 +45,7 @@ def command(
     answer = reset(
         project,
         plan,
-        on_table=lambda table: settings.show_progress(f"reset: {table} …\n"),
+        on_table=lambda table: settings.show_step(f"reset: {table} …"),
         on_start=SparkStartNotice().before_start,
         lock_timeout_s=lock_timeout_s,
     )

@@ -23,7 +23,7 @@ def write_stream(text: str, stream: TextIO | None = None, *, is_rendered: bool =
     """
     stream = stream or sys.stdout
     try:
-        text = text if is_rendered else escaped_lines(redact_secrets(text), painted=True)
+        text = text if is_rendered else escaped_lines(redact_secrets(text))
         stream.write(_encodable(text, stream))
         stream.flush()
     except OSError as error:

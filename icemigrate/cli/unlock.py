@@ -34,7 +34,9 @@ def command(settings: InvocationOptions, auto_approve: bool) -> ExitCode:
     from icemigrate.commands.unlock import unlock
 
     def approve(lock: LockStatus) -> bool:
-        write_stream(f"The lock is held by {lock.words}.\n", sys.stderr)
+        from icemigrate.render.phrases import one_line
+
+        write_stream(f"The lock is held by {one_line(lock.words)}.\n", sys.stderr)
         if not (auto_approve or _QUESTION.is_agreed_to()):
             return False
         SparkStartNotice().before_start()

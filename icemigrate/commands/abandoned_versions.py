@@ -10,6 +10,7 @@ from icemigrate.commands.history_corrections import correct_history, locked_for_
 from icemigrate.errors import UsageError
 from icemigrate.execution.command_record import command_record
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
+from icemigrate.files.version_number import number_of
 from icemigrate.history.history_properties import AppliedVersion, History
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.history.recorded_versions import VersionState
@@ -73,7 +74,8 @@ def _to_abandon(history: History, versions: Sequence[str]) -> list[AppliedVersio
     known = {a.version.number: a for a in history.applied}
     found: dict[int, AppliedVersion] = {}
     for text in versions:
-        applied = known.get(int(text)) if text.isascii() and text.isdigit() else None
+        number = number_of(text)
+        applied = None if number is None else known.get(number)
         if applied is None or applied.state is not VersionState.ROLLED_BACK:
             waiting = ", ".join(a.version.text for a in history.applied if a.awaits_redo)
             raise UsageError(

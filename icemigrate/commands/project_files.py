@@ -11,6 +11,7 @@ from icemigrate.diagnostics import Diagnostic, has_errors
 from icemigrate.errors import IcemigrateError, Mistakes, UsageError
 from icemigrate.files.migration_folder import AppliedFile, LoadedMigrations, load_migrations
 from icemigrate.files.read.migration_file import AnyFile, MigrationFile
+from icemigrate.files.version_number import number_of
 from icemigrate.history.recorded_versions import AppliedVersion, VersionState
 from icemigrate.project.project_reader import load_project
 from icemigrate.project.project_values import Project
@@ -97,8 +98,9 @@ def known_version(files: Sequence[AnyFile], text: str, option: str) -> int:
     :raises UsageError: it is none, or no file has it.
     """
     known = {f.version.number: f.version.text for f in files}
-    if text.isascii() and text.isdigit() and int(text) in known:
-        return int(text)
+    number = number_of(text)
+    if number in known:
+        return number
     hint = f"known versions: {', '.join(known.values())}" if known else "there are no migration files yet"
     raise UsageError(f"{option} {text}: no migration has this version", hint)
 

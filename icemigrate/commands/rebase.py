@@ -18,7 +18,7 @@ from icemigrate.execution.environment_session import open_environment
 from icemigrate.files.migration_folder import ListedMigration, LoadedMigrations, load_one
 from icemigrate.files.parse.source_text import shown_path
 from icemigrate.files.read.migration_file import MigrationFile
-from icemigrate.files.version_number import Version
+from icemigrate.files.version_number import Version, number_of
 from icemigrate.files.write.scaffold import renumbered_file_name
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import History
@@ -111,8 +111,8 @@ class _RebaseRun(Frozen):
 
     def _named(self, text: str) -> MigrationFile:
         found = [f for f in self.files if text in (f.path, Path(f.path).name)]
-        if not found and text.isascii() and text.isdigit():
-            found = [f for f in self.files if f.version.number == int(text)]
+        if not found and (number := number_of(text)) is not None:
+            found = [f for f in self.files if f.version.number == number]
         if len(found) > 1:
             raise UsageError(
                 f"{text}: several files have this version",

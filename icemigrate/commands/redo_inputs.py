@@ -11,7 +11,7 @@ from icemigrate.errors import ConflictError, UsageError
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.files.read.migration_file import AnyFile, MigrationFile
 from icemigrate.files.replay.replay_migration import replay_migration
-from icemigrate.files.version_number import Version
+from icemigrate.files.version_number import Version, number_of
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import AppliedVersion, History
 from icemigrate.history.recorded_versions import Intent, VersionState
@@ -238,9 +238,10 @@ def _rolled_back_versions(history: History, files: Sequence[AnyFile], text: str)
     there = {f.version for f in files}
     held = [a.version for a in history.applied if a.awaits_redo and a.version in there]
     if is_range:
-        if not all(end.isascii() and end.isdigit() for end in (first, last)):
+        low, high = number_of(first), number_of(last)
+        if low is None or high is None:
             raise UsageError(f"--redo {text}: a range has two versions, such as `10..12`")
-        held = [v for v in held if int(first) <= v.number <= int(last)]
+        held = [v for v in held if low <= v.number <= high]
     if not held:
         raise UsageError(
             f"--redo {text}: no version with a file is rolled back{' in this range' if is_range else ''}",
@@ -255,7 +256,7 @@ def find_redo(history: History, files: Sequence[AnyFile], text: str) -> Redo:
     :raises UsageError: no file has it, or it is not rolled back.
     """
     there = {f.version.number for f in files}
-    number = int(text) if text.isascii() and text.isdigit() else None
+    number = number_of(text)
     named = next((a for a in history.applied if a.version.number == number), None)
     if named is not None and named.abandoned:
         raise UsageError(

@@ -23,6 +23,7 @@ from icemigrate.execution.environment_session import (
     open_environment,
 )
 from icemigrate.execution.spark_start import LazySpark
+from icemigrate.files.version_number import number_of
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import AppliedVersion, History
 from icemigrate.history.recorded_versions import Intent, VersionState
@@ -357,19 +358,16 @@ def _chosen(history: History, to: str | None, only: str | None, options: UndoOpt
         _refuse_blocked(history, applied, there)
         return [applied]
     if to is not None:
-        number = (
-            0
-            if to.isascii() and to.isdigit() and int(to) == 0
-            else _applied(history, to, "--to ").version.number
-        )
+        number = 0 if number_of(to) == 0 else _applied(history, to, "--to ").version.number
         return [a for a in there if a.version.number > number]
     return there[:1]
 
 
 def _applied(history: History, text: str, option: str = "") -> AppliedVersion:
-    known = {a.version.number: a for a in history.applied}
-    if text.isascii() and text.isdigit() and int(text) in known:
-        return known[int(text)]
+    known: dict[int | None, AppliedVersion] = {a.version.number: a for a in history.applied}
+    applied = known.get(number_of(text))
+    if applied is not None:
+        return applied
     listed = ", ".join(a.version.text for a in sorted(history.applied, key=lambda a: a.version))
     hint = f"applied versions: {listed}" if listed else "nothing is applied yet"
     raise UsageError(f"{option}{text}: no migration of this version is applied", hint)

@@ -6,7 +6,6 @@ an order in the form of another tool.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from icemigrate.diagnostics import Diagnostic, FilePosition, Replacement, Severi
 from icemigrate.frozen import Frozen
 from icemigrate.project.project_values import Project
 from icemigrate.system.file_reads import open_inside
+
+_QUOTES = ("'", '"')
 
 
 class SpellingFix(Frozen):
@@ -74,7 +75,7 @@ def _replaced(lines: list[str], fix: SpellingFix) -> str | None:
     if fix.place.line > len(lines):
         return None
     line, start = lines[fix.place.line - 1], fix.place.column - 1
-    found = re.compile(rf"(?<!\w){re.escape(fix.replacement.old)}(?!\w)").search(line, start)
-    if found is None:
-        return None
-    return line[: found.start()] + fix.replacement.new + line[found.end() :]
+    start += fix.replacement.offset + (line[start : start + 1] in _QUOTES)
+    if not line.startswith(fix.replacement.old, start):
+        return None  # the value has escapes, or begins in another line
+    return line[:start] + fix.replacement.new + line[start + len(fix.replacement.old) :]

@@ -51,3 +51,11 @@ class Version:
         if not _VERSION.fullmatch(text):
             raise ValueError(f"a version is 1 to {MAX_DIGITS} digits, not {text!r}")
         return cls(int(text), text)
+
+
+def number_of(text: str) -> int | None:
+    """The number of a version that the user names; leading zeros do not count.  ``None`` for other texts."""
+    digits = text.lstrip("0")
+    if not text or not (digits == "" or _VERSION.fullmatch(digits)):
+        return None
+    return int(digits or "0")

@@ -161,7 +161,7 @@ class _Reader:
         foreign = foreign_word(name)
         near = most_similar(name, _KNOWN) if foreign is None else None
         hint = foreign if near is None else did_you_mean_word(near)
-        meant = None if near is None else Replacement(word[0], near)
+        meant = None if near is None else Replacement(word[0], near, start)
         raise TypeSyntaxError(f"unknown type `{word[0]}`", start, hint, meant)
 
     def _decimal(self, start: int) -> Type:

@@ -98,6 +98,8 @@ def _remove(
     try:
         commit.commit_fenced(engine, base)
     except Exception as error:  # identified by its Java cause
+        if is_state_unknown(error) and not ids & _schema_ids(engine, name):
+            return SchemaRemoval(len(ids))  # the commit succeeded, and its answer was lost
         if not is_rest(base.operations) or not _is_refused(engine, name, error, ids):
             raise
         return SchemaRemoval(0, to_engine_error(error).message)
@@ -121,5 +123,9 @@ def _is_refused(engine: SparkEngine, name: TableName, error: Exception, ids: fro
 
 def _has_all(engine: SparkEngine, name: TableName, ids: frozenset[int]) -> bool:
     """Whether a table still has all of these schemas."""
+    return ids <= _schema_ids(engine, name)
+
+
+def _schema_ids(engine: SparkEngine, name: TableName) -> set[int]:
     metadata = engine.metadata_json(name) or {}
-    return ids <= {schema.get("schema-id", 0) for schema in metadata.get("schemas") or ()}
+    return {schema.get("schema-id", 0) for schema in metadata.get("schemas") or ()}

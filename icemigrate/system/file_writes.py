@@ -122,6 +122,8 @@ def replace_named(path: Path, data: bytes) -> None:
 @contextmanager
 def _parent(path: Path, top: Path) -> Iterator[int]:
     """A descriptor of a file's folder; a link to the folder may stay inside the repository."""
+    if Path(os.path.realpath(path)) == top:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     folder = open_folder(resolve_inside(path.parent, top), top)
     try:
         yield folder

@@ -69,6 +69,9 @@ def open_folder(folder: Path, top: Path) -> int:
     :param folder: a real path, the result of :func:`resolve_inside`.
     :raises OSError: there is no such folder, or a part of the path has become a link.
     """
+    if not folder.is_relative_to(top):
+        # The parent of the root itself, which is no file.
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(top))
     number = os.open(top, FOLDER_FLAGS)
     try:
         for part in folder.relative_to(top).parts:

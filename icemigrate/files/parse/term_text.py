@@ -146,7 +146,7 @@ def _transformed(text: str) -> tuple[FieldPath, Transform, int]:
     call = _CALL.match(text)
     if (spec := _BRACKETS.match(text)) is not None:
         right = f"{spec[1].lower()}({spec[2]}, {spec[3]})"
-        meant = Replacement(spec[0].strip(), right)
+        meant = Replacement(spec[0].strip(), right, spec.start(1))
         raise TermSyntaxError(f"unexpected `[` in `{text}`", f"write `{right}`", meant)
     if call is None:
         source, at = _column(text, 0)
@@ -163,7 +163,7 @@ def _transformed(text: str) -> tuple[FieldPath, Transform, int]:
             raise TermSyntaxError(
                 f"`{name}` needs its width in `{text}`",
                 f"write `{right}`: the number first",
-                Replacement(text[: turned.end()].strip(), right) if turned else None,
+                Replacement(text[call.start(1) : turned.end()], right, call.start(1)) if turned else None,
             )
         width, at = int(match[1][:12]), match.end()
         if not 1 <= width <= MAX_WIDTH:
@@ -190,7 +190,7 @@ def _unknown_transform(text: str, call: re.Match[str]) -> TermSyntaxError:
         hint = other.format(column.strip())
     elif near is not None:
         hint = did_you_mean_word(near)
-    meant = None if near is None else Replacement(word, near)
+    meant = None if near is None else Replacement(word, near, call.start(1))
     return TermSyntaxError(f"unknown transform `{word}` in `{text}`", hint, meant)
 
 

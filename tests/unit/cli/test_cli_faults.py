@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime, timezone
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import NoReturn
@@ -26,6 +27,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.render.status_text import rollback_text
 from icemigrate.render.terminal_style import PLAIN_STYLE
 from icemigrate.results.command_results import RollbackResult
+from icemigrate.results.status_results import LockStatus, UnlockResult
 from tests.support.embedded_project import HISTORY, Embedded
 
 FIRST = """
@@ -440,6 +442,76 @@ def make_disposable(project: Embedded) -> None:
     """Let `reset` work on the project."""
     text = "environments: {local: {catalog: {type: sqlite}, disposable: true}}"
     (project.folder / "icemigrate.yaml").write_text(f"project: {project.folder.name}\n{text}\n")
+
+
+def test_a_working_directory_that_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for args in (("check",), ("status", "--project", str(tmp_path)), ("init",)):
+        code, out, err = told(capsys, *args)
+        assert (code, out) == (ExitCode.ERROR, "")
+        assert err == "error: the working directory was deleted\n    change to another folder\n"
+
+
+@pytest.mark.parametrize("args", [("apply", "."), ("comment", "."), ("plan", "--out", "."), ("apply", "..")])
+def test_a_folder_is_no_file(
+    args: tuple[str, ...], project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = told(capsys, *args)
+    assert code != ExitCode.OK
+    assert "is a directory" in err
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("plan", "--to", "{}"),
+        ("apply", "--redo", "{}"),
+        ("apply", "--redo", "1..{}"),
+        ("rollback", "--to", "{}"),
+        ("rollback", "--only", "{}"),
+        ("repair", "--abandon", "{}"),
+        ("revert", "{}"),
+        ("show", "--at", "{}"),
+    ],
+)
+@pytest.mark.parametrize("digits", [19, 5_000])
+def test_a_version_with_too_many_digits(
+    args: tuple[str, ...], digits: int, project: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = told(capsys, *(word.format("9" * digits) for word in args))
+    assert code == ExitCode.USAGE
+    assert err.startswith("error: ")
+
+
+def test_closed_standard_input_is_no_terminal(
+    project: Embedded, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    code, _, err = told(capsys, "apply")
+    assert code == ExitCode.USAGE
+    assert "standard input is not a terminal" in err
+
+
+def test_what_the_history_says_about_a_lock_is_one_line_without_codes(
+    project: Embedded, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noon = datetime(2026, 5, 1, 12, tzinfo=timezone.utc)
+    words = "u\x1b[31m\u202e on h\n::error::x, at: st\x1b[8m"
+    lock = LockStatus("u", "h", 12, noon, noon, "apply", "st", words)
+
+    def asking(*_: object, approve: Callable[[LockStatus], bool], **__: object) -> UnlockResult:
+        approve(lock)
+        return UnlockResult("shop", "local", lock, taken=False)
+
+    monkeypatch.setattr("icemigrate.commands.unlock.unlock", asking)
+    _, out, err = told(capsys, "unlock")
+    assert "\x1b" not in out + err
+    assert "\u202e" not in out + err
+    assert not [line for line in err.splitlines() if line.startswith("::")]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from icemigrate.cli import main
 from icemigrate.cli.exit import run
-from icemigrate.cli.group import COMMANDS, command_of
+from icemigrate.cli.group import command_of
 from icemigrate.cli.group import icemigrate as program
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice
 from icemigrate.cli.options import global_options
@@ -38,15 +38,39 @@ def options(name: str) -> list[click.Option]:
     return [param for param in command_of(name).params if isinstance(param, click.Option)]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_has_a_variable_unless_it_gives_up_data(name: str) -> None:
-    for option in options(name):
-        word = max(option.opts, key=len)
-        variable = f"ICEMIGRATE_{word[2:].replace('-', '_').upper()}"
-        is_reset = (name, word) == ("reset", "--auto-approve")
-        is_excluded = word in {"--help", "--abandon", "--adopt", "--discard-new-data", "--overwrite"}
-        assert option.envvar == (None if is_excluded or is_reset else variable)
-        assert variable not in VARIABLES
+SHARED = {f"ICEMIGRATE_{word}" for word in ("ENV", "FORMAT", "LOCK_TIMEOUT", "NO_COLOR", "PROJECT", "QUIET")}
+SHARED |= {"ICEMIGRATE_VERBOSE"}
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("plan", {"OUT", "TO", "REDO", "REHEARSE", "RECONCILE", "TABLE", "DETAILED_EXITCODE"}),
+        ("apply", {"TO", "REDO", "BASELINE", "RECONCILE", "TABLE", "AUTO_APPROVE"}),
+        ("import", {"EXCLUDE", "DESCRIPTION", "DRY_RUN"}),
+        ("check", {"GIT_BASE", "FIX"}),
+        ("rollback", {"DRY_RUN", "DETAILED_EXITCODE", "AUTO_APPROVE"}),
+        ("maintain", {"DRY_RUN", "AUTO_APPROVE"}),
+        ("reset", {"DRY_RUN"}),
+        ("repair", set()),
+    ],
+)
+def test_the_variables_of_a_command(name: str, own: set[str]) -> None:
+    variables = {str(option.envvar) for option in options(name) if option.envvar}
+    assert variables - SHARED == {f"ICEMIGRATE_{word}" for word in own}
+    assert not variables & set(VARIABLES)
+
+
+@pytest.mark.parametrize(
+    "variable", ["TO", "ONLY", "PARTIAL", "DISCARD_NEW_DATA", "ORPHANS", "OVERWRITE", "ALLOW"]
+)
+def test_no_variable_says_what_is_undone_removed_or_accepted(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"ICEMIGRATE_{variable}", "1")
+    for name in ("rollback", "maintain", "reset"):
+        given = command_of(name).make_context(name, []).params
+        assert {key for key, value in given.items() if value} == set()
 
 
 def test_a_variable_gives_what_a_run_does_and_the_run_says_so(
@@ -67,16 +91,26 @@ def test_a_variable_gives_what_a_run_does_and_the_run_says_so(
     assert err == ""
 
 
-@pytest.mark.parametrize("value", ["", "1"])
-def test_what_gives_up_data_is_asked_for_on_the_command_line(
-    value: str, project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("variable", "value", "args"),
+    [
+        ("ICEMIGRATE_TO", "1", ["plan", "--help"]),
+        ("ICEMIGRATE_REHEARSE", "0", ["plan"]),
+        ("ICEMIGRATE_TO", "1", ["-q", "plan"]),
+        ("ICEMIGRATE_TO", "1", ["rollback", "--dry-run"]),
+    ],
+)
+def test_no_note_where_a_variable_changes_nothing(
+    variable: str,
+    value: str,
+    args: list[str],
+    project: Embedded,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("ICEMIGRATE_DISCARD_NEW_DATA", value)
-    code = main(["rollback", "--dry-run", "--to", "0"])
-    err = capsys.readouterr().err
-    message = "`ICEMIGRATE_DISCARD_NEW_DATA` is not read: write `--discard-new-data` on the command line"
-    assert (message in err) is bool(value)
-    assert (code == ExitCode.USAGE) is bool(value)
+    monkeypatch.setenv(variable, value)
+    assert main(args) == ExitCode.OK
+    assert "note: `--" not in capsys.readouterr().err
 
 
 def test_reset_is_approved_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,6 +81,24 @@ def test_terms_of_other_tools_are_corrected(shop: Embedded) -> None:
     assert not [d for d in check(open_project(shop.folder)).diagnostics if d.severity.value == "error"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("struct<lng: lng>", "struct<lng: long>"),
+        ("map<string, struct<strng: int, x: strng>>", "map<string, struct<strng: int, x: string>>"),
+        ("struct<x: list<lng>, lng: lng>", "struct<x: list<long>, lng: long>"),
+    ],
+)
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_field_with_the_name_of_a_misspelled_type_keeps_its_name(
+    wrong: str, right: str, quote: str, shop: Embedded
+) -> None:
+    text = f"tables: [{{name: db.t, columns: [{{name: s, type: {quote}{wrong}{quote}}}]}}]\n"
+    shop.write("0001_orders.yaml", text)
+    check(open_project(shop.folder), fix=True)
+    assert (shop.folder / "migrations" / "0001_orders.yaml").read_text() == text.replace(wrong, right)
+
+
 def test_a_key_that_destroys_is_suggested_and_not_written(shop: Embedded) -> None:
     text = "tables: [{name: db.t, drp: true}]\n"
     shop.write("0001_orders.yaml", text)
