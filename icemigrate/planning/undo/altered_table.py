@@ -9,7 +9,6 @@ from icemigrate.changes.change import Change, PlanProblem, Subject
 from icemigrate.changes.drop_reference import DropReference
 from icemigrate.changes.expect_snapshot import ExpectSnapshot
 from icemigrate.changes.rename_table import RenameTable
-from icemigrate.data_steps.branch_repair_sql import violation_hint
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg import validation
 from icemigrate.iceberg.file_evidence_values import Evidence
@@ -36,6 +35,7 @@ from icemigrate.planning.undo.partial_undo import (
 )
 from icemigrate.planning.undo.refill_plan import plan_refill, retained_value_notes, unchecked_last_copies
 from icemigrate.planning.undo.retained_facts import retain_facts, void_field_sources
+from icemigrate.planning.undo.undo_hints import identifier_problem, undo_problem
 from icemigrate.planning.undo.undo_inputs import (
     FactKey,
     IrreversibleFact,
@@ -136,7 +136,7 @@ def _planned(
         UndoStates(retain_facts(before, after, [*staying.kept, *staying.void_fields]), after), current
     )
     taken = tuple(
-        _problem_of(violation, undo.declared, current, catalog)
+        undo_problem(violation, undo.declared, current, merged.target, catalog)
         for violation in validation.duplicate_names(merged.target, current)
     )
     # If two fields had one name, no path would identify a field: nothing can be planned.
@@ -300,11 +300,6 @@ def _declared(undo: TableUndo, kept: Iterable[FactKey]) -> UndoStates:
     return UndoStates(retain_facts(before, after, tuple(kept)), after)
 
 
-def _problem_of(found: validation.Violation, table: TableName, before: Table, catalog: str) -> PlanProblem:
-    hint = violation_hint(found, before, catalog)
-    return PlanProblem(found.rule, table, found.subject, found.message, hint)
-
-
 def _problem(refusal: IrreversibleGroup, table: TableName) -> PlanProblem:
     hint = "`--partial` undoes the rest and leaves this as it is"
     return PlanProblem(refusal.rule, table, refusal.subject, refusal.message, hint)
@@ -340,11 +335,13 @@ def _objections(
     for violation in validation.find_violations(outcome.after, before) if outcome.found else ():
         if (violation.rule, violation.subject) in known:
             continue
-        problem = _problem_of(violation, table, before, catalog)
+        problem = undo_problem(violation, table, before, outcome.after, catalog)
         (warnings if violation.is_warning else problems).append(problem)
     yield from dict.fromkeys(problems)
     left = () if problems else remaining_differences(outcome, CHANGE_KINDS)
-    if left:
+    if left and (identifier := identifier_problem(table, before, outcome.after)) is not None:
+        yield identifier
+    elif left:
         yield PlanProblem(
             "unproved",
             table,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,14 @@ from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.execution.run import run_plan
+from icemigrate.frozen import replace
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.partition_evolution import add_partition_field
+from icemigrate.iceberg.partitioning import SortField, SortOrder, Transform
+from icemigrate.iceberg.table import Table
+from icemigrate.planning.undo import UndoOptions
 from tests.support.embedded_project import HISTORY, Embedded, applied
 
 CREATE = "tables: [{name: db.t, columns: [{name: a, type: int}, {name: b, type: int}]}]\n"
@@ -149,3 +156,45 @@ def test_a_repeated_rollback_goes_one_version_back_and_says_so(shop: Embedded) -
     assert plan_rollback(open_project(shop.folder), to="1").plan.is_empty
     with pytest.raises(UsageError, match="already rolled back"):
         plan_rollback(open_project(shop.folder), only="2")
+
+
+@pytest.mark.parametrize(
+    ("change", "why", "statement"),
+    [
+        (
+            lambda t, i: add_partition_field(t, i, Transform("identity"), "odd name"),
+            "the partition field `odd name` has the source `c`",
+            "ALTER TABLE … DROP PARTITION FIELD `odd name`",
+        ),
+        (
+            lambda t, i: replace(t, sort_order=SortOrder((SortField((i,)),), id=1)),
+            "the table is sorted by `c`",
+            "`ALTER TABLE … WRITE UNORDERED`",
+        ),
+        (
+            lambda t, i: replace(t, schema=replace(t.schema, identifier_ids=frozenset({i}))),
+            "`c` is an identifier field",
+            "`ALTER TABLE … DROP IDENTIFIER FIELDS c`",
+        ),
+    ],
+)
+def test_what_another_client_built_on_an_added_column_is_named_with_its_removal(
+    shop: Embedded, change: Callable[[Table, int], Table], why: str, statement: str
+) -> None:
+    write(shop, "0002", "name: db.t, columns: [{name: c, type: int}], properties: {k: v}")
+    shop.apply()
+    name = TableName.parse("db.t")
+    there = shop.engine.tables[name]
+    column = there.schema.find(("c",))
+    assert column is not None
+    shop.engine.tables[name] = change(there, column.id)
+    shop.save()
+    (problem,) = (p for m in plan_rollback(open_project(shop.folder)).plan.migrations for p in m.problems)
+    assert problem.message == f"the undo removes what another client's change of the table needs: {why}"
+    partly = plan_rollback(open_project(shop.folder), options=UndoOptions(partial=True)).plan
+    rest = "; `--partial` undoes the rest" if partly.ready else ""
+    assert partly.ready == ("identifier" not in why)
+    assert problem.hint == f"run {statement} first{rest}"
+    shop.engine.tables[name] = there
+    shop.save()
+    assert plan_rollback(open_project(shop.folder)).plan.ready
