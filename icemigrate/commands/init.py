@@ -13,7 +13,7 @@ from icemigrate.errors import GitError, UsageError
 from icemigrate.files.parse.source_text import shown_path
 from icemigrate.files.write.scaffold import CI_FILES, init_files, new_text, write_new
 from icemigrate.project import Project, safe_name
-from icemigrate.project.project_reader import PROJECT_FILE_NAME
+from icemigrate.project.project_reader import PROJECT_FILE_NAME, project_above
 from icemigrate.system.repository_boundary import repository_top
 from icemigrate.vcs.git import open_repository
 
@@ -28,7 +28,7 @@ def init(folder: Path, ci: str | None = None, *, is_empty: bool = False) -> tupl
     :param ci: ``github``, ``gitlab`` or ``none``; by default that of the Git remote.
     :param is_empty: whether the first migration is left out.
     :returns: each file, and whether it is new.
-    :raises UsageError: there is a project file already.
+    :raises UsageError: there is a project file already, or the folder is inside a project.
     :raises IcemigrateError: a file cannot be written.
     """
     root = folder.absolute()
@@ -38,6 +38,11 @@ def init(folder: Path, ci: str | None = None, *, is_empty: bool = False) -> tupl
             'go on with `icemigrate new "what it does"`',
         )
     existing = next(folder for folder in (root, *root.parents) if folder.is_dir())
+    if (outer := project_above(root, existing)) is not None:
+        raise UsageError(
+            f"`{shown_path(root)}` is inside the project of `{shown_path(outer / PROJECT_FILE_NAME)}`",
+            f"choose a folder outside `{shown_path(outer)}`",
+        )
     top = repository_top(existing)
     files = init_files(
         safe_name(root),

@@ -29,6 +29,7 @@ from icemigrate.data_steps.publication_state import (
     find_publication,
     has_unreadable_variant,
 )
+from icemigrate.diagnostics import format_count
 from icemigrate.errors import EngineError, HeadMoved
 from icemigrate.events import Event, FilesRewritten, NoteAdded, StatementStarted
 from icemigrate.frozen import replace
@@ -320,9 +321,8 @@ class MigrationRows:
 
         left = self.engine.rewrite_old_files(name, rewriting.text, rewriting.is_sorted, on_progress)
         if left:
-            self._note(
-                name, f"{left} files still have an old partition spec: another client wrote them meanwhile"
-            )
+            files = format_count(left, "file has", "files have")
+            self._note(name, f"{files} an old partition spec: another client wrote meanwhile")
 
     def _ask(self, text: str, ask: QueryExpectation) -> None:
         ask.require(self.engine.ask(text))

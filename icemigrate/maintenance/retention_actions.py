@@ -271,7 +271,8 @@ def find_orphan_files(look: MaintenanceContext, older_than: timedelta) -> Iterat
             continue
         there = remove_orphan_files(look.engine(), name, before, table.location)
         if there:
-            text = f"remove {len(there)} files that no snapshot uses, from before {before:%Y-%m-%d %H:%M:%S}"
+            files = format_count(len(there), "file")
+            text = f"remove {files} that no snapshot uses, from before {before:%Y-%m-%d %H:%M:%S}"
             sql = orphans_sql(look.session.environment.catalog.name, name, before, table.location)
             act = partial(_remove, name, table.uuid, before, table.location, there)
             yield MaintenanceAction(ActionSummary(part, str(name), text, sql), name, table.uuid, act)

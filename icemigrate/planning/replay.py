@@ -300,11 +300,12 @@ def _hidden_tables(replayed: ReplayedMigration, state: DeclaredState) -> Iterato
         return
     gone = {t.formerly for t in replayed.wanted if t.formerly is not None}
     names = {*(state.tables.keys() - gone), *(t.name for t in replayed.wanted if t.table is not None)}
-    inner_names = metadata_names(names)
+    inner_names, reported = metadata_names(names), set[TableName]()
     for target in new:
         above = table_above(target.name)
         outer, inner = (above, target.name) if above in names else (target.name, inner_names.get(target.name))
-        if inner is not None:
+        if inner is not None and inner not in reported:
+            reported.add(inner)
             yield Diagnostic(
                 "metadata-table-name",
                 f"`{inner}` is read as metadata of the table `{outer}`, so both cannot exist",

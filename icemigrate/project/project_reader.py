@@ -112,6 +112,22 @@ def project_folder(folder: Path) -> Path:
     return here
 
 
+def project_above(folder: Path, existing: Path) -> Path | None:
+    """The folder of the project that contains a new one; ``None`` outside of projects.
+
+    :param existing: the nearest folder, upwards from ``folder``, that exists.
+    """
+    candidates = [existing, *_folders_above(existing)]
+    return next(
+        (
+            one
+            for one in candidates
+            if one != folder and any(os.path.lexists(one / n) for n in (PROJECT_FILE_NAME, _OTHER_NAME))
+        ),
+        None,
+    )
+
+
 def _folders_above(here: Path) -> Iterator[Path]:
     top = repository_top(here)
     is_repository = os.path.lexists(top / GIT_FOLDER)

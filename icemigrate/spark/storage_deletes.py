@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from icemigrate.diagnostics import format_count
 from icemigrate.errors import EngineError
 from icemigrate.spark.java_errors import cause_chain, convert_java_errors
 
@@ -24,11 +25,13 @@ def delete_files(io: Any, files: Any) -> str:
         total = int(files.size())
         failed = _failed_deletes(io, files) if total else 0
     if not failed:
-        return f"{total} files deleted"
+        return f"{format_count(total, 'file')} deleted"
     hint = "`icemigrate maintain --orphans` finds them once they are old enough"
     if failed >= total:
-        raise EngineError(f"the storage deleted none of {total} unneeded files", hint)
-    return f"{total - failed} of {total} files deleted; the storage refused the others, {hint}"
+        raise EngineError(f"the storage deleted none of {format_count(total, 'unneeded file')}", hint)
+    return (
+        f"{total - failed} of {format_count(total, 'file')} deleted; the storage refused the others, {hint}"
+    )
 
 
 def _failed_deletes(io: Any, files: Any) -> int:

@@ -321,7 +321,7 @@ def test_orphans_go_where_a_folder_is_a_tables_own_and_only_old_ones(shop: Shop)
     aged(home / "left-over.parquet", 3.1)
     (act,) = look(shop, "orphans").result.acts
     assert "remove 1 files" in act.text
-    assert [a.outcome for a in do(shop, "orphans").acts] == ["1 files deleted"]
+    assert [a.outcome for a in do(shop, "orphans").acts] == ["1 file deleted"]
     assert not (home / "left-over.parquet").exists()
     assert shop.sql("SELECT id FROM @.trades") == [(1,)]
 

@@ -102,7 +102,7 @@ def parse_partition(text: str) -> PartitionTerm:
         )
     hint = "declare an order under `sort_by`" if _DIRECTION.match(rest) else "write a name as `as name`"
     if (quoted := _with_quoted_column(text)) is not None:
-        hint = f"{hint}; write a column with a space in backticks: `{quoted}`"
+        hint = f"{hint}; write a column with a space in backticks: {quoted}"
     raise TermSyntaxError(f"unexpected `{rest}` in the partition term `{text}`", hint)
 
 
@@ -124,7 +124,7 @@ def parse_sort(text: str) -> SortTerm:
             f"unexpected `{text[at:]}` in the sort term `{text}`",
             "a term is a column or a transform, then `asc` or `desc`, then `nulls first` or `nulls last`"
             if (quoted := _with_quoted_column(text)) is None or _LIKE_DIRECTION.search(text)
-            else f"write a column with a space in backticks: `{quoted}`",
+            else f"write a column with a space in backticks: {quoted}",
         )
     return SortTerm(source, transform, direction, null_order)
 

@@ -8,7 +8,7 @@ import yaml
 
 from icemigrate.cli import main
 from icemigrate.commands.init import init
-from icemigrate.errors import ExitCode
+from icemigrate.errors import ExitCode, UsageError
 from icemigrate.files.write.scaffold import init_files
 
 
@@ -101,3 +101,12 @@ def test_an_empty_project_has_no_migration_and_no_mistake(
     assert main(["check"]) == ExitCode.OK
     assert main(["new", "create events"]) == ExitCode.OK
     assert (tmp_path / "migrations" / "0001_create_events.yaml").is_file()
+
+
+@pytest.mark.parametrize("inner", ["migrations", "new/deeper"])
+def test_a_folder_inside_a_project_gets_no_project_of_its_own(tmp_path: Path, inner: str) -> None:
+    init(tmp_path, "none")
+    with pytest.raises(UsageError) as refused:
+        init(tmp_path / inner)
+    assert "is inside the project of" in refused.value.message
+    assert not list(tmp_path.glob("*/**/icemigrate.yaml"))

@@ -89,3 +89,13 @@ def test_what_is_no_sort_term() -> None:
     with pytest.raises(TermSyntaxError, match="unexpected `as x`") as caught:
         parse_sort("ts desc as x")
     assert "nulls first" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("text", ["Adapter Name desc", "Adapter Name", "Adapter Name as x"])
+def test_the_backticks_of_a_hint_are_balanced(text: str) -> None:
+    for parse in (parse_sort, parse_partition):
+        with pytest.raises(TermSyntaxError) as caught:
+            parse(text)
+        hint = caught.value.hint or ""
+        assert hint.count("`") % 2 == 0
+        assert "``" not in hint
