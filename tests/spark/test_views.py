@@ -12,8 +12,11 @@ import pytest
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.commands import maintain as maintain_command
 from icemigrate.commands.maintain import maintain, plan_maintenance
+from icemigrate.errors import EngineError
+from icemigrate.execution.failures import Undone
 from icemigrate.iceberg.kept_views import is_kept_view_key
 from icemigrate.iceberg.names import TableName
+from icemigrate.spark.spark_engine import SparkEngine
 from tests.spark.conftest import Warehouse
 from tests.spark.test_rollback import ROW_1, Shop
 
@@ -103,7 +106,18 @@ def test_a_kept_view_reads_the_old_names(
     def views() -> list[str]:
         return [row[1] for row in shop.sql("SHOW VIEWS IN @")]
 
-    shop.apply("0002", KEEP)
+    def without_views(engine: SparkEngine, text: str) -> None:
+        if text.startswith("CREATE OR REPLACE VIEW"):
+            raise EngineError("the catalog refuses the view")
+        real(engine, text)
+
+    real, columns = SparkEngine.sql, shop.columns()
+    with monkeypatch.context() as patched:
+        patched.setattr(SparkEngine, "sql", without_views)
+        with pytest.raises(Undone, match="the catalog refuses the view"):
+            shop.apply("0002", KEEP)
+    assert shop.columns() == columns
+    shop.project.apply(spark=spark)
     assert sorted(shop.sql(old)) == sorted(shop.sql(new))
     assert shop.sql("SELECT * FROM @.trades__before_0002")[0][:2] == (1, "AA")
     assert not any(table.differs for table in shop.project.status().tables)

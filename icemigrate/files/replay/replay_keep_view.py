@@ -38,8 +38,9 @@ def replay_keep_view(
     :param after: the declared table after it.
     :param version: of the migration.
     """
-    if before is None:
-        return after.properties
+    is_same = before is not None and after.schema.fields is before.schema.fields and after.name == before.name
+    if before is None or (is_same and entry.keep_view is UNSET):
+        return after.properties  # a table may have thousands of properties, which are not searched then
     others = without_kept_views(after.properties)
     if entry.keep_view is None:
         if others == after.properties:

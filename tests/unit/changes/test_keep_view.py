@@ -136,6 +136,26 @@ def test_a_rename_after_the_view_is_undone_with_its_replacement(lake: Lake) -> N
     assert query(lake) == QUERY
 
 
+def test_a_rename_by_another_client_is_followed_when_it_is_declared(lake: Lake) -> None:
+    lake.apply("0002", RENAME)
+    renamed = [
+        replace(f, name="amount" if f.name == "quantity" else f.name) for f in lake.table().schema.fields
+    ]
+    lake.by_hand(lambda t: replace(t, schema=replace(t.schema, fields=tuple(renamed))))
+    lake.apply("0003", "tables: [{name: db.t, renames: {quantity: amount}}]")
+    assert query(lake) == "SELECT id, amount AS qty FROM local.db.t"
+
+
+def test_each_value_of_for_each_has_a_view_of_its_own(lake: Lake) -> None:
+    lake.apply("0002", CREATE.replace("db.t", "db.u"))
+    lake.apply(
+        "0003",
+        "tables: [{name: 'db.${x}', for_each: {x: [t, u]}, renames: {qty: quantity},"
+        " keep_view: {name: 'old_${x}', max_age: 1d}}]",
+    )
+    assert sorted(str(name) for name in lake.engine.views) == ["db.old_t", "db.old_u"]
+
+
 def test_the_last_column_of_a_view_takes_the_view_along(lake: Lake) -> None:
     lake.apply("0002", RENAME)
     lake.apply(
