@@ -32,7 +32,7 @@ COMMANDS: dict[str, str] = {
     "rebase": "Renumber migration files that are out of order.",
     "squash": "Replace all files up to a version with one file.",
     "drift": "Show changes by other clients; `--accept` writes the migration that declares them.",
-    "maintain": "Apply retention: trash, snapshots, rows, old schemas, orphan files.",
+    "maintain": "Apply retention: trash, snapshots, rows, old schemas, old views, orphan files.",
     "unlock": "Release the lock of a process that hangs.",
     "status": "Show the state of each migration and each table.",
     "history": "Show the history: who did what, when, and how long it took.",
