@@ -18,7 +18,7 @@ from icemigrate.changes.keep_view import (
 from icemigrate.errors import CatalogError
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import replace
-from icemigrate.iceberg.kept_views import is_kept_view_key, kept_view, view_name
+from icemigrate.iceberg.kept_views import is_kept_view_key, kept_view, kept_views, view_name
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table, differing_keys
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
@@ -69,7 +69,12 @@ def _with_table_views(
     session: EnvironmentSession, plan: TablePlan, undo: TableUndo, there: Table
 ) -> TablePlan:
     catalog = session.environment.catalog.name
-    changes = list(_remaining_changes(session, plan, undo, there))
+    is_dropped = undo.after is None
+    changes = list(
+        _views_of_kept_table(session, plan, undo, there)
+        if is_dropped
+        else _remaining_changes(session, plan, undo, there)
+    )
     first = [DetectedChange(c, there) for c in changes if isinstance(c, DropKeptView)]
     last = [
         DetectedChange(c, replace(there, name=c.table)) for c in changes if not isinstance(c, DropKeptView)
@@ -79,8 +84,10 @@ def _with_table_views(
 
 
 def _changed_keys(undo: TableUndo) -> Iterator[str]:
-    """The keys of the kept views that a migration changed on one table."""
-    if undo.before is not None and undo.after is not None:
+    """The keys of the kept views that a migration changed on one table, or dropped with it."""
+    if undo.after is None and undo.actual_before is not None:
+        yield from filter(is_kept_view_key, undo.actual_before.properties)
+    elif undo.before is not None and undo.after is not None:
         yield from filter(is_kept_view_key, differing_keys(undo.before.properties, undo.after.properties))
 
 
@@ -105,6 +112,17 @@ def _remaining_changes(
             yield KeepView(later_name(plan), old)
         elif old is not None and new is not None and is_new:
             yield ReplaceKeptView(later_name(plan), old, new)
+
+
+def _views_of_kept_table(
+    session: EnvironmentSession, plan: TablePlan, undo: TableUndo, there: Table
+) -> Iterator[KeptViewChange]:
+    """The dropped views of a table that an interrupted run was to drop, and has not moved yet."""
+    if plan.steps or undo.actual_before is None:
+        return  # the undo restores the table, with its views
+    for view in kept_views(undo.actual_before.properties):
+        if _find_view(session, view_name(there.name, view.name)) is None:
+            yield KeepView(there.name, view)
 
 
 def _find_view(session: EnvironmentSession, name: TableName) -> View | None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
+from icemigrate.changes.keep_view import DropKeptView, drop_view_statements
 from icemigrate.errors import EngineError, IcemigrateError, LockHeld, LockLost
 from icemigrate.events import Event, UndoFinished, UndoStarted
 from icemigrate.execution.failures import (
@@ -93,7 +94,8 @@ class Recovery(Frozen):
         self, migration: MigrationPlan, undo: UndoRecord, report: FailureReport, cause: IcemigrateError
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The statements of the undo, and the reasons where it was not possible."""
-        if all(map(self._is_as_before, migration.tables, undo.tables)):
+        is_as_before = all(map(self._is_as_before, migration.tables, undo.tables))
+        if is_as_before and not self._is_a_view_dropped(migration, report):
             for namespace in sorted(undo.namespaces, key=len, reverse=True):
                 with suppress(EngineError):  # an empty one causes no problem
                     self.engine.drop_namespace(namespace)
@@ -160,6 +162,16 @@ class Recovery(Frozen):
         if owner_of(now) not in (None, self.project):
             return True  # a commit of ours would have claimed it
         return structural_json(before) == structural_json(now)
+
+    def _is_a_view_dropped(self, migration: MigrationPlan, report: FailureReport) -> bool:
+        """Whether the migration dropped a kept view: the state of its table does not show that."""
+        dropped = (c.change for c in migration.changes() if isinstance(c.change, DropKeptView))
+        for change in dropped:
+            drop, _ = drop_view_statements(self.engine.catalog_name, change.table, change.view)
+            has_failed = report.failed == drop.text
+            if drop.text in report.done or (has_failed and self.engine.view(change.view_name) is None):
+                return True
+        return False
 
 
 def cause_of(error: IcemigrateError, held: LockedJournal) -> IcemigrateError:

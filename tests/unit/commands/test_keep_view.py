@@ -13,24 +13,29 @@ import pytest
 
 from icemigrate.catalog.capabilities import CAPABILITY_MATRIX
 from icemigrate.catalog.sqlite_reader import SqliteCatalog
+from icemigrate.changes.keep_view import CHANGED_VIEW
 from icemigrate.cli import main
 from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.errors import ExitCode
+from icemigrate.evidence.undo_evidence import failed_run_undo_planner
 from icemigrate.execution.environment_session import open_environment
-from icemigrate.execution.failures import Interrupted
+from icemigrate.execution.failures import Interrupted, Undone
 from icemigrate.execution.run import run_plan
 from icemigrate.frozen import replace
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
 from icemigrate.iceberg.kept_views import kept_views
 from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.types import Field, Primitive
+from icemigrate.iceberg.undo_record import UndoRecord
 from icemigrate.iceberg.views import View, ViewQuery
 from icemigrate.maintenance.context import ActionOrSkipped, MaintenanceAction, MaintenanceContext
 from icemigrate.maintenance.expired_views import find_expired_views
+from icemigrate.planning.plan import MigrationPlan
 from icemigrate.results.command_results import SkippedTable
-from icemigrate.spark.view_statements import CHANGED_VIEW, drop_kept_view
+from icemigrate.spark.view_statements import drop_kept_view
 from tests.support.embedded_project import HISTORY, Embedded
 
 if TYPE_CHECKING:
@@ -38,6 +43,9 @@ if TYPE_CHECKING:
 
 CREATE = "tables: [{name: db.t, columns: [{name: id, type: long}, {name: qty, type: int}]}]\n"
 RENAME = "tables:\n  - name: db.t\n    renames: {qty: quantity}\n    keep_view: 30d\n"
+RENAME_AGAIN = "tables: [{name: db.t, renames: {quantity: amount}}]\n"
+KEEP_NO_VIEW = "tables: [{name: db.t, keep_view: null}]\n"
+DROP_TABLE = "allow: [destructive]\ntables: [{name: db.t, drop: true}]\n"
 TABLE = TableName(("db",), "t")
 VIEW = TableName(("db",), "t__before_0002")
 THEIRS = View(VIEW, (ViewQuery("spark", "SELECT 1 AS qty"),), created_ms=0)
@@ -120,7 +128,7 @@ def test_the_name_of_a_table_is_refused(shop: Embedded) -> None:
 
 
 def test_the_view_of_an_interrupted_run_is_its_own(shop: Embedded) -> None:
-    shop.engine.fails.add("icemigrate.view.")
+    shop.engine.fails.add("commit db.t")
     with pytest.raises(Interrupted):
         shop.apply()
     shop.save()
@@ -136,7 +144,7 @@ def test_a_later_rename_breaks_other_views_and_replaces_its_own(shop: Embedded) 
     query = ViewQuery("spark", "SELECT quantity FROM db.t")
     by_hand = View(TableName(("db",), "daily"), (query,), created_ms=0)
     with_view(shop, by_hand)
-    shop.write("0003_rename.yaml", "tables: [{name: db.t, renames: {quantity: amount}}]\n")
+    shop.write("0003_rename.yaml", RENAME_AGAIN)
     breaks = "renaming `quantity` of `db.t` to `amount` breaks view `db.daily`"
     assert [message for _, _, message in refusals(shop)] == [breaks]
     with_view(shop, replace(shop.engine.views[VIEW], queries=THEIRS.queries))
@@ -164,7 +172,8 @@ def test_maintain_drops_a_view_when_its_time_is_over(shop: Embedded) -> None:
     assert action.shown.text == "drop view `t__before_0002`"
     assert action.run(cast("SparkEngine", shop.engine)) == f"dropped view {VIEW}"
     assert shop.engine.views == {}
-    assert shop.engine.log[-1].startswith("ALTER TABLE local.db.t UNSET TBLPROPERTIES ('icemigrate.view.")
+    assert shop.engine.log[-1] == "commit db.t"
+    assert not any(kept_views(shop.engine.tables[TABLE].properties))
 
 
 def test_maintain_leaves_a_view_that_another_client_changed(shop: Embedded) -> None:
@@ -240,7 +249,7 @@ def test_other_commands_leave_the_view_out(shop: Embedded, capsys: pytest.Captur
     assert refusals(shop) == []
 
 
-@pytest.mark.parametrize("stopped_at", ["CREATE OR REPLACE VIEW", "icemigrate.view."])
+@pytest.mark.parametrize("stopped_at", ["CREATE OR REPLACE VIEW", "commit db.t"])
 def test_a_rollback_of_an_interrupted_run_drops_its_view(shop: Embedded, stopped_at: str) -> None:
     shop.engine.fails.add(stopped_at)
     with pytest.raises(Interrupted):
@@ -249,7 +258,7 @@ def test_a_rollback_of_an_interrupted_run_drops_its_view(shop: Embedded, stopped
     shop.engine.fails.clear()
     todo = plan_rollback(open_project(shop.folder)).plan
     kinds = [c.change.kind for c in todo.migrations[0].changes()]
-    dropped = ["drop_kept_view"] if stopped_at == "icemigrate.view." else []
+    dropped = ["drop_kept_view"] if stopped_at == "commit db.t" else []
     assert kinds == [*dropped, "rename_column"]
     shop.engine.expect(todo)
     run_plan(todo, shop.engine, Journal(HistoryWriter(shop.engine, HISTORY, "market")))
@@ -258,8 +267,8 @@ def test_a_rollback_of_an_interrupted_run_drops_its_view(shop: Embedded, stopped
 
 def test_a_rollback_of_an_interrupted_replacement_replaces_the_view_again(shop: Embedded) -> None:
     shop.apply()
-    shop.write("0003_rename.yaml", "tables: [{name: db.t, renames: {quantity: amount}}]\n")
-    shop.engine.fails.add("icemigrate.view.")
+    shop.write("0003_rename.yaml", RENAME_AGAIN)
+    shop.engine.fails.add("commit db.t")
     with pytest.raises(Interrupted):
         shop.apply()
     shop.save()
@@ -270,3 +279,107 @@ def test_a_rollback_of_an_interrupted_replacement_replaces_the_view_again(shop: 
     shop.save()
     (migration,) = plan_rollback(open_project(shop.folder)).plan.migrations
     assert [c.change.kind for c in migration.changes()] == ["rename_column", "keep_view"]
+
+
+def apply_and_undo(shop: Embedded) -> None:
+    """Apply what is pending; a failure is undone as ``apply`` does it."""
+    project = open_project(shop.folder)
+    todo = plan(project).plan
+    shop.engine.expect(todo)
+    with open_environment(project, None) as session:
+
+        def undo_plan(record: UndoRecord) -> MigrationPlan:
+            shop.engine.fails.clear()
+            shop.save()
+            engine = cast("SparkEngine", shop.engine)
+            planned = failed_run_undo_planner(session, engine, lambda: session.history().state)(record)
+            shop.engine.expect(replace(todo, migrations=(planned,)))
+            return planned
+
+        journal = Journal(HistoryWriter(shop.engine, HISTORY, "market"))
+        try:
+            run_plan(todo, shop.engine, journal, inverse=undo_plan)
+        finally:
+            shop.save()
+
+
+@pytest.mark.parametrize("stopped_at", ["CREATE OR REPLACE VIEW", "commit db.t"])
+def test_a_failure_after_the_view_is_created_drops_the_view(shop: Embedded, stopped_at: str) -> None:
+    shop.engine.fails.add(stopped_at)
+    with pytest.raises(Undone):
+        apply_and_undo(shop)
+    assert shop.engine.views == {}
+    assert [f.name for f in shop.engine.tables[TABLE].schema.fields] == ["id", "qty"]
+
+
+@pytest.mark.parametrize(
+    ("text", "stopped_at"),
+    [
+        (KEEP_NO_VIEW, "commit db.t"),
+        (DROP_TABLE, "commit db.t"),
+        (DROP_TABLE, "RENAME TO"),
+    ],
+    ids=["the view", "the table: property", "the table: rename"],
+)
+def test_a_failure_after_the_view_is_dropped_creates_it_again(
+    shop: Embedded, text: str, stopped_at: str
+) -> None:
+    shop.apply()
+    view = shop.engine.views[VIEW]
+    shop.write("0003_end.yaml", text)
+    shop.engine.fails.add(stopped_at)
+    with pytest.raises(Undone) as failed:
+        apply_and_undo(shop)
+    assert failed.value.undo_statements[0].startswith("CREATE OR REPLACE VIEW")
+    assert shop.engine.views == {VIEW: view}
+    assert [v.name for v in kept_views(shop.engine.tables[TABLE].properties)] == [VIEW.name]
+
+
+def test_a_rollback_that_fails_after_its_view_is_dropped_is_interrupted(shop: Embedded) -> None:
+    shop.apply()
+    todo = plan_rollback(open_project(shop.folder)).plan
+    shop.engine.expect(todo)
+    shop.engine.fails.add("commit db.t")
+    with pytest.raises(Interrupted):
+        run_plan(todo, shop.engine, Journal(HistoryWriter(shop.engine, HISTORY, "market")))
+    assert shop.engine.views == {}
+
+
+def make_unreadable(shop: Embedded) -> None:
+    """Add a column that Spark cannot load, as another client does it."""
+    table = shop.engine.tables[TABLE]
+    schema = replace(table.schema, fields=(*table.schema.fields, Field(3, "at", Primitive("timestamp_ns"))))
+    shop.engine.tables[TABLE] = replace(table, schema=schema, format_version=3, last_column_id=3)
+    shop.save()
+
+
+@pytest.mark.parametrize("text", [KEEP_NO_VIEW, DROP_TABLE], ids=["view", "table"])
+def test_the_view_of_a_table_that_spark_cannot_load_is_dropped(shop: Embedded, text: str) -> None:
+    shop.apply()
+    make_unreadable(shop)
+    shop.write("0003_end.yaml", text)
+    assert refusals(shop) == []
+    start = len(shop.engine.log)
+    shop.apply()
+    assert shop.engine.views == {}
+    statements = [s for s in shop.engine.log[start:] if "local.db.t" in s]
+    assert statements == [f"DROP VIEW IF EXISTS local.{VIEW}"]
+
+
+def test_a_view_of_a_table_that_spark_cannot_load_is_not_replaced(shop: Embedded) -> None:
+    shop.apply()
+    make_unreadable(shop)
+    shop.write("0003_rename.yaml", RENAME_AGAIN)
+    assert [(code, text) for _, code, text in refusals(shop)] == [
+        ("keep-view-unreadable", "Spark cannot read `db.t`, so it cannot create view `t__before_0002`")
+    ]
+
+
+def test_maintain_drops_the_view_of_a_table_that_spark_cannot_load(shop: Embedded) -> None:
+    shop.apply()
+    make_unreadable(shop)
+    start = len(shop.engine.log)
+    (action,) = found_by_maintain(shop, CREATED + timedelta(days=31))
+    assert isinstance(action, MaintenanceAction)
+    assert action.run(cast("SparkEngine", shop.engine)) == f"dropped view {VIEW}"
+    assert shop.engine.log[start:] == [f"DROP VIEW IF EXISTS local.{VIEW}", "commit db.t"]
