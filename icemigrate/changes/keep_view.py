@@ -1,5 +1,7 @@
 """Views that keep the old column names of a table readable: created, replaced and dropped.
 
+The property is set and removed by a metadata commit, which also works on a table that Spark cannot load.
+
 A view runs after the table is published, and its table property is set after it.  So a run that continues an
 interrupted one finds the property missing, and creates the view again.
 """
@@ -13,6 +15,7 @@ from typing import ClassVar
 from icemigrate.changes.change import (
     Change,
     ChangePhase,
+    MetadataCommit,
     PlanProblem,
     Reversal,
     SqlStatement,
@@ -21,7 +24,7 @@ from icemigrate.changes.change import (
     TablePair,
 )
 from icemigrate.changes.drop_column import DropColumn
-from icemigrate.changes.statement_shapes import always_reversible, set_properties, unset_properties
+from icemigrate.changes.statement_shapes import always_reversible
 from icemigrate.frozen import replace
 from icemigrate.iceberg.kept_views import KeptView, is_kept_view_key, kept_view, view_name
 from icemigrate.iceberg.names import TableName, format_path
@@ -35,6 +38,8 @@ from icemigrate.spark_sql.type_sql import are_names_distinct, spark_loads
 _MOST_NAMED = 5
 VIEW_PHASES = (ChangePhase.FREE_VIEWS, ChangePhase.VIEWS)
 """The phases of the changes of kept views."""
+CHANGED_VIEW = "another client created or changed it"
+"""Why a view stays that icemigrate would drop."""
 
 
 class KeptViewChange(Change):
@@ -78,7 +83,7 @@ class SetKeptView(KeptViewChange):
         return replace(table, properties={**table.properties, self.view.key: self.view.value})
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
-        """``CREATE OR REPLACE VIEW``, and the table property that names the view."""
+        """``CREATE OR REPLACE VIEW``, and the commit of the table property that names the view."""
         owner = owner_of(before)
         creator = self.view.version if owner is None else made_by(owner, self.view.version)
         create = (
@@ -86,10 +91,7 @@ class SetKeptView(KeptViewChange):
             f"TBLPROPERTIES {properties_sql({CREATED_BY_PROPERTY: creator})} "
             f"AS {query_sql(catalog, self.table, self.view)}"
         )
-        return (
-            SqlStatement(create),
-            set_properties(catalog, self.table, {self.view.key: self.view.value}),
-        )
+        return (SqlStatement(create), MetadataCommit(f"set property {self.view.key}"))
 
     def problems(self, before: Table) -> Iterator[PlanProblem]:
         """A table that Spark cannot read, and a column that another client renamed or dropped."""
@@ -192,7 +194,7 @@ class DropKeptView(KeptViewChange):
 
     def apply(self, table: Table) -> Table:
         """The table without the property that names the view."""
-        return replace(table, properties={k: v for k, v in table.properties.items() if k != self.view.key})
+        return without_kept_view(table, self.view)
 
     def statements(self, before: Table, catalog: str) -> tuple[Statement, ...]:
         """``DROP VIEW``, and the removal of the table property."""
@@ -221,9 +223,14 @@ def missing_column_notes(changes: Iterable[Change]) -> Iterator[str]:
 
 
 def drop_view_statements(catalog: str, table: TableName, view: KeptView) -> tuple[Statement, ...]:
-    """``DROP VIEW``, and the removal of the table property that names the view."""
+    """``DROP VIEW``, and the commit that removes the table property that names the view."""
     name = table_sql(catalog, view_name(table, view.name))
-    return (SqlStatement(f"DROP VIEW IF EXISTS {name}"), unset_properties(catalog, table, [view.key]))
+    return (SqlStatement(f"DROP VIEW IF EXISTS {name}"), MetadataCommit(f"remove property {view.key}"))
+
+
+def without_kept_view(table: Table, view: KeptView) -> Table:
+    """The table without the property that names a view."""
+    return replace(table, properties={k: v for k, v in table.properties.items() if k != view.key})
 
 
 def query_sql(catalog: str, table: TableName, view: KeptView) -> str:

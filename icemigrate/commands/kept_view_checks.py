@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from icemigrate.changes.change import PlanProblem
 from icemigrate.changes.keep_view import (
+    CHANGED_VIEW,
     VIEW_PHASES,
     DropKeptView,
     KeepView,
@@ -117,7 +118,7 @@ def _taken_names(
 def _with_notes(session: EnvironmentSession, plan: TablePlan, views: Mapping[TableName, View]) -> TablePlan:
     catalog = session.environment.catalog.name
     notes = [
-        f"view {change.view_name} stays: another client created or changed it"
+        f"view {change.view_name} stays: {CHANGED_VIEW}"
         for change in (c.change for c in plan.changes())
         if isinstance(change, DropKeptView)
         and (found := views.get(change.view_name)) is not None

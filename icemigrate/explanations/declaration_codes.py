@@ -45,7 +45,8 @@ DECLARATION_CODES: Mapping[str, str] = {
     "keep-view-renames": "`keep_view` gives columns their old names, so it needs `renames` of columns "
     "in the same entry. A view cannot give a nested field its old name: rename nested fields in another "
     "migration.",
-    "keep-view-unreadable": "Spark cannot read the table, so it cannot create a view of it.",
+    "keep-view-unreadable": "Spark cannot read the table, so it cannot create or read a view of it. Drop the "
+    "views of the table with `keep_view: null`.",
     "key-required": "The key of a map is always required.",
     "location-fixed": "The location of a table is chosen when the table is created. Remove `location`.",
     "main-branch": "The branch `main` is the table itself: it always exists, is always a branch, and never "

@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from icemigrate.catalog.catalog_port import Catalog
-from icemigrate.changes.keep_view import drop_view_statements, is_kept_view
+from icemigrate.changes.keep_view import CHANGED_VIEW, drop_view_statements, is_kept_view
 from icemigrate.errors import CatalogError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.kept_views import KeptView, kept_views, view_name
-from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.snapshot_pins import time_text
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.views import View
@@ -112,10 +112,8 @@ def _drop(table: TableName, views: tuple[KeptView, ...], engine: SparkEngine) ->
 
 
 def _changed_text(one: FoundView) -> str:
-    return (
-        f"view `{one.view.name}` stays: another client created or changed it; drop it yourself, and run this "
-        "again"
-    )
+    name = format_path((one.view.name,))
+    return f"view {name} stays: {CHANGED_VIEW}; drop it yourself, and run this again"
 
 
 def _kept_text(one: FoundView) -> str:

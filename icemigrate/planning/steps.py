@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from icemigrate.changes.change import Change, MetadataCommit, Statement
+from icemigrate.changes.keep_view import VIEW_PHASES
 from icemigrate.iceberg.table import Table
 from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.plan import PlannedChange, Step
@@ -49,8 +50,11 @@ def render_statements(changes: Sequence[Change], before: Table, catalog: str) ->
 
 
 def _in_words(run: Sequence[DetectedChange], statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """The statements, or one commit in their place where Spark cannot work with the table."""
-    if _is_commit(statements) or not statements:
+    """The statements, or one commit in their place where Spark cannot work with the table.
+
+    No commit can drop a view, and Spark drops one without loading its table.
+    """
+    if _is_commit(statements) or not statements or run[0].change.phase in VIEW_PHASES:
         return statements
     schema = run[0].before.schema
     if not spark_loads(schema):

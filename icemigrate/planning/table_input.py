@@ -12,7 +12,9 @@ from icemigrate.data_steps.retype import Retype
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg import validation
 from icemigrate.iceberg.declared_sides import TableTarget
-from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.kept_views import kept_views
+from icemigrate.iceberg.names import TableName, format_path
+from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.expand_contract import carried_over, is_retype_pending, split_difference
@@ -21,6 +23,9 @@ from icemigrate.planning.plan import Step, TablePlan
 from icemigrate.planning.planning_context import PlanningContext
 from icemigrate.planning.steps import as_steps, as_unwritten_steps
 from icemigrate.planning.value_restore import deferred_refill
+from icemigrate.spark_sql.type_sql import spark_loads
+
+_UNREADABLE = "keep-view-unreadable"
 
 
 class TableResult(Frozen):
@@ -172,10 +177,27 @@ def validate_table_plan(
     own = [p for f in found for p in f.change.problems(f.before)]
     problems = [replace(p, table=inputs.wanted.name) for p in own]
     warnings: list[PlanProblem] = []
+    if after is not None and before is not None and not any(p.rule == _UNREADABLE for p in own):
+        problems += _unreadable_views(inputs, before, after)
     if after is not None and (found or before is None):
         for violation in validation.find_violations(after, before, written):
             (warnings if violation.is_warning else problems).append(_problem(inputs, violation, before))
     return TableResult(plan, after, tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(warnings)))
+
+
+def _unreadable_views(inputs: TableInput, before: Table, after: Table) -> Iterator[PlanProblem]:
+    """The problem of a table that keeps a view, and that Spark can no longer load after its changes."""
+    view = next(kept_views(after.properties), None)
+    if view is None or spark_loads(after.schema) or not spark_loads(before.schema):
+        return
+    column = next(f.name for f in after.schema.fields if not spark_loads(Schema((f,))))
+    yield PlanProblem(
+        _UNREADABLE,
+        inputs.wanted.name,
+        ("columns", format_path((column,))),
+        f"Spark cannot read `{column}`, so no query could read view `{view.name}` of `{inputs.wanted.name}`",
+        "drop the views of the table in the same entry: `keep_view: null`",
+    )
 
 
 def _problem(inputs: TableInput, violation: validation.Violation, before: Table | None) -> PlanProblem:

@@ -57,14 +57,15 @@ def dropped_by_maintenance(lake: Lake) -> None:
 def test_the_view_is_created_after_the_table_changes_and_its_property_is_set_last(lake: Lake) -> None:
     start = len(lake.engine.log)
     lake.apply("0002", RENAME)
-    renamed, created, named = (text for text in lake.engine.log[start:] if " local.db.t" in text)
+    shown = (text for text in lake.engine.log[start:] if " local.db.t" in text or text == "commit db.t")
+    renamed, created, named = shown
     assert renamed == "ALTER TABLE local.db.t RENAME COLUMN qty TO quantity"
     assert created.startswith("CREATE OR REPLACE VIEW local.db.t__before_0002 ")
-    assert named.startswith(f"ALTER TABLE local.db.t SET TBLPROPERTIES ('{KEY}' = ")
+    assert named == "commit db.t"
     assert query(lake) == QUERY
 
 
-@pytest.mark.parametrize("stopped_at", ["CREATE OR REPLACE VIEW", KEY], ids=["view", "property"])
+@pytest.mark.parametrize("stopped_at", ["CREATE OR REPLACE VIEW", "commit db.t"], ids=["view", "property"])
 def test_an_interrupted_run_is_continued(lake: Lake, stopped_at: str) -> None:
     lake.engine.fails.add(stopped_at)
     with pytest.raises(Interrupted):
@@ -81,7 +82,7 @@ def test_a_rollback_drops_the_view_before_the_columns_and_a_redo_creates_it_agai
     start = len(lake.engine.log)
     lake.rollback("0002")
     done = [text for text in lake.engine.log[start:] if "db.t" in text]
-    assert [text.split(" local")[0] for text in done] == ["DROP VIEW IF EXISTS", "ALTER TABLE", "commit db.t"]
+    assert [text.split(" local")[0] for text in done] == ["DROP VIEW IF EXISTS", "commit db.t", "commit db.t"]
     assert lake.engine.views == {}
     assert view_keys(lake) == []
     lake.apply("0002", RENAME)
