@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -51,9 +52,20 @@ def down(one: Lake) -> None:
 
 
 def apply_migrations(one: Lake) -> int:
-    """Apply `migrations/` to the lake; the exit code of `icemigrate apply`."""
-    command = [sys.executable, "-m", "icemigrate.cli", "--project", str(PROJECT), "apply", "--auto-approve"]
-    return subprocess.run(command, env={**os.environ, **one.variables}, check=False).returncode
+    """Apply `migrations/`, also what was rolled back; the exit code of `icemigrate apply`."""
+    command = [sys.executable, "-m", "icemigrate.cli", "--project", str(PROJECT)]
+    variables = {**os.environ, **one.variables}
+    status = subprocess.run(
+        [*command, "status", "--format", "json"], env=variables, check=False, stdout=subprocess.PIPE
+    )
+    if status.returncode:
+        return status.returncode
+    states = {migration["state"] for migration in json.loads(status.stdout)["migrations"]}
+    for choice in (["--redo", "all"], []) if "held" in states else ([],):
+        applied = subprocess.run([*command, "apply", "--auto-approve", *choice], env=variables, check=False)
+        if applied.returncode:
+            return applied.returncode
+    return 0
 
 
 def how_to_look(one: Lake) -> str:

@@ -42,8 +42,24 @@ TRADES = [
     (10, "ingestion_timestamp", "timestamp", True),
     (11, "sequence_number", "long", False),
 ]
-QUOTES = ["symbol", "company_id", "exchange", "exchange_timestamp", "bid_price", "bid_quantity"]
-QUOTES += ["ask_price", "ask_quantity", "ingestion_timestamp", "sequence_number"]
+QUOTES = [
+    (1, "symbol", "string", True),
+    (2, "company_id", "long", True),
+    (3, "exchange", "string", True),
+    (4, "exchange_timestamp", "timestamp", True),
+    (5, "bid_price", "decimal(18, 6)", True),
+    (6, "bid_quantity", "long", True),
+    (7, "ask_price", "decimal(18, 6)", True),
+    (8, "ask_quantity", "long", True),
+    (9, "ingestion_timestamp", "timestamp", True),
+    (10, "sequence_number", "long", False),
+]
+RETENTION = {
+    "write.parquet.compression-codec": "zstd",
+    "write.target-file-size-bytes": "268435456",
+    "history.expire.max-snapshot-age-ms": "2592000000",
+    "history.expire.min-snapshots-to-keep": "10",
+}
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +113,21 @@ def current(items: list[dict[str, Any]], key: str, number: int) -> dict[str, Any
     return next(item for item in items if item[key] == number)
 
 
+def fields_of(table: dict[str, Any]) -> list[tuple[int, str, str, bool]]:
+    schema = current(table["schemas"], "schema-id", table["current-schema-id"])
+    return [(f["id"], f["name"], f["type"], f["required"]) for f in schema["fields"]]
+
+
+def partitions_of(table: dict[str, Any]) -> list[tuple[str, str, int]]:
+    spec = current(table["partition-specs"], "spec-id", table["default-spec-id"])
+    return [(f["name"], f["transform"], f["source-id"]) for f in spec["fields"]]
+
+
+def order_of(table: dict[str, Any]) -> list[tuple[int, str]]:
+    order = current(table["sort-orders"], "order-id", table["default-sort-order-id"])
+    return [(f["source-id"], f["direction"]) for f in order["fields"]]
+
+
 def test_starting_twice_changes_nothing(
     servers: Lake, spark: SparkSession, project: icemigrate.Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,27 +179,18 @@ def _all_below(folder: str) -> Any:
 
 @pytest.mark.usefixtures("spark")
 def test_the_tables_are_as_the_migrations_declare(servers: Lake, project: icemigrate.Project) -> None:
-    trades = metadata(servers, "trades")
-    schema = current(trades["schemas"], "schema-id", trades["current-schema-id"])
-    assert [(f["id"], f["name"], f["type"], f["required"]) for f in schema["fields"]] == TRADES
-    spec = current(trades["partition-specs"], "spec-id", trades["default-spec-id"])
-    assert [(f["name"], f["transform"], f["source-id"]) for f in spec["fields"]] == [
-        ("exchange_date", "day", 4),
-        ("symbol_bucket", "bucket[16]", 1),
-    ]
-    order = current(trades["sort-orders"], "order-id", trades["default-sort-order-id"])
-    assert [(f["source-id"], f["direction"]) for f in order["fields"]] == [
-        (1, "asc"),
-        (4, "asc"),
-        (11, "desc"),
-    ]
-    properties = trades["properties"]
-    assert properties["write.parquet.compression-codec"] == "zstd"
-    assert properties["write.target-file-size-bytes"] == "268435456"
-    assert properties["history.expire.max-snapshot-age-ms"] == "2592000000"
-    quotes = metadata(servers, "quotes")
-    schema = current(quotes["schemas"], "schema-id", quotes["current-schema-id"])
-    assert [(f["id"], f["name"]) for f in schema["fields"]] == list(enumerate(QUOTES, 1))
+    by_day = ("exchange_date", "day", 4)
+    trades, quotes = (metadata(servers, table) for table in ("trades", "quotes"))
+    assert fields_of(trades) == TRADES
+    assert partitions_of(trades) == [by_day, ("symbol_bucket", "bucket[16]", 1)]
+    assert order_of(trades) == [(1, "asc"), (4, "asc"), (11, "desc")]
+    assert trades["properties"].items() >= RETENTION.items()
+    assert trades["properties"]["write.metadata.compression-codec"] == "gzip"
+    assert fields_of(quotes) == QUOTES
+    assert partitions_of(quotes) == [by_day]
+    assert order_of(quotes) == [(4, "asc"), (10, "asc")]
+    assert quotes["properties"].items() >= RETENTION.items()
+    assert "write.metadata.compression-codec" not in quotes["properties"], "only trades declare it"
     assert not project.drift().drifted
     through_the_database = icemigrate.Project(PROJECT, environment="postgres")
     assert through_the_database.plan().is_empty
@@ -185,9 +207,8 @@ def test_all_migrations_go_back_and_forth_and_keep_the_rows(
         assert json.load(answer)["identifiers"] == []
     assert project.apply(project.plan(redo="all"), spark=spark).applied == VERSIONS
     assert [tuple(row) for row in spark.sql(query).collect()] == [("early", 10)]
-    trades = metadata(servers, "trades")
-    schema = current(trades["schemas"], "schema-id", trades["current-schema-id"])
-    assert [(f["id"], f["name"], f["type"]) for f in schema["fields"]] == [row[:3] for row in TRADES]
+    assert fields_of(metadata(servers, "trades")) == TRADES
+    assert fields_of(metadata(servers, "quotes")) == QUOTES
 
 
 def test_rows_of_every_client_are_read_by_every_client(servers: Lake, spark: SparkSession) -> None:
