@@ -136,7 +136,7 @@ def with_redo_hints(
     files: Sequence[AnyFile],
     pending: Sequence[MigrationFile],
 ) -> Iterator[Diagnostic]:
-    """The diagnostics; an error that a rolled-back version causes names the version.
+    """The diagnostics; an error that a rolled-back version or the order of files causes names the version.
 
     `check` reads the files of these versions too, so that it reports no such error.
 
@@ -158,13 +158,31 @@ def with_redo_hints(
             ),
             (),
         )
+        if not needed:
+            yield replace(diagnostic, hint=diagnostic.hint or _rebase_hint(history, wrong, pending))
+            continue
         versions = [f.version.text for f in needed]
         redo = "".join(f" --redo {version}" for version in versions)
         hint = (
             f"{', '.join(versions)} {'is' if len(versions) == 1 else 'are'} rolled back here: run "
             f"`icemigrate apply{redo}` first"
         )
-        yield replace(diagnostic, hint=hint) if versions else diagnostic
+        yield replace(diagnostic, hint=hint)
+
+
+def _rebase_hint(history: History, wrong: MigrationFile, pending: Sequence[MigrationFile]) -> str | None:
+    """The hint to move one earlier pending file behind a file that has no error without it.
+
+    `drift --accept` writes such a file: it declares what another client did meanwhile.
+    """
+    earlier = [f for f in pending if f.version < wrong.version]
+    for moved in reversed(earlier[-_MOST_TRIALS:]):
+        if _has_no_error(history, [*(f for f in earlier if f is not moved), wrong]):
+            return (
+                f"{moved.version} is pending: `icemigrate rebase {moved.version}` moves it "
+                "after this file; where it uses a name that has changed, edit it first"
+            )
+    return None
 
 
 _MOST_TRIALS = 20
@@ -206,11 +224,17 @@ def _fits(
     history: History, redone: Sequence[MigrationFile], wrong: MigrationFile, pending: Sequence[MigrationFile]
 ) -> bool:
     """Whether a pending file has no error after versions that are redone."""
+    earlier = (f for f in pending if f.version < wrong.version)
+    return bool(redone) and _has_no_error(history, [*redone, *earlier, wrong])
+
+
+def _has_no_error(history: History, files: Sequence[MigrationFile]) -> bool:
+    """Whether the last of the files has no error when they are applied in this order."""
     state = history.state
-    for file in (*redone, *(f for f in pending if f.version < wrong.version), wrong):
+    for file in files:
         replayed = replay_migration(state, file)
         state = state.after_all((w.name, w.formerly, w.table) for w in replayed.wanted)
-    return bool(redone) and not has_errors(replayed.diagnostics)
+    return not has_errors(replayed.diagnostics)
 
 
 ALL_ROLLED_BACK = "all"

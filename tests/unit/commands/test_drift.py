@@ -437,6 +437,14 @@ def test_the_way_out_of_two_renames_works_as_it_is_told(shop: Embedded) -> None:
     project = open_project(shop.folder)
     done = accept_drift(project)
     assert any("edit it first" in note for note in done.notes)
+    with pytest.raises(Mistakes) as unplanned:
+        plan(project)
+    (wrong,) = unplanned.value.diagnostics
+    assert wrong.message == "there is no column `volume` to rename"
+    assert wrong.hint == (
+        "0003 is pending: `icemigrate rebase 0003` moves it after this file; where it uses a name that has "
+        "changed, edit it first"
+    )
     with pytest.raises(Mistakes) as refused:
         rebase(project, ["0003"])
     assert "where a file uses a name that has changed by then" in (refused.value.diagnostics[0].hint or "")
