@@ -82,6 +82,9 @@ class QueryExpectation(Frozen, omit_defaults=True):
             return None
         if self.is_answer_shown:
             return f"{self.name} {_shown(rows)}"
+        if not wanted:
+            number = f"{len(rows):,} row{'' if len(rows) == 1 else 's'}"
+            return f"{self.name}: expected no rows, got {number}: {_shown(rows, is_value=False)}"
         return f"{self.name}: expected {_shown(wanted)}, got {_shown(rows)}"
 
     def require(self, rows: Sequence[Sequence[Any]]) -> None:
@@ -142,12 +145,15 @@ def _plain(value: Any) -> str:
 _MOST_SHOWN = 5
 
 
-def _shown(rows: Sequence[Any]) -> str:
-    """Rows in a message, without those above a limit."""
+def _shown(rows: Sequence[Any], *, is_value: bool = True) -> str:
+    """Rows in a message, without those above a limit.
+
+    :param is_value: whether one row of one column is shown as its value.
+    """
     if not rows:
         return "no rows"
     lists = [list(row) if isinstance(row, (list, tuple)) else [row] for row in rows]
-    if len(lists) == 1 and len(lists[0]) == 1:
+    if is_value and len(lists) == 1 and len(lists[0]) == 1:
         return _value(lists[0][0])
     shown = ", ".join(f"({', '.join(map(_value, row))})" for row in lists[:_MOST_SHOWN])
     more = len(lists) - _MOST_SHOWN

@@ -19,6 +19,13 @@ SQL_TEXT_PATTERN = r"""(?i:\br)(?:'[^']*'|"[^"]*")|'(?:\\.|[^'\\])*'|"(?:\\.|[^"
 _NOT_CODE = re.compile(f"{SQL_TEXT_PATTERN}|{SQL_COMMENT_PATTERN}", re.S)
 _NOT_BARE = re.compile(f"(?P<comment>{SQL_COMMENT_PATTERN})|{SQL_TEXT_PATTERN}|`[^`]*`", re.S)
 _PAIRS = {")": "(", "]": "["}
+_AGGREGATE = re.compile(
+    r"\s*select\s+(?:count|count_if|sum|min|max|avg)\s*\([^()]*\)(?:\s+(?:as\s+)?\w+)?\s+from\b",
+    re.IGNORECASE,
+)
+_MORE_THAN_AGGREGATE = re.compile(
+    r"\b(?:group\s+by|having|over|union|intersect|except|minus|limit|offset|qualify)\b|\|>", re.IGNORECASE
+)
 _QUERIES = ("select", "with", "values", "table", "from")
 
 
@@ -50,6 +57,12 @@ def query_fault(text: str) -> SqlFault | None:
         start = f"begins with `{first[1]}`" if first[1] else "is empty"
         return f"{start}, but a check must be a query", "write a query: `select count(*) from {table}`"
     return _of_brackets(bare, is_one=False)
+
+
+def is_one_aggregate(text: str) -> bool:
+    """Whether a query is one aggregate over all rows, such as a count, which always returns one row."""
+    bare = _NOT_BARE.sub(lambda found: " " if found["comment"] else "x", text)
+    return _AGGREGATE.match(bare) is not None and _MORE_THAN_AGGREGATE.search(bare) is None
 
 
 def _of_signs(bare: str) -> SqlFault | None:

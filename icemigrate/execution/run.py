@@ -85,7 +85,7 @@ def run_plan(
     by = by or current_operator()
     with (
         revert_late_renames(engine, journal, plan.direction.value, by, on_event) as lost,
-        watch_stop_signals() as stop,
+        watch_stop_signals("undoing the migration" if plan.direction is Direction.APPLY else "") as stop,
         journal.hold_lock(
             plan.direction.value,
             by.user,

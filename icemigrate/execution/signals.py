@@ -6,11 +6,13 @@ of the next call.  The second Ctrl-C does raise, for statements that take too lo
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
@@ -51,13 +53,21 @@ class StopRequest:
 
 
 @contextmanager
-def watch_stop_signals() -> Iterator[StopRequest]:
-    """A block in which both signals are only recorded; they arrive in the main thread only."""
+def watch_stop_signals(next_step: str = "") -> Iterator[StopRequest]:
+    """A block in which both signals are only recorded; they arrive in the main thread only.
+
+    The first one is answered at once on standard error: a statement may take minutes, and a user who sees
+    nothing presses Ctrl-C again, which leaves more to clean up.
+
+    :param next_step: what follows the current statement, such as ``undoing the migration``.
+    """
     stop = StopRequest()
 
     def note(number: int, _frame: FrameType | None) -> None:
         if stop.signal is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
+        if stop.signal is None:
+            _answer(number, next_step)
         stop.signal = number
 
     if threading.current_thread() is not threading.main_thread():
@@ -70,3 +80,11 @@ def watch_stop_signals() -> Iterator[StopRequest]:
         for number, handler in before.items():
             # A handler that was not set from Python cannot be put back.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _answer(number: int, next_step: str) -> None:
+    then = f", then {next_step}" if next_step else ""
+    again = "" if number == signal.SIGTERM else "; Ctrl-C again stops at once and leaves more to clean up"
+    # A buffered stream must not be entered again by a signal handler.
+    with suppress(OSError, ValueError, AttributeError):
+        os.write(sys.stderr.fileno(), f"\nStopping after the current statement{then}{again}.\n".encode())

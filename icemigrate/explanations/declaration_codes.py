@@ -24,6 +24,8 @@ DECLARATION_CODES: Mapping[str, str] = {
     "list<string>>`); Spark's unambiguous names are accepted too.",
     "bad-query": "The query of a check is not valid: it is empty, contains several statements, or does "
     "more than read.",
+    "check-always-fails": "A query such as `select count(*) from {table}` always returns one row; a check "
+    "without `gives` expects no rows. Add `gives: 0`, or select the wrong rows instead of their number.",
     "destructive": "A consent of `allow`: the change destroys data, or hides it from readers. `allow: "
     "[destructive market_data.trades.note]` permits it for one column.",
     "drop-part": "Parts of lists and maps cannot be dropped alone. Drop the whole column.",

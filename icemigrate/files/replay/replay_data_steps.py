@@ -10,7 +10,7 @@ from icemigrate.data_steps.data_step_kind import TABLE_PLACEHOLDER, TableDataSte
 from icemigrate.data_steps.query_check import QueryCheck
 from icemigrate.data_steps.retype import Retype
 from icemigrate.data_steps.rewrite import Rewrite
-from icemigrate.data_steps.sql_syntax_checks import expression_fault, query_fault
+from icemigrate.data_steps.sql_syntax_checks import expression_fault, is_one_aggregate, query_fault
 from icemigrate.files.read.migration_file import TableEntry
 from icemigrate.files.replay.entry_diagnostics import EntryDiagnostics
 from icemigrate.files.replay.schema_draft import SchemaDraft
@@ -169,4 +169,11 @@ def _checks(entry: TableEntry, diagnostics: EntryDiagnostics) -> Iterator[QueryC
         if fault := query_fault(check.query):
             what, hint = fault
             diagnostics.error("bad-query", subject, f"the query {what}", hint)
+        elif check.gives == "[]" and is_one_aggregate(check.query):
+            diagnostics.error(
+                "check-always-fails",
+                subject,
+                "the query always returns one row, and a check without `gives` expects no rows",
+                "add the expected value, such as `gives: 0`",
+            )
         yield QueryCheck(check.query, check.gives, check.is_after, check.name, number)

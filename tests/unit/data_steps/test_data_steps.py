@@ -104,7 +104,8 @@ def test_a_wrong_answer_is_shown_and_a_long_one_in_part() -> None:
     rows = [(n, None) for n in range(7)]
     shown = QueryExpectation("", "[]", "x", "").failure(rows)
     assert shown is not None
-    assert shown.startswith("x: expected no rows, got (0, null), (1, null)")
+    assert shown.startswith("x: expected no rows, got 7 rows: (0, null), (1, null)")
+    assert QueryExpectation("", "[]", "x", "").failure([(0,)]) == "x: expected no rows, got 1 row: (0)"
     assert shown.endswith("(4, null) and 2 more")
 
 

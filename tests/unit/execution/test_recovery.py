@@ -487,6 +487,25 @@ def test_two_at_once_do_not_get_in(made: World) -> None:
     assert made.standings["0002"] == "applied"
 
 
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (signal.SIGINT, "; Ctrl-C again stops at once and leaves more to clean up.\n"),
+        (signal.SIGTERM, ".\n"),
+    ],
+)
+def test_the_first_signal_is_answered_at_once(
+    number: signal.Signals, text: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with watch_stop_signals("undoing the migration") as stop:
+        os.kill(os.getpid(), number)
+        assert stop.signal == number
+        err = capfd.readouterr().err
+        assert err == f"\nStopping after the current statement, then undoing the migration{text}"
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert capfd.readouterr().err == ""
+
+
 def test_outside_the_main_thread_signals_are_not_touched() -> None:
     found: list[StopRequest] = []
 
