@@ -16,8 +16,9 @@ from icemigrate.errors import ExitCode
 def command(settings: InvocationOptions) -> ExitCode:
     """Show the state of each migration and each table.
 
-    With --verbose, also shows which rollbacks are no longer possible, because a dropped table was removed
-    from the trash or a snapshot has expired.
+    With --verbose, also shows which rollbacks cannot restore everything, because a dropped table was removed
+    from the trash, a snapshot has expired, or a compaction wrote files without a dropped column.  Without it,
+    the number of such rollbacks among the last ten versions is shown.
 
     Exits with 1 if a table cannot be read, otherwise with 4 if a migration is running or was interrupted.
     """
