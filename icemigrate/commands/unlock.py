@@ -104,6 +104,8 @@ def unlock(
 ) -> UnlockResult:
     """Remove the lock from its holder; the history gets a row of it.
 
+    A lock with entries that cannot be read is removed too.
+
     :param approve: called with the holder, before Spark is started; ``False`` keeps the lock.
     :raises LockHeld: the holder renewed it meanwhile, so it is alive.
     :raises HistoryError: the history cannot be used.
@@ -111,7 +113,7 @@ def unlock(
     from icemigrate.execution.environment_session import current_operator
 
     with open_environment(project, environment) as session:
-        history = session.history()
+        history = session.history(accepts_damaged_lock=True)
         held = lock_status(history)
         if held is None or not approve(held):
             return UnlockResult(project.name, session.environment.name, held, taken=False)

@@ -58,12 +58,18 @@ class EnvironmentSession:
         except BadName as error:
             raise HistoryError(f"`history:` in the project file: {error}") from error
 
-    def history(self) -> History:
+    def history(self, *, accepts_damaged_lock: bool = False) -> History:
         """The history, without a removed lock or one whose holder ended; empty before the first apply.
 
+        :param accepts_damaged_lock: whether a lock with entries that cannot be read is no error.
         :raises HistoryError: it cannot be used.
         """
-        found = read_history(self.catalog, self.history_name, self.project.name)
+        found = read_history(
+            self.catalog,
+            self.history_name,
+            self.project.name,
+            accepts_damaged_lock=accepts_damaged_lock,
+        )
         if (
             found is not None
             and found.lock is not None

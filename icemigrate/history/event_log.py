@@ -7,8 +7,8 @@ property with a maximum length; entries that are removed from it are still in th
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -16,8 +16,8 @@ from icemigrate.errors import HistoryError
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
-from icemigrate.history.recorded_versions import Intent, VersionState
-from icemigrate.iceberg.json_text import compress, decompress, write_json
+from icemigrate.history.recorded_versions import EPOCH, RESTORE_HINT, Intent, VersionState, check_duration_ms
+from icemigrate.iceberg.json_text import compress, decompress, read_values, write_json
 
 MAX_LOG_ENTRIES = 300
 """The maximum number of entries. Every metadata file of the history contains them.
@@ -29,7 +29,6 @@ _WIDEST_OLD_MESSAGE = 200
 _WHOLE_MESSAGES = 30
 """How many entries, the newest, keep messages of more than :data:`_WIDEST_OLD_MESSAGE` characters."""
 UNRECORDED_OUTCOME = "the process ended before it recorded the outcome"
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class LogEvent(str, Enum):
@@ -192,20 +191,45 @@ def unpack_log(text: str) -> EventLog:
     if not text:
         return EventLog()
     try:
-        content = json.loads(decompress(text))
-        tables, actions = content.get("tables", {}), content.get("actions", {})
+        stored = read_values(json.loads(decompress(text)), _StoredLog)
+        if stored.earlier < 0:
+            raise ValueError(f"earlier: {stored.earlier} is no number of events")
         entries = (
-            _from_json(e, tuple(tables.get(str(at), ())), actions.get(str(at), ""))
-            for at, e in enumerate(content["entries"])
+            _entry(e, stored.tables.get(str(at), ()), stored.actions.get(str(at), ""))
+            for at, e in enumerate(stored.entries)
         )
-        return EventLog(tuple(entries), content["earlier"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise HistoryError(f"the history's log is damaged: {error}") from error
+        return EventLog(tuple(entries), stored.earlier)
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise HistoryError(f"the history's log is damaged: {why}", RESTORE_HINT) from error
+
+
+class _StoredEntry(Frozen, array_like=True):
+    """An entry as :func:`_to_json` writes it; ``at`` in milliseconds since 1970."""
+
+    event: str
+    version: str | None
+    description: str
+    at: int
+    user: str
+    host: str
+    duration_ms: int
+    run: str
+    message: str | None
+
+
+class _StoredLog(Frozen):
+    """A log as :func:`pack_log` writes it; tables and actions by the entry's number in the list."""
+
+    earlier: int
+    entries: tuple[_StoredEntry, ...]
+    tables: Mapping[str, tuple[str, ...]] = {}
+    actions: Mapping[str, str] = {}
 
 
 def _to_json(entry: LogEntry) -> list[Any]:
     version = None if entry.version is None else entry.version.text
-    at = (entry.at - _EPOCH) // timedelta(milliseconds=1)
+    at = (entry.at - EPOCH) // timedelta(milliseconds=1)
     return [
         entry.event.value,
         version,
@@ -219,18 +243,25 @@ def _to_json(entry: LogEntry) -> list[Any]:
     ]
 
 
-def _from_json(values: list[Any], tables: tuple[str, ...], action: str) -> LogEntry:
-    event, version, description, at, user, host, duration_ms, run, message = values
+def _entry(stored: _StoredEntry, tables: tuple[str, ...], action: str) -> LogEntry:
+    """
+    :raises ValueError: a value is out of range.
+    """
+    check_duration_ms("duration", stored.duration_ms)
+    try:
+        at = EPOCH + timedelta(milliseconds=stored.at)
+    except OverflowError as error:
+        raise ValueError("time: the number of milliseconds is out of range") from error
     return LogEntry(
-        event=LogEvent(event),
-        version=None if version is None else Version.parse(version),
-        description=description,
-        at=_EPOCH + timedelta(milliseconds=at),
-        user=user,
-        host=host,
-        duration_ms=duration_ms,
-        run=run,
-        message=message,
+        event=LogEvent(stored.event),
+        version=None if stored.version is None else Version.parse(stored.version),
+        description=stored.description,
+        at=at,
+        user=stored.user,
+        host=stored.host,
+        duration_ms=stored.duration_ms,
+        run=stored.run,
+        message=stored.message,
         action=action,
         tables=tables,
     )

@@ -7,11 +7,13 @@ part of the snapshot and cannot be edited afterwards.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from icemigrate.errors import HistoryError
 from icemigrate.frozen import Frozen
+from icemigrate.history.recorded_versions import EPOCH, check_time
 from icemigrate.iceberg.json_text import read_values
 from icemigrate.iceberg.table import Snapshot
 from icemigrate.iceberg.table_properties import SUMMARY_PREFIX
@@ -19,6 +21,9 @@ from icemigrate.system.process_identity import has_ended
 
 EVENT_KEY = "event"
 _FORMAT_KEY, _FORMAT = "head-format", 1
+_LAST_PID = 2**31 - 1
+_SHOWN = 40
+_UNKNOWN = "unknown"
 
 
 class LockInfo(Frozen, rename="kebab"):
@@ -33,6 +38,8 @@ class LockInfo(Frozen, rename="kebab"):
     :param tables: names in the catalog of tables that may change without an intent of a version.
     :param process: identifies the process beyond its number; see :mod:`icemigrate.system.process_identity`.
     :param seen_at: when the head was moved last, by the writer's clock; for display only.
+    :param damage: why entries of the head cannot be read; then only ``run``, ``user``, ``host`` and, where
+        they can be read, ``tables`` have a meaning.
     """
 
     run: str
@@ -46,6 +53,7 @@ class LockInfo(Frozen, rename="kebab"):
     tables: tuple[str, ...] = ()
     process: str = ""
     seen_at: datetime | None = None
+    damage: str = ""
 
     @property
     def is_taken_away(self) -> bool:
@@ -59,6 +67,9 @@ class LockInfo(Frozen, rename="kebab"):
 
     def words(self) -> str:
         """User, host and time of the lock, as one phrase."""
+        if self.damage:
+            tables = "" if self.tables else "; the tables that it changes are unknown"
+            return f"{self.user} on {self.host} (its entries cannot be read: {self.damage}{tables})"
         since = self.since.astimezone(timezone.utc).isoformat(sep=" ", timespec="seconds")
         who = f"{self.user} on {self.host} (process {self.pid}) since {since.replace('+00:00', ' UTC')}"
         return f"{who}, at: {self.step}" if self.step else who
@@ -101,9 +112,9 @@ def parse_head(snapshot: Snapshot | None) -> HistoryHead:
     """Read the head from the current snapshot of the history table.
 
     A snapshot that only rewrites files (compaction) keeps the content of the table; it ends every lock,
-    because the holder finds that the head moved.
+    because the holder finds that the head moved.  A lock with entries that cannot be read has a ``damage``.
 
-    :raises HistoryError: another client wrote rows, a newer release wrote it, or it cannot be read.
+    :raises HistoryError: another client wrote rows, or a newer release wrote it.
     """
     if snapshot is None:
         return HistoryHead(None)
@@ -118,19 +129,48 @@ def parse_head(snapshot: Snapshot | None) -> HistoryHead:
         )
     if notes.get(_FORMAT_KEY) != str(_FORMAT):
         raise HistoryError(
-            f"its head was written by a newer icemigrate (format {notes.get(_FORMAT_KEY)}, "
+            f"its head was written by a newer icemigrate (format {notes.get(_FORMAT_KEY, '')[:_SHOWN]}, "
             f"known is {_FORMAT})",
             "pip install --upgrade icemigrate",
         )
-    try:
-        return HistoryHead(snapshot.id, _lock(notes, snapshot.timestamp_ms))
-    except ValueError as error:
-        raise HistoryError(f"its head cannot be read: {error}", "icemigrate unlock") from error
-
-
-def _lock(notes: Mapping[str, str], moved_ms: int) -> LockInfo | None:
     if "run" not in notes:
+        return HistoryHead(snapshot.id)
+    tables: tuple[str, ...] = ()
+    try:
+        tables = _tables(notes)
+        lock = _lock(notes, tables, snapshot.timestamp_ms)
+    except ValueError as error:
+        lock = _damaged_lock(notes, tables, str(error))
+    return HistoryHead(snapshot.id, lock)
+
+
+def _tables(notes: Mapping[str, str]) -> tuple[str, ...]:
+    try:
+        return read_values(json.loads(notes.get("tables", "[]")), tuple[str, ...])
+    except RecursionError as error:
+        raise ValueError("tables: it is nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"tables: {error}") from error
+
+
+def _lock(notes: Mapping[str, str], tables: tuple[str, ...], moved_ms: int) -> LockInfo:
+    read = {**notes, "tables": tables, "seen-at": _seen_at(moved_ms), "damage": ""}
+    lock = read_values(read, LockInfo, is_strict=False)
+    if not 0 <= lock.pid <= _LAST_PID:
+        raise ValueError(f"pid: `{notes['pid'][:_SHOWN]}` is no number of a process")
+    if not (math.isfinite(lock.lease_s) and lock.lease_s >= 0):
+        raise ValueError(f"lease-s: `{notes['lease-s'][:_SHOWN]}` is no number of seconds")
+    check_time("since", lock.since)
+    return lock
+
+
+def _seen_at(moved_ms: int) -> datetime | None:
+    try:
+        return EPOCH + timedelta(milliseconds=moved_ms)
+    except OverflowError:
         return None
-    tables = json.loads(notes.get("tables", "[]"))
-    seen_at = datetime.fromtimestamp(moved_ms / 1000, timezone.utc)
-    return read_values({**notes, "tables": tables, "seen-at": seen_at}, LockInfo, is_strict=False)
+
+
+def _damaged_lock(notes: Mapping[str, str], tables: tuple[str, ...], damage: str) -> LockInfo:
+    user, host = notes.get("user", _UNKNOWN), notes.get("host", _UNKNOWN)
+    return LockInfo(notes["run"], user, host, 0, EPOCH, 1.0, tables=tables, damage=damage)

@@ -16,26 +16,34 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
 
 
-def read_history(catalog: Catalog, name: TableName, project: str) -> History | None:
+def read_history(
+    catalog: Catalog, name: TableName, project: str, *, accepts_damaged_lock: bool = False
+) -> History | None:
     """The project's history; ``None`` before the first apply.
 
     :param name: of the history table.
+    :param accepts_damaged_lock: as in :func:`history_of`.
     :raises HistoryError: the table is none, or another project's, was altered, or is from a newer icemigrate.
     :raises CatalogError: as the catalog does.
     """
     table = catalog.load((name,))[name]
-    return None if table is None else history_of(table, name, project)
+    if table is None:
+        return None
+    return history_of(table, name, project, accepts_damaged_lock=accepts_damaged_lock)
 
 
-def history_of(table: Table, name: TableName, project: str) -> History:
+def history_of(table: Table, name: TableName, project: str, *, accepts_damaged_lock: bool = False) -> History:
     """The history in a table.
 
+    :param accepts_damaged_lock: whether a lock with entries that cannot be read is no error.
     :raises HistoryError: as :func:`read_history`.
     """
     try:
         history = decode_history(table.properties)
         head = parse_head(table.snapshot)
         check_columns(table.schema)
+        if head.lock is not None and head.lock.damage and not accepts_damaged_lock:
+            raise HistoryError(f"its head cannot be read: {head.lock.damage}", "icemigrate unlock")
     except HistoryError as error:
         raise HistoryError(f"the history `{name}` cannot be used: {error.message}", error.hint) from error
     if history.project != project:

@@ -15,6 +15,7 @@ from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, field
 from icemigrate.history.head_snapshot import LockInfo
 from icemigrate.history.recorded_versions import (
+    RESTORE_HINT,
     AppliedVersion,
     Intent,
     VersionState,
@@ -31,6 +32,7 @@ from icemigrate.iceberg.table_json import table_from_text, table_to_text
 
 FORMAT = 2
 """Version of this format; it increases with a change that older releases would misread."""
+_FORMAT_DIGITS = 9
 
 __all__ = [
     "AppliedVersion",
@@ -159,6 +161,8 @@ def decode_history(properties: Mapping[str, str]) -> History:
         )
     except KeyError as error:
         raise _altered(f"`{error.args[0]}` is missing") from error
+    except RecursionError as error:
+        raise _altered("they are nested too deeply") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise _altered(str(error)) from error
 
@@ -170,8 +174,8 @@ def _check_format(properties: Mapping[str, str]) -> None:
             "it is an ordinary table, not a history",
             "name another table as `history:` in the project file",
         )
-    if not (text.isascii() and text.isdigit()):
-        raise _altered(f"`{FORMAT_KEY}` is {text!r}")
+    if not (text.isascii() and text.isdigit() and len(text) <= _FORMAT_DIGITS):
+        raise _altered(f"`{FORMAT_KEY}` is {text[:40]!r}")
     if int(text) > FORMAT:
         raise HistoryError(
             f"it was written by a newer icemigrate (format {text}, known is {FORMAT})",
@@ -180,10 +184,7 @@ def _check_format(properties: Mapping[str, str]) -> None:
 
 
 def _altered(reason: str) -> HistoryError:
-    return HistoryError(
-        f"its properties were altered or are damaged: {reason}",
-        "only icemigrate may change them: restore their values from an earlier metadata file of the table",
-    )
+    return HistoryError(f"its properties were altered or are damaged: {reason}", RESTORE_HINT)
 
 
 def _is_ours(key: str) -> bool:

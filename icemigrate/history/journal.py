@@ -94,8 +94,8 @@ class Journal(Frozen):
         :param record: the row with the user who removed it.
         :raises LockHeld: the head moved since, so the holder is alive.
         """
-        table = self.writer.table()
-        history = history_of(table, self.writer.name, self.writer.project)
+        table, writer = self.writer.table(), self.writer
+        history = history_of(table, writer.name, writer.project, accepts_damaged_lock=True)
         to_set, to_remove = property_changes(
             table.properties, encode_history(_logged(history, history, record))
         )

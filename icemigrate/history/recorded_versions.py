@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -19,6 +19,14 @@ from icemigrate.frozen import Frozen, field
 from icemigrate.planning.plan import Direction
 
 T = TypeVar("T")
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+RESTORE_HINT = (
+    "only icemigrate may change the properties of the history: restore their values from an earlier metadata "
+    "file of the table"
+)
+"""The hint of every message about a damaged property of the history."""
+_LONGEST_MS = 10**15
 
 
 class VersionState(str, Enum):
@@ -133,9 +141,40 @@ def encode_recorded(value: Intent | Sequence[AppliedVersion]) -> str:
 def decode_recorded(text: str, kind: type[T]) -> T:
     """Decode what :func:`encode_recorded` wrote, in this or an earlier release.
 
-    :raises ValueError: the text is no JSON, or has another shape; the message says where.
+    :raises ValueError: the text is no JSON, has another shape, or a value is out of range; the message says
+        where.
     """
-    return decode(text, type=kind, dec_hook=_parse)
+    found = decode(text, type=kind, dec_hook=_parse)
+    for value in found if isinstance(found, tuple) else (found,):
+        if isinstance(value, Intent):
+            check_time(f"start of {value.version}", value.started_at)
+            value = value.was
+        if isinstance(value, AppliedVersion):
+            check_time(f"time of {value.version}", value.applied_at)
+            check_duration_ms(f"duration of {value.version}", value.duration_ms)
+    return found
+
+
+def check_time(name: str, at: datetime) -> None:
+    """Check that a time has a time zone and can be shown in UTC.
+
+    :raises ValueError: it cannot; the message begins with the name.
+    """
+    if at.tzinfo is None:
+        raise ValueError(f"{name}: {at.isoformat()} has no time zone")
+    try:
+        at.astimezone(timezone.utc)
+    except OverflowError as error:
+        raise ValueError(f"{name}: {at.isoformat()} is out of range") from error
+
+
+def check_duration_ms(name: str, duration_ms: int) -> None:
+    """Check that a number of milliseconds can be the duration of a run.
+
+    :raises ValueError: it cannot; the message begins with the name.
+    """
+    if not 0 <= duration_ms <= _LONGEST_MS:
+        raise ValueError(f"{name}: the number of milliseconds is out of range")
 
 
 def _parse(kind: Any, text: Any) -> Any:

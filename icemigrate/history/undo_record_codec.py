@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.errors import HistoryError
+from icemigrate.history.recorded_versions import RESTORE_HINT
 from icemigrate.iceberg.json_text import compress, decompress, write_json
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord, last_copies_of
 
@@ -61,8 +62,8 @@ def undo_from_json(json_: Any) -> UndoRecord:
             )
         record: UndoRecord = _codec().decode(UndoRecord, json_, "undo record")
         return record
-    except (KeyError, TypeError, ValueError) as error:
-        raise HistoryError(f"the undo record is damaged: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise _damaged(error) from error
 
 
 def pack_undo(record: UndoRecord) -> str:
@@ -77,6 +78,11 @@ def unpack_undo(text: str) -> UndoRecord:
     """
     try:
         json_ = json.loads(decompress(text))
-    except ValueError as error:
-        raise HistoryError(f"the undo record is damaged: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise _damaged(error) from error
     return undo_from_json(json_)
+
+
+def _damaged(error: Exception) -> HistoryError:
+    why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+    return HistoryError(f"the undo record is damaged: {why}", RESTORE_HINT)

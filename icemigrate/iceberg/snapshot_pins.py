@@ -62,7 +62,10 @@ class SnapshotLog(Frozen):
 
 def time_text(ms: int) -> str:
     """A time in milliseconds since 1970 as text, in UTC."""
-    return f"{_EPOCH + timedelta(milliseconds=ms):%Y-%m-%d %H:%M:%S} UTC"
+    try:
+        return f"{_EPOCH + timedelta(milliseconds=ms):%Y-%m-%d %H:%M:%S} UTC"
+    except OverflowError:
+        return f"{ms} ms after 1970"
 
 
 def snapshot_log(metadata: Mapping[str, Any]) -> SnapshotLog:

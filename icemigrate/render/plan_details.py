@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
 
 from icemigrate.changes.change import Change
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.field_changes import default_text
 from icemigrate.iceberg.names import quote_name
 from icemigrate.iceberg.retention import property_text
+from icemigrate.iceberg.snapshot_pins import time_text
 from icemigrate.iceberg.snapshot_writers import WATCHED_DAYS, Writer
 from icemigrate.iceberg.type_text import format_type
 from icemigrate.iceberg.types import Field
 from icemigrate.planning.plan import AffectedWriter
-from icemigrate.render.phrases import format_count, note_line, one_line, timestamp_text
+from icemigrate.render.phrases import format_count, note_line, one_line
 
 _WIDEST = 100
 
@@ -118,4 +118,4 @@ def _how_often(writer: Writer) -> str:
 
 
 def _last(writer: Writer) -> str:
-    return timestamp_text(datetime.fromtimestamp(writer.last_ms / 1000, timezone.utc))
+    return time_text(writer.last_ms)

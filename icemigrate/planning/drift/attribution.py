@@ -142,4 +142,8 @@ def _ms(at: datetime) -> int:
 
 
 def _moment(ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=ms)
+    """The time; that of a damaged entry is the latest or the earliest that there is."""
+    try:
+        return _EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        return (datetime.max if ms > 0 else datetime.min).replace(tzinfo=timezone.utc)

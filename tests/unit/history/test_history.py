@@ -20,6 +20,7 @@ from icemigrate.history.history_properties import (
     APPLIED_KEY,
     DIGEST_KEY,
     FORMAT_KEY,
+    INTENT_PREFIX,
     PROJECT_KEY,
     STATE_KEY,
     TABLE_PREFIX,
@@ -152,6 +153,17 @@ def _with_digest(properties: dict[str, str]) -> dict[str, str]:
     return rest | {DIGEST_KEY: _digest(rest)}
 
 
+def _applied(**change: object) -> str:
+    version = {"version": "0001", "checksum": "c", "description": "d", "applied_at": "2026-01-01T00:00:00Z"}
+    return json.dumps([version | change])
+
+
+INTENT = json.dumps(
+    {"version": "0009", "direction": "apply", "started_at": "0001-01-01T00:00:00+14:00"}
+    | {"user": "u", "host": "h", "run": "r"}
+)
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -159,6 +171,15 @@ def _with_digest(properties: dict[str, str]) -> dict[str, str]:
         ({APPLIED_KEY: '[{"version": "x"}]'}, "a version is"),
         ({APPLIED_KEY: "[5]"}, "Expected `object`, got `int` - at `$[0]`"),
         ({STATE_KEY: "{}"}, "`namespaces` is missing"),
+        ({STATE_KEY: "[" * 100_000}, "nested too deeply"),
+        ({FORMAT_KEY: "9" * 6000}, "`icemigrate.format` is '999"),
+        ({INTENT_PREFIX + "0009": INTENT}, "start of 0009: 0001-01-01T00:00:00+14:00 is out of range"),
+        (
+            {APPLIED_KEY: _applied(applied_at="9999-12-31T23:59:59-14:00")},
+            "time of 0001: 9999-12-31T23:59:59",
+        ),
+        ({APPLIED_KEY: _applied(applied_at="2026-01-01T00:00:00")}, "2026-01-01T00:00:00 has no time zone"),
+        ({APPLIED_KEY: _applied(duration_ms=10**18)}, "duration of 0001: the number of milliseconds is out"),
         ({STATE_KEY: '{"namespaces":[],"former":["x"]}'}, "has no namespace"),
         ({TABLE_PREFIX + "db.trades": "%%%"}, "damaged"),
         ({TABLE_PREFIX + "db.trades": "AAAA"}, "damaged"),
@@ -235,7 +256,7 @@ def test_before_the_first_apply_there_is_none(tmp_path: Path) -> None:
         (
             {**encode_history(HISTORY), PROJECT_KEY: "bank"},
             "the history `icemigrate.history` cannot be used: its properties were altered or are damaged",
-            "only icemigrate may change them",
+            "only icemigrate may change the properties of the history: restore their values",
         ),
     ],
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
 from icemigrate.commands.status import history, history_events
+from icemigrate.commands.unlock import unlock
 from icemigrate.errors import HistoryError
 from icemigrate.events import Event, StatementStarted
 from icemigrate.execution.environment_session import Operator
@@ -20,17 +23,22 @@ from icemigrate.execution.run import run_plan
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
 from icemigrate.history.event_log import MAX_LOG_ENTRIES, EventLog, LogEntry, LogEvent, pack_log, unpack_log
-from icemigrate.history.history_io import HistoryWriter
+from icemigrate.history.head_snapshot import LockInfo, head_summary, parse_head
+from icemigrate.history.history_io import HistoryWriter, history_of
 from icemigrate.history.history_properties import LOG_KEY
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.history.journal import Journal
+from icemigrate.iceberg.json_text import compress
+from icemigrate.iceberg.table import Snapshot
 from icemigrate.render.formats import render
-from icemigrate.results.status_results import HistoryEvent, HistoryResult
+from icemigrate.results.status_results import HistoryEvent, HistoryResult, LockStatus
+from icemigrate.system.process_identity import process_identity
 from tests.support.embedded_project import HISTORY, Embedded, applied
 from tests.support.memory_lake import Lake
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "schemas" / "history.schema.json").read_text("utf-8"))
 NOON = datetime(2026, 11, 27, 12, 0, 0, 123_000, tzinfo=timezone.utc)
+LOCK = LockInfo("r1", "ana", "ci", 7, NOON, 60.0)
 CREATE = "{description: Make, tables: [{name: db.t, columns: [{name: a, type: int}]}]}\n"
 ADD = "{description: Add b, tables: [{name: db.t, columns: [{name: b, type: int}], properties: {k: v}}]}\n"
 
@@ -199,6 +207,86 @@ def test_the_log_comes_back_as_it_was() -> None:
 def test_a_damaged_log_is_said_to_be_damaged(text: str) -> None:
     with pytest.raises(HistoryError, match="log is damaged"):
         unpack_log(text)
+
+
+ENTRY = ["applied", "0001", "Make", 0, "ana", "ci", 5, "r1", None]
+
+
+@pytest.mark.parametrize(
+    ("stored", "why"),
+    [
+        ({"entries": [[*ENTRY[:3], 10**18, *ENTRY[4:]]]}, "time: the number of milliseconds is out of range"),
+        ({"entries": [[*ENTRY[:3], -(10**18), *ENTRY[4:]]]}, "time: the number of milliseconds is out"),
+        ({"entries": [[*ENTRY[:6], 10**400, *ENTRY[7:]]]}, "duration: the number of milliseconds is out"),
+        ({"entries": [[*ENTRY[:6], -1, *ENTRY[7:]]]}, "duration: the number of milliseconds is out"),
+        ({"entries": [[*ENTRY[:4], 7, *ENTRY[5:]]]}, r"entries\[0\]\[4\]: expected `str`, got `int`"),
+        ({"entries": [ENTRY[:4]]}, "at least length 9"),
+        ({"entries": [], "earlier": "x"}, "earlier: expected `int`, got `str`"),
+        ({"entries": [], "earlier": -1}, "earlier: -1 is no number of events"),
+        ({"entries": [], "tables": {"0": "db.t"}}, "tables"),
+    ],
+)
+def test_a_log_with_values_out_of_range_is_damaged(stored: dict[str, object], why: str) -> None:
+    assert unpack_log(compress(json.dumps({"earlier": 0, "entries": [ENTRY]}))).entries[0].user == "ana"
+    with pytest.raises(HistoryError, match=why) as caught:
+        unpack_log(compress(json.dumps({"earlier": 0, **stored})))
+    assert "restore their values" in (caught.value.hint or "")
+
+
+def test_a_log_that_is_nested_too_deeply_is_damaged() -> None:
+    with pytest.raises(HistoryError, match="nested too deeply"):
+        unpack_log(compress("[" * 100_000))
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        ({"pid": "x"}, "pid: "),
+        ({"pid": str(2**62)}, "pid: `4611686018427387904` is no number of a process"),
+        ({"pid": "-1"}, "pid: `-1` is no number of a process"),
+        ({"since": "0001-01-01T00:00:00+14:00"}, "since: 0001-01-01T00:00:00+14:00 is out of range"),
+        ({"since": "2026-01-01T00:00:00"}, "since: 2026-01-01T00:00:00 has no time zone"),
+        ({"lease-s": "inf"}, "lease-s: "),
+        ({"lease-s": "-5"}, "lease-s: `-5` is no number of seconds"),
+        ({"tables": "[" * 5000}, "tables: it is nested too deeply"),
+        ({"tables": '"db.t"'}, "tables: "),
+    ],
+)
+def test_unlock_removes_a_lock_that_cannot_be_read(
+    shop: Embedded, damage: dict[str, str], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = HistoryWriter(shop.engine, HISTORY, "market")
+    lock = replace(LOCK, pid=os.getpid(), tables=("db.t",), process=process_identity())
+    writer.swap(writer.head().id, "locked", lock)
+    table = shop.engine.tables[HISTORY]
+    assert table.snapshot is not None
+    notes = {**table.snapshot.notes, **damage}
+    shop.engine.tables[HISTORY] = replace(table, snapshot=replace(table.snapshot, notes=notes))
+    with pytest.raises(HistoryError, match=f"its head cannot be read: {re.escape(why)}") as caught:
+        writer.read()
+    assert caught.value.hint == "icemigrate unlock"
+    shown: list[str] = []
+
+    def approve(lock: LockStatus) -> bool:
+        shown.append(lock.words)
+        return True
+
+    monkeypatch.setattr("icemigrate.commands.unlock.engine_of", lambda *_: shop.engine)
+    monkeypatch.setattr(
+        "icemigrate.execution.environment_session.read_history",
+        lambda _catalog, name, project, **how: history_of(shop.engine.tables[name], name, project, **how),
+    )
+    assert unlock(open_project(shop.folder), approve=approve).taken
+    assert f"ana on ci (its entries cannot be read: {why}" in shown[0]
+    left = writer.read().lock
+    is_fenced = left is not None and left.is_taken_away and left.tables == ("db.t",)
+    assert is_fenced or (left is None and "tables" in damage)
+
+
+def test_a_head_of_any_time_can_be_read() -> None:
+    notes = {key.removeprefix("icemigrate."): value for key, value in head_summary("locked", LOCK).items()}
+    for moved_ms in (2**62, -(2**62), 2**100):
+        assert parse_head(Snapshot(1, timestamp_ms=moved_ms, operation="append", notes=notes)).lock == LOCK
 
 
 def test_the_log_stays_small_and_says_how_much_it_left_out() -> None:
