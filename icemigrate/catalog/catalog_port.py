@@ -111,7 +111,10 @@ class Catalog(Protocol):
         ...
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:
-        """A table's complete metadata file as JSON; ``None`` where there is no such table."""
+        """A table's complete metadata file as JSON; ``None`` where there is no such table.
+
+        :raises MetadataError: a part of it is damaged, even one that :meth:`load` does not read.
+        """
         ...
 
     def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:

@@ -9,6 +9,8 @@ from urllib.parse import unquote
 
 from icemigrate.errors import MetadataError, MissingExtra
 from icemigrate.iceberg.json_text import read_json
+from icemigrate.iceberg.metadata_check import check_top
+from icemigrate.iceberg.metadata_parts import check_snapshots
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.views import View, view_from_json
@@ -95,6 +97,19 @@ def read_metadata(name: TableName, location: str, read: ReadBytes = read_local, 
         raise damaged_metadata_error(name, error, location) from error
 
 
+def checked_metadata(name: TableName, json: Any, location: str | None) -> dict[str, Any]:
+    """The JSON of a table's metadata file, after a check of the snapshots that loading the table skips.
+
+    :raises MetadataError: a part is damaged; the message names the table, the file and the part.
+    """
+    try:
+        check_top(json)
+        check_snapshots(json)
+    except BadMetadata as error:
+        raise damaged_metadata_error(name, error, location) from error
+    return dict(json)
+
+
 def read_view(name: TableName, location: str, read: ReadBytes) -> View:
     """The view of a metadata file; one that cannot be read has the reason."""
     try:
@@ -109,7 +124,7 @@ def read_view(name: TableName, location: str, read: ReadBytes) -> View:
 def older_metadata(name: TableName, location: str, read: ReadBytes) -> dict[str, Any] | None:
     """The JSON of a metadata file that the table may have had once; ``None`` where it cannot be read."""
     try:
-        return dict(read_metadata(name, location, read))
+        return checked_metadata(name, read_metadata(name, location, read), location)
     except MissingExtra:
         raise
     except Exception:  # readers of other storages raise their own exceptions

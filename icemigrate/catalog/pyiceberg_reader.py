@@ -14,7 +14,7 @@ from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.catalog.catalog_kind import THREADS, CatalogKind, Find, MetadataDocument
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.file_layouts import layout_of
-from icemigrate.catalog.metadata_files import older_metadata
+from icemigrate.catalog.metadata_files import checked_metadata, older_metadata
 from icemigrate.catalog.pyiceberg_files import file_io, first_line, missing_extra
 from icemigrate.catalog.pyiceberg_kinds import PYICEBERG_KINDS
 from icemigrate.catalog.reader_parts import to_table
@@ -104,9 +104,12 @@ class PyIcebergCatalog:
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        document = self._document(name)
+        return None if document is None else checked_metadata(name, document.json, document.location)
+
+    def _document(self, name: TableName) -> MetadataDocument | None:
         with self._faults():
-            document = self._found(self._kind.finder((name,), whole=True), name)
-            return None if document is None else document.json
+            return self._found(self._kind.finder((name,), whole=True), name)
 
     def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
@@ -114,8 +117,8 @@ class PyIcebergCatalog:
 
     def layout(self, name: TableName) -> FilesBySpec | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        metadata = self.metadata_json(name)
-        return None if metadata is None else layout_of(metadata, file_io(self.settings))
+        document = self._document(name)
+        return None if document is None else layout_of(document.json, file_io(self.settings))
 
     def rows_with_values(
         self, name: TableName, fields: Mapping[int, frozenset[int]]

@@ -11,7 +11,7 @@ from typing import Any
 from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, Capabilities
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.file_layouts import layout_of
-from icemigrate.catalog.metadata_files import older_metadata, read_metadata, read_view
+from icemigrate.catalog.metadata_files import checked_metadata, older_metadata, read_metadata, read_view
 from icemigrate.catalog.pyiceberg_files import file_io
 from icemigrate.catalog.reader_parts import joined_location, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, CatalogRows, read_rows
@@ -80,6 +80,10 @@ class SqliteCatalog:
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
+        json = self._unchecked_json(name)
+        return None if json is None else checked_metadata(name, json, self._rows().tables.get(name))
+
+    def _unchecked_json(self, name: TableName) -> Any:
         location = self._rows().tables.get(name)
         return None if location is None else read_metadata(name, location, self._read_bytes)
 
@@ -89,7 +93,7 @@ class SqliteCatalog:
 
     def layout(self, name: TableName) -> FilesBySpec | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        metadata = self.metadata_json(name)
+        metadata = self._unchecked_json(name)
         return None if metadata is None else layout_of(metadata, self._read_bytes)
 
     def rows_with_values(

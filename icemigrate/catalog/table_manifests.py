@@ -21,6 +21,7 @@ from icemigrate.iceberg.delete_files import (
     deleted_rows,
 )
 from icemigrate.iceberg.file_evidence_values import ValueShare
+from icemigrate.iceberg.metadata_check import read_parts
 from icemigrate.iceberg.metadata_parts import (
     SnapshotEntry,
     current_schema_id,
@@ -103,6 +104,7 @@ class TableManifests:
     """The snapshots of a table, and their files.
 
     :param metadata: the JSON of the table's metadata file.
+    :raises BadMetadata: a snapshot is damaged; never with the JSON that a catalog has checked.
     """
 
     metadata: Mapping[str, Any]
@@ -112,7 +114,7 @@ class TableManifests:
     _schemas: dict[int, Schema | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        entries = map(snapshot_from_json, self.metadata.get("snapshots") or ())
+        entries = read_parts("snapshots", snapshot_from_json, self.metadata.get("snapshots") or ())
         self.snapshots = {entry.id: entry for entry in entries}
         self.refs = read_refs(self.metadata, set(self.snapshots))
         head = self.current_snapshot

@@ -101,7 +101,7 @@ class _Search:
         """Whether files were written again since, so that reading the manifests can find a loss."""
         if set(_operations_since(metadata, questions.since)) <= {"append"}:
             return False
-        count = _current(metadata).get("summary", {}).get("total-data-files", "0")
+        count = (_current(metadata).get("summary") or {}).get("total-data-files", "0")
         return not self.is_short or (str(count).isdecimal() and int(count) <= _MOST_FILES)
 
     def _evidence(

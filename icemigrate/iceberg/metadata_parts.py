@@ -221,6 +221,19 @@ def snapshot_from_json(json: Json) -> SnapshotEntry:
     return _values(json, SnapshotEntry)
 
 
+def check_snapshots(json: Json) -> None:
+    """Check every snapshot and the snapshot log, of which a plan reads only the heads of branches.
+
+    :raises BadMetadata: a value is missing or has a wrong type.
+    """
+    read_parts("snapshots", snapshot_from_json, json.get("snapshots") or ())
+    read_parts("snapshot-log", _log_entry, json.get("snapshot-log") or ())
+
+
+def _log_entry(json: Json) -> tuple[int, int]:
+    return whole_number(json, "timestamp-ms"), whole_number(json, "snapshot-id")
+
+
 def _values(json: Json, kind: type[T]) -> T:
     try:
         # A key that is null is a key that is absent.

@@ -178,7 +178,7 @@ def _marked_schema(commits: InterruptedCommits) -> Schema | None:
         return None
     for snapshot in commits.metadata.get("snapshots", ()):
         if snapshot.get("snapshot-id") == ref.get("snapshot-id"):
-            if snapshot.get("summary", {}).get(RUN_KEY) != commits.run:
+            if (snapshot.get("summary") or {}).get(RUN_KEY) != commits.run:
                 return None
             wanted = snapshot.get("schema-id")
             found = (s for s in commits.metadata.get("schemas", ()) if s.get("schema-id") == wanted)

@@ -11,7 +11,9 @@ import pytest
 
 from icemigrate.catalog.readable_tables import load_readable_tables
 from icemigrate.cli import main
+from icemigrate.commands.project_files import open_project
 from icemigrate.errors import CatalogError, ExitCode, MetadataError
+from icemigrate.execution.environment_session import open_environment
 from icemigrate.iceberg.locations import copies_of, shared_with, table_locations, unreadable_locations
 from icemigrate.iceberg.names import TableName
 from tests.support.embedded_project import Embedded
@@ -78,6 +80,40 @@ def test_the_others_are_still_shown(
     assert told.err == ""
     main([*command.split(), "--project", str(shop.folder), "--format", "json"])
     assert "unreadable" in capsys.readouterr().out
+
+
+SNAPSHOT = {"snapshot-id": 7, "timestamp-ms": 9, "sequence-number": 1, "manifest-list": "/none.avro"}
+OLDER = SNAPSHOT | {"snapshot-id": 6}
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        ({"snapshots": [SNAPSHOT, OLDER | {"summary": {"x": None}}]}, "snapshots[1]: summary"),
+        ({"snapshots": [SNAPSHOT, OLDER | {"summary": 1}]}, "snapshots[1]: summary"),
+        ({"snapshots": [SNAPSHOT, OLDER | {"schema-id": []}]}, "snapshots[1]: schema-id"),
+        ({"snapshots": [SNAPSHOT, OLDER | {"timestamp-ms": "9"}]}, "snapshots[1]: timestamp-ms"),
+        ({"snapshot-log": [{"snapshot-id": 7}]}, "snapshot-log[0]: `timestamp-ms` is missing"),
+        ({"snapshot-log": [5]}, "snapshot-log[0] is not in the form"),
+    ],
+)
+def test_a_damaged_older_snapshot_is_reported_by_commands_that_read_it(
+    shop: Embedded, capsys: pytest.CaptureFixture[str], damage: dict[str, Any], why: str
+) -> None:
+    shop.write("0002_add.yaml", "tables: [{name: db.bad, columns: [{name: b, type: int}]}]\n")
+    shop.apply()
+    file = shop.metadata_file(BAD)
+    whole = {**json.loads(file.read_text()), "snapshots": [SNAPSHOT], "current-snapshot-id": 7}
+    file.write_text(json.dumps(whole | damage))
+    with open_environment(open_project(shop.folder), None) as session:
+        with pytest.raises(MetadataError) as caught:
+            session.catalog.metadata_json(BAD)
+        assert session.catalog.metadata_at(BAD, str(file)) is None
+    assert f"table `db.bad`: its metadata file {file} is damaged: {why}" in caught.value.message
+    for command in ("rollback --dry-run", "plan", "status", "drift", "maintain --snapshots --dry-run"):
+        main([*command.split(), "--project", str(shop.folder)])
+        shown = capsys.readouterr()
+        assert "bug" not in shown.out + shown.err, command
 
 
 def test_a_table_that_nothing_declares_keeps_no_renamed_table_from_being_found(
