@@ -1,11 +1,12 @@
-"""Rows are rewritten, and the values of columns that were dropped before are lost.
+"""Rows are rewritten, and values of columns that were dropped before return only by a refill.
 
 ## Why
 
 A dropped column can be restored with its values while the data files contain them. A rewrite writes new files
-with the current schema, which does not have the column: from then on `rollback` and `restore_columns` restore
-it empty. The values remain only in older snapshots, until those expire. A `backfill` or a `retype` does the
-same to the rows that it writes.
+with the current schema, which does not have the column. The values remain only in older snapshots, until
+those expire. From then on the values return only by a refill (`rollback --refill`, or `restore_columns` with
+`refill: true`), which takes long and needs the tag of the migration (`record: history` sets none). Without a
+refill the column returns empty. A `backfill` or a `retype` does the same to the rows that it writes.
 
 ## Bad
 
@@ -70,9 +71,9 @@ def find_rewrites_of_dropped_columns(changed: ChangedTable, _options: RuleOption
             names = ", ".join(f"`{name}`" for name in lost)
             yield changed.finding(
                 work.subject,
-                f"after `{work.kind}` of `{changed.name}`, the values of {names} cannot be restored: "
+                f"after `{work.kind}` of `{changed.name}`, the values of {names} return only by a refill: "
                 "the new files do not contain them",
-                "run it before the drop, or make sure that the values are no longer needed",
+                f"put `{work.kind}` into a migration before the drop, or accept that `--refill` is needed",
             )
 
 
