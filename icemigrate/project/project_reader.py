@@ -86,7 +86,9 @@ def require_project(project: Project) -> None:
 
     :raises IcemigrateError: there is neither a project file nor a migrations folder nor an embedded catalog.
     """
-    has_marker = any(os.path.lexists(project.root / name) for name in _MARKERS)
+    # A project file without any key is one, too.
+    names = (PROJECT_FILE_NAME, _OTHER_NAME, *_MARKERS)
+    has_marker = any(os.path.lexists(project.root / name) for name in names)
     if project.file is None and not has_marker and not os.path.lexists(project.migrations_dir):
         is_here = project.root == Path.cwd()
         where = "this folder or a folder above it" if is_here else f"`{shown_path(project.root)}`"
