@@ -73,7 +73,9 @@ class Roles:
             return node in call.args
         if name in _ELEMENTS and isinstance(call.func, ast.Attribute) and call.args[:1] == [node]:
             return self.is_own_mapping(call.func.value)
-        is_text = isinstance(call.func, ast.Attribute) and self.module.literal(call.func.value) is not None
+        base = call.func.value if isinstance(call.func, ast.Attribute) else None
+        # A text that a name holds has `format` too.
+        is_text = isinstance(base, ast.Name) or self.module.literal(base) is not None
         return _VALUES.fullmatch(name) is not None and not (name == "format" and is_text)
 
     def is_new_name(self, node: ast.expr) -> bool:

@@ -107,7 +107,7 @@ class PythonModule:
         for node in ast.walk(self.names.tree):
             if not isinstance(node, ast.expr) or id(node) in seen:
                 continue
-            if not _is_text(node):
+            if not is_text(node):
                 seen |= {id(one) for one in _sums_within(node)}  # no part of a sum without a text is one
                 continue
             seen |= {id(one) for one in ast.walk(node)}
@@ -125,6 +125,8 @@ class PythonModule:
             if is_index or (isinstance(one, ast.Compare) and one.left is before):
                 return False
             before = one
+            if isinstance(one, ast.NamedExpr):
+                return False
             if isinstance(one, ast.Call):
                 return called(one) in _PROSE or called(one).endswith(_EXCEPTIONS)
             if isinstance(one, (ast.Expr, ast.Raise, ast.Assert)):
@@ -141,10 +143,10 @@ class PythonModule:
             if called(node) == "join":
                 return None
             inside = node.func.value if isinstance(node.func, ast.Attribute) else None
-            node = inside if _is_text(inside) else node.args[0] if node.args else None
+            node = inside if is_text(inside) else node.args[0] if node.args else None
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             node = node.left
-        return node if _is_text(node) else None
+        return node if is_text(node) else None
 
     def bound(self, node: ast.expr | None) -> ast.expr | None:
         """What a name, an attribute or an element is bound to, and nothing else in the file; or the node."""
@@ -337,9 +339,10 @@ def _sums_within(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _is_text(node: ast.expr | None) -> bool:
+def is_text(node: ast.expr | None) -> bool:
+    """Whether an expression is a string literal, an f-string, or a sum with one of them."""
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        if _is_text(node.right):
+        if is_text(node.right):
             return True
         node = node.left
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))

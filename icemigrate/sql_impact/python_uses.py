@@ -11,6 +11,7 @@ from icemigrate.sql_impact.data_frames import Frames
 from icemigrate.sql_impact.ddl_uses import Word
 from icemigrate.sql_impact.jinja_values import UNKNOWN
 from icemigrate.sql_impact.python_names import called
+from icemigrate.sql_impact.python_pieces import SqlPieces
 from icemigrate.sql_impact.python_roles import Roles
 from icemigrate.sql_impact.python_sql import PythonModule, looks_like_sql
 from icemigrate.sql_impact.query_uses import QueryReader
@@ -51,7 +52,7 @@ class PythonUses:
         mentioned: Sequence[Relation] = (),
     ) -> None:
         self.module, self.frames, self.reader = module, frames, reader
-        self.roles = Roles(module, frames)
+        self.roles, self.pieces = Roles(module, frames), SqlPieces(module)
         self.written = list(self._written())
         placed = {t for r in (*reach, *self.written) for t in r.tables}
         # A table that no call is known to read may be written to.
@@ -161,7 +162,9 @@ class PythonUses:
             find_word_uses(self.reader, fragment, self.reach)
         elif relations := [*self._receivers(node)]:
             self._expression(fragment, relations)
-        elif not self.roles.is_kept_apart(node) and not looks_like_sql(fragment.text):
+        elif self.roles.is_kept_apart(node):
+            return
+        elif not looks_like_sql(fragment.text) or self.pieces.is_piece(node):
             self._floating(fragment)
 
     def _fragment(self, node: ast.Constant | ast.JoinedStr) -> SqlFragment:

@@ -16,6 +16,13 @@ from icemigrate.sql_impact.sql_source import SqlFragment
 
 _COMMAND = "Command"
 _PIECE = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\w+|[^\w\s]")
+_STRAY = re.compile(r"[^\w\s -~]")
+"""A character that SQL has in literals, quoted names and comments alone; SQLGlot takes it into names."""
+_APART_OR_STRAY = re.compile(
+    r"'(?:[^'\\]|\\.)*(?:'|\Z)|\"(?:[^\"\\]|\\.)*(?:\"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"|[^\w\s -~]",
+    re.DOTALL,
+)
 MOST_TOKENS = 100_000
 """How many tokens a file of SQL may have: each takes some ten microseconds and half a kilobyte."""
 
@@ -94,6 +101,11 @@ def parse_statements(fragment: SqlFragment, dialect: str) -> Iterator[ParsedStat
     # It logs warnings of its own about statements that it does not know.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     reader = Dialect.get_or_raise(dialect)
+    if _STRAY.search(fragment.text) is not None:
+        fragment, stray = _without_stray(fragment)
+        if stray is not None:
+            why = f"the character U+{ord(stray[0]):04X} is not SQL"
+            yield ParsedStatement(fragment, fragment.text, None, why, fragment.index(stray.start()))
     try:
         tokens = reader.tokenize(fragment.text)
     except (SqlglotError, ValueError, RecursionError) as error:
@@ -110,6 +122,21 @@ def parse_statements(fragment: SqlFragment, dialect: str) -> Iterator[ParsedStat
         elif chunk:
             yield _statement(fragment, chunk, reader)
             chunk = []
+
+
+def _without_stray(fragment: SqlFragment) -> tuple[SqlFragment, re.Match[str] | None]:
+    """The fragment with blanks for its stray characters, and the first of them that is inside of a word."""
+    text, inside = fragment.text, list[re.Match[str]]()
+
+    def blank(found: re.Match[str]) -> str:
+        if len(found[0]) > 1 or _STRAY.match(found[0]) is None:
+            return found[0]
+        around = text[max(found.start() - 1, 0) : found.start()], text[found.end() : found.end() + 1]
+        if all(one.isalnum() or one == "_" for one in around):
+            inside.append(found)
+        return " "
+
+    return SqlFragment(_APART_OR_STRAY.sub(blank, text), fragment.indexes), next(iter(inside), None)
 
 
 def _statement(fragment: SqlFragment, tokens: list[Any], reader: Any) -> ParsedStatement:

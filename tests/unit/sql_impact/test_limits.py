@@ -107,6 +107,57 @@ def test_no_character_hides_a_use(name: str, character: str, folder: Path) -> No
     assert " IM111: " in line or " IM114: " in line
 
 
+@pytest.mark.parametrize("character", "\0\x01\x1b\x7f\xad\u200b\ufeff")
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT total{} FROM shop.orders", "SELECT {}total FROM shop.orders", "SELECT total FROM shop.orders{}"],
+)
+def test_a_stray_character_at_a_name_hides_no_use(text: str, character: str, folder: Path) -> None:
+    (line,) = findings(folder, "a.sql", text.format(character))
+    assert " error IM111: " in line
+
+
+def test_a_stray_character_in_a_name_is_reported(folder: Path) -> None:
+    (line,) = findings(folder, "a.sql", "SELECT to\0tal FROM shop.orders")
+    assert line.startswith("jobs/a.sql:1:10 warning IM114")
+    assert line.endswith("the character U+0000 is not SQL")
+
+
+PIECES = """
+q = "select total "; q += "from shop.orders"; spark.sql(q)
+q = ""; q = q + "select total from shop.orders"; spark.sql(q)
+q = "select total from "; q += "shop.orders"; spark.sql(q)
+q = "select a.total from x.y b "; q += "join shop.orders a on a.id = b.id"; spark.sql(q)
+a = "select total from x.y b "; b = "join shop.orders a on a.id = b.id"; spark.sql(a + b)
+a = "select total from x.y b "; b = "join shop.orders a on a.id = b.id"; spark.sql("%s%s" % (a, b))
+a = "select total from x.y b "; b = "join shop.orders a on a.id = b.id"; spark.sql("{}{}".format(a, b))
+a = "select total from x.y b "; b = "join shop.orders a on a.id = b.id"; spark.sql(" ".join([a, b]))
+q = "select total "; q = f"{q} from shop.orders"; spark.sql(q)
+q = "select total {}"; q = q.format("from shop.orders"); spark.sql(q)
+q = "{} from shop.orders"; q = q.format("select total"); spark.sql(q)
+q = "select total %s"; q = q % "from shop.orders"; spark.sql(q)
+p = []; p.append("select total from x.y b"); p.append("join shop.orders a"); spark.sql(" ".join(p))
+p = ["select total from x.y b"]; p += ["join shop.orders a"]; spark.sql(" ".join(p))
+q = "".join([q + x for x in ["select total from x.y b", " join shop.orders a"]])
+f.write("select total from x.y b "); f.write("join shop.orders a on a.id = b.id")
+self.q = "select total from x.y b "; self.q += "join shop.orders a on a.id = b.id"
+d["q"] = "select total from x.y b "; d["q"] += "join shop.orders a on a.id = b.id"
+(q := "select total "); q += "from shop.orders"
+"""
+
+
+@pytest.mark.parametrize("code", PIECES.strip().splitlines())
+def test_sql_that_grows_piece_by_piece_hides_no_use(code: str, folder: Path) -> None:
+    (line,) = findings(folder, "a.py", f"{code}\n")
+    assert " IM112: " in line
+
+
+def test_whole_statements_about_other_tables_use_nothing(folder: Path) -> None:
+    text = 'q = "select total from x.y"\nspark.sql(q)\nspark.sql("select id from shop.orders")\n'
+    text += 'q = "select total from " + "x.z"\nspark.sql(q)\n'
+    assert findings(folder, "a.py", text) == []
+
+
 @pytest.mark.parametrize("character", "\0\v\f\x1b\x85\u2028\ufeff")
 def test_a_character_in_a_comment_of_sql_does_not_end_the_search(character: str, folder: Path) -> None:
     (line,) = findings(folder, "a.sql", CODE["a.sql"].format(character))
