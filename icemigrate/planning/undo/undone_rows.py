@@ -110,16 +110,29 @@ def plan_rows_undo(
         return RowsUndo(notes=("the rows are back already",))  # an interrupted undo got this far
     newer = _id(current.snapshot) != _id(last) and not _are_taken_back(evidence, options)
     if newer and not options.discard_new_data:
-        unknown, known = "an unknown number of snapshots", evidence.snapshots
-        snapshots = unknown if known is None else format_count(known, "snapshot")
+        return _newer_rows(undo, current, evidence)
+    return RowsUndo(RewindRows(current.name, before, discarded=newer))
+
+
+def _newer_rows(undo: TableUndo, current: Table, evidence: Evidence) -> RowsUndo:
+    ways = "`--discard-new-data` gives them up; `--metadata-only` leaves the rows as they are"
+    if evidence.steps and "" not in evidence.steps:
+        later = ", ".join(sorted({name.rpartition("/")[2] for name in evidence.steps}))
         return _refused(
             undo,
             "newer-rows",
-            f"`{current.name}` was written to since the migration: {snapshots},"
-            f" {format_count(evidence.rows, 'row')} in {format_count(evidence.files, 'new file')}",
-            "`--discard-new-data` gives them up; `--metadata-only` leaves the rows as they are",
+            f"later migrations wrote rows of `{current.name}` ({later}); no other client did",
+            f"roll them back too, with `rollback --to VERSION`; {ways}",
         )
-    return RowsUndo(RewindRows(current.name, before, discarded=newer))
+    unknown, known = "an unknown number of snapshots", evidence.snapshots
+    snapshots = unknown if known is None else format_count(known, "snapshot")
+    return _refused(
+        undo,
+        "newer-rows",
+        f"`{current.name}` was written to since the migration: {snapshots},"
+        f" {format_count(evidence.rows, 'row')} in {format_count(evidence.files, 'new file')}",
+        ways,
+    )
 
 
 def _are_taken_back(evidence: Evidence, options: UndoOptions) -> bool:

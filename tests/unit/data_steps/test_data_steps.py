@@ -203,6 +203,8 @@ def test_rows_that_nobody_recorded_go_back_as_far_as_they_were_published() -> No
     assert [p.rule for p in plan_of(lake, undo, newer, UndoOptions()).problems] == ["newer-rows"]
     gone = replace(newer, published=replace(published, before=None))
     assert [p.rule for p in plan_of(lake, undo, gone, UndoOptions()).problems] == ["snapshot-expired"]
+    (own,) = plan_of(lake, undo, replace(newer, steps=("shop/0003", "shop/0004")), UndoOptions()).problems
+    assert own.message == "later migrations wrote rows of `db.t` (0003, 0004); no other client did"
     others = replace(newer, steps=("shop/0003", ""))
     assert plan_of(lake, undo, others, UndoOptions(taken_back=frozenset({"shop/0003"}))).problems
     later = replace(newer, steps=("shop/0003",))
