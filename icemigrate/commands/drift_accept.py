@@ -12,10 +12,10 @@ from icemigrate.commands.drift import (
     has_drift,
     pending_state,
 )
+from icemigrate.commands.edited_files import explain_edits
 from icemigrate.commands.migration_draft import MigrationDraft, required_consents, write_migration
 from icemigrate.commands.out_of_order import OutOfOrderCheck
 from icemigrate.commands.project_files import load_valid_files, raise_if_errors
-from icemigrate.commands.repair import explain_edits
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import IcemigrateError, Mistakes
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment

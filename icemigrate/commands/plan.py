@@ -137,7 +137,7 @@ def plan_in_environment(
     states = migration_states(files, history.applied, history.intents, out_of_order=late)
     if states.mistakes:
         # Only a refusal needs this module and what it imports.
-        from icemigrate.commands.repair import explain_edits
+        from icemigrate.commands.edited_files import explain_edits
 
         raise_if_errors(tuple(explain_edits(history, files, states.mistakes)))
     raise_if_errors(tuple(d for found in states.squashes for d in other_state(history, found)))

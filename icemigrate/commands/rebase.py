@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from icemigrate.commands.check_unchanged_files import unchanged_on_main
+from icemigrate.commands.edited_files import EditedMigration, colliding_files
 from icemigrate.commands.lock_file_checks import update_lock_file
 from icemigrate.commands.main_branch import list_files
 from icemigrate.commands.out_of_order import OutOfOrderCheck
@@ -91,6 +92,8 @@ class _RebaseRun(Frozen):
             paths = {f.path for f in states.late}
             found = [f for f in self.loaded.migrations if f.path in paths]
             found += [self._other(double) for double in self.doubles]
+            if not found and (others := colliding_files(self.history, self.loaded.migrations)):
+                raise _collision(others[0])
         unique = {f.path: f for f in found}
         return sorted(unique.values(), key=lambda f: (f.version, f.path))
 
@@ -130,6 +133,8 @@ class _RebaseRun(Frozen):
     def _refuse(self, text: str, file: MigrationFile) -> None:
         known = self.history.of(file.version)
         if known is not None and (file not in self.doubles or self._is_applied(file)):
+            if others := colliding_files(self.history, [file]):
+                raise _collision(others[0])
             state = known.state.text
             raise UsageError(
                 f"{text}: {file.version} is {state}, and the history refers to it by its version",
@@ -180,6 +185,14 @@ class _RebaseRun(Frozen):
         raise_if_errors(
             tuple(_unfit(d) for d, path in wrong if (was.get(path, path), d.message) not in reported)
         )
+
+
+def _collision(found: EditedMigration) -> UsageError:
+    """The refusal where only Git shows whether a file is new or an edited applied file."""
+    return UsageError(
+        f"{found.file.path}: {found.cause}",
+        "merge the branch that has the other file, then run `icemigrate rebase` again: it renumbers this one",
+    )
 
 
 def _version(file: MigrationFile) -> Version:

@@ -228,10 +228,11 @@ def _refuse_other(before: DeclaredState, after: DeclaredState, last: Version) ->
     :raises Mistakes: with the differences.
     """
     names = sorted({*before.tables, *after.tables})
+    words, only = ("files", "squash"), ("only the files declare it", "only the squash declares it")
     found = [
         text
         for name in names
-        for text in declared_differences(before.tables.get(name), after.tables.get(name), ("files", "squash"))
+        for text in declared_differences(before.tables.get(name), after.tables.get(name), words, only=only)
     ]
     raise_if_errors(
         tuple(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from icemigrate.catalog.capabilities import server_managed_predicate
@@ -13,10 +12,17 @@ from icemigrate.commands.out_of_order import OutOfOrderCheck
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files
 from icemigrate.commands.remaining_effects import waiting_values
+from icemigrate.commands.table_versions import (
+    COMPLETE_STATES,
+    TableVersions,
+    add_recorded_tables,
+    table_versions,
+)
 from icemigrate.commands.unlock import interrupted_intents, interruption_text, lock_status
 from icemigrate.errors import CatalogError, HistoryError
 from icemigrate.evidence.old_partition_files import find_old_partition_files
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
+from icemigrate.files.read.migration_file import MigrationFile
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
 from icemigrate.history.event_log import (
@@ -37,7 +43,6 @@ from icemigrate.iceberg.undo_record import restores_values
 from icemigrate.planning.drift.comparable_tables import ServerManaged
 from icemigrate.planning.drift.differing_facts import find_differing_facts, is_expired_reference
 from icemigrate.planning.drift.recreated_table import recreated_table_hint
-from icemigrate.planning.plan import MigrationPlan
 from icemigrate.project import Project
 from icemigrate.results.status_results import (
     HistoryEntry,
@@ -142,8 +147,10 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
         known = session.history()
         late = OutOfOrderCheck(project, known, files)
         version_states = migration_states(files, known.applied, known.intents, known.lock, out_of_order=late)
-        applied = [m.version for m in version_states.migrations if m.state in _DONE]
-        trails = _trails(plan_from_empty(project, files).plans, version_states)
+        others = _colliding(known, files, version_states)
+        applied = [m.version for m in version_states.migrations if m.state in COMPLETE_STATES]
+        trails = table_versions(plan_from_empty(project, files).plans, version_states, others)
+        add_recorded_tables(trails, known, version_states, others)
         rollbacks = {
             e.version.text: e.at
             for e in unpack_log(known.log).entries
@@ -157,7 +164,7 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
             version=applied[-1] if applied else None,
             migrations=tuple(
                 replace(
-                    _with_remaining_work(m, known, rollbacks),
+                    _with_remaining_work(others.get(m.version, m), known, rollbacks),
                     not_restorable=lost.get(m.version, ()) if details else (),
                 )
                 for m in version_states.migrations
@@ -166,6 +173,24 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
             lock=lock_status(known),
             hidden_losses=0 if details else len(lost),
         )
+
+
+def _colliding(
+    known: History, files: Sequence[MigrationFile], version_states: MigrationStates
+) -> Mapping[str, MigrationStatus]:
+    """The rows of versions that were applied from other files, by version, as the history describes them."""
+    edited = {m.version: m for m in version_states.migrations if m.state == "edited"}
+    if not edited:
+        return {}
+    from icemigrate.commands.edited_files import colliding_files
+
+    return {
+        one.file.version.text: replace(
+            edited[one.file.version.text], description=one.applied.description, is_other_file=True
+        )
+        for one in colliding_files(known, files)
+        if one.file.version.text in edited
+    }
 
 
 def _lost_rollbacks(
@@ -207,48 +232,10 @@ def _with_remaining_work(
 
 _NEWEST_CHECKED = 10
 """How many of the last applied versions are checked for lost rollbacks without details."""
-_DONE = ("applied", "edited", "missing", "unrecorded")
-"""States of migrations whose changes are complete."""
-
-
-@dataclass(slots=True)
-class _TableVersions:
-    """The migrations that mention one table."""
-
-    applied: str | None = None
-    pending: list[str] = field(default_factory=list)
-
-
-def _trails(
-    plans: Iterable[MigrationPlan], version_states: MigrationStates
-) -> dict[TableName, _TableVersions]:
-    """Every table that is applied or pending, by its name in the state that the history has."""
-    states = {m.version: m.state for m in version_states.migrations}
-    trails: dict[TableName, _TableVersions] = {}
-    now: dict[TableName, TableName] = {}
-    for plan in plans:
-        is_applied = states.get(plan.version) in _DONE
-        for table in plan.tables:
-            before = now.pop(table.formerly, table.formerly) if table.formerly else None
-            if is_applied:
-                trail = trails.pop(before, _TableVersions()) if before else _TableVersions()
-                trail.applied = plan.version
-                shown = table.declared
-            else:
-                # Until a rename is applied, a table has its current name.
-                shown = before or table.declared
-                trail = trails.pop(shown, _TableVersions())
-                # One that was rolled back waits for a redo: no `apply` brings it.
-                if states.get(plan.version) not in ("held", "abandoned"):
-                    trail.pending.append(plan.version)
-            if table.wanted is not None or not is_applied:
-                trails[shown] = trail
-                now[table.declared] = shown
-    return trails
 
 
 def _tables(
-    session: EnvironmentSession, trails: Mapping[TableName, _TableVersions], known: History
+    session: EnvironmentSession, trails: Mapping[TableName, TableVersions], known: History
 ) -> tuple[TableStatus, ...]:
     """Every declared table, and other tables with a name that one of them had."""
     state = known.state
@@ -261,7 +248,7 @@ def _tables(
     for name in names:
         physical = session.names.table(name)
         is_known = name in trails or name in state.tables
-        trail = trails.get(name, _TableVersions())
+        trail = trails.get(name, TableVersions())
         if (reason := loaded.unreadable.get(physical)) is not None:
             rows.append(
                 TableStatus(
@@ -285,6 +272,7 @@ def _tables(
             found is not None
             and made_here
             and trail.applied is None
+            and name not in state.tables
             and not _is_of_unfinished_run(found, known)
         ):
             note = _LOST.format(creator_of(found))

@@ -37,7 +37,8 @@ HISTORY_CODES: Mapping[str, str] = {
     "rollback left. Remove that from the file, or from the tables, first.",
     "lock-held": "Another process is applying or rolling back migrations. The plan can be different when "
     "it has finished.",
-    "missing-file": "The file of an applied version is missing. Restore it from version control.",
+    "missing-file": "The file of an applied version is missing. Pull the branch that has it, or restore it "
+    "from version control.",
     "name-taken": "A dropped column cannot be restored: another column has its name now.",
     "narrow-type": "A type cannot be narrowed, and a dropped column cannot be restored with a narrower "
     "type: files were written with the wider type, and reading them would fail, whatever the values.",
@@ -110,6 +111,9 @@ HISTORY_CODES: Mapping[str, str] = {
     "unreadable-metadata": "The metadata of a table cannot be read. `--exclude` skips the table.",
     "values-rewritten": "The values of a dropped column were rewritten away; a tag can still have them. "
     "`rollback --refill` restores them by row, `--no-refill` leaves them.",
+    "version-applied": "Another file with this version is applied, usually from a branch that used the same "
+    "number at the same time. Merge that branch, then run `icemigrate rebase`: it renumbers the file that "
+    "was never applied. If it is the applied file, edited, restore it.",
     "version-taken": "The number of a new migration is already taken on the target branch. `icemigrate "
     "rebase` renumbers it.",
     "view-breaks": "A view of the catalog uses a column or a table that is dropped or renamed, and fails "

@@ -153,8 +153,10 @@ def other_state(history: History, found: KnownSquash) -> Iterator[Diagnostic]:
     wanted = {w.name: w.table for w in replayed.wanted}
     for name in sorted({*declared.tables, *wanted}):
         words = ("the replaced files say", "the squash says")
+        only = ("only the replaced files declare it", "only the squash declares it")
         # A file that was applied out of order may have given the columns another order.
-        for text in declared_differences(declared.tables.get(name), wanted.get(name), words, ordered=False):
+        sides = declared.tables.get(name), wanted.get(name)
+        for text in declared_differences(*sides, words, ordered=False, only=only):
             yield Diagnostic(
                 "squash-differs",
                 text,
@@ -374,5 +376,6 @@ def _missing(record: AppliedVersion) -> Diagnostic:
         "missing-file",
         f"{record.version} ({record.description}) is applied, but its file is missing",
         None,
-        "restore the file from version control",
+        f"pull the branch that has it (applied {record.attribution}), "
+        "or restore the file from version control",
     )

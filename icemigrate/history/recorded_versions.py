@@ -90,6 +90,12 @@ class AppliedVersion(Frozen):
     abandoned: bool | UnsetType = UNSET
 
     @property
+    def attribution(self) -> str:
+        """The user and the time, in UTC: ``by deploy at 2026-11-27 20:37:00 UTC``."""
+        user = f"by {self.applied_by} " if self.applied_by else ""
+        return f"{user}at {self.applied_at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+
+    @property
     def awaits_redo(self) -> bool:
         """Whether it is rolled back, and `--redo` may apply it again."""
         return self.state is VersionState.ROLLED_BACK and not self.abandoned

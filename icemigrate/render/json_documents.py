@@ -19,7 +19,7 @@ from icemigrate.results.command_results import (
     RepairResult,
 )
 from icemigrate.results.drift_results import DriftResult
-from icemigrate.results.status_results import LockStatus, Status
+from icemigrate.results.status_results import LockStatus, MigrationStatus, Status
 
 Document: TypeAlias = dict[str, Any]
 
@@ -28,6 +28,7 @@ _FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
     CheckResult: ("older", "older_base"),
     DriftResult: ("resolutions",),
     LockStatus: ("words",),
+    MigrationStatus: ("is_other_file",),
     RepairResult: ("action",),
     Status: ("hidden_losses",),
 }

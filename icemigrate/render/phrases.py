@@ -359,3 +359,17 @@ def elapsed_text(milliseconds: int | None) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+OTHER_FILE = "other file"
+"""The text for a version that is applied from another file than this branch has."""
+REFUSED_STATES = {
+    "edited": "was edited after it was applied: restore the file, or run `icemigrate repair` if it still "
+    "declares the same",
+    OTHER_FILE: "is applied from another file than the one here: merge the branch that has it, then run "
+    "`icemigrate rebase`",
+    "missing": "is applied, but its file is missing: restore the file",
+    "late": "is out of order: `icemigrate plan` shows why it cannot be applied",
+    "partial": "replaces versions of which only some are applied: `icemigrate plan` shows which",
+}
+"""What is wrong with a version that `plan` refuses, by its state."""

@@ -21,6 +21,7 @@ from icemigrate.results.drift_results import ReconcileResult
 from icemigrate.results.status_results import (
     HistoryEvent,
     HistoryResult,
+    MigrationStatus,
     Status,
     TableStatus,
     UnlockResult,
@@ -49,7 +50,7 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         [
             (
                 m.version,
-                _state(m.state, style),
+                _state(_shown_state(m), style),
                 phrases.timestamp_text(m.applied_at),
                 phrases.one_line(m.description),
             )
@@ -83,7 +84,9 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         if m.interruption
     ]
     lines += [
-        style.bad(f"{m.version} {_REFUSALS[m.state]}.") for m in status.migrations if m.state in _REFUSALS
+        style.bad(f"{m.version} {phrases.REFUSED_STATES[_shown_state(m)]}.")
+        for m in status.migrations
+        if m.state in phrases.REFUSED_STATES
     ]
     if status.tables:
         lines.append("")
@@ -130,16 +133,12 @@ def _waiting_line(version: str, waiting: WaitingValues) -> str:
     return f"{version} was rolled back without all values of {values}; {ways}."
 
 
-_REFUSALS = {
-    "edited": "was edited after it was applied: restore the file, or run `icemigrate repair` if it still "
-    "declares the same",
-    "missing": "is applied, but its file is missing: restore the file",
-    "late": "is out of order: `icemigrate plan` shows why it cannot be applied",
-    "partial": "replaces versions of which only some are applied: `icemigrate plan` shows which",
-}
-"""What is wrong with a version that `plan` refuses, by its state."""
 _STATE_TEXTS = {"held": "rolled back", "late": "out of order"}
 """Texts for states whose name in JSON is another."""
+
+
+def _shown_state(migration: MigrationStatus) -> str:
+    return phrases.OTHER_FILE if migration.is_other_file else migration.state
 
 
 def _state(state: str, style: TerminalStyle) -> str:
@@ -184,7 +183,7 @@ def _status_line(status: Status) -> str:
     unrecorded = status.count("unrecorded")
     if unrecorded:
         parts.append(f"{phrases.format_count(unrecorded, 'squash', 'squashes')} to record")
-    wrong = status.count(*_REFUSALS)
+    wrong = status.count(*phrases.REFUSED_STATES)
     if wrong:
         parts.append(f"{wrong} refused by `plan`")
     return f"{status.project} in {status.environment}: {', '.join(parts)}."

@@ -45,6 +45,8 @@ class MigrationStatus(Frozen):
         unknown.
     :param not_restorable: what a rollback can no longer restore, as phrases; only with details.
     :param interruption: of an interrupted migration: which run was interrupted, and what finishes it.
+    :param is_other_file: whether it is ``edited`` because the version was applied from another file; the
+        description is that of the applied file then.
     """
 
     version: str
@@ -56,6 +58,7 @@ class MigrationStatus(Frozen):
     rolled_back_at: datetime | None = None
     not_restorable: tuple[str, ...] = ()
     interruption: str | None = None
+    is_other_file: bool = False
 
 
 class KeptViewStatus(Frozen):

@@ -15,20 +15,26 @@ ABSENT = "(absent)"
 
 
 def declared_differences(
-    old: Table | None, new: Table | None, words: tuple[str, str], *, ordered: bool = True
+    old: Table | None,
+    new: Table | None,
+    words: tuple[str, str],
+    *,
+    ordered: bool = True,
+    only: tuple[str, str] | None = None,
 ) -> tuple[str, ...]:
     """The differences of two declared tables, without field ids; see also :func:`other_fields`.
 
     :param words: names of the two sides, e.g. ``("applied", "file")``.
     :param ordered: whether the order of fields counts.
+    :param only: texts for a table that only one side has; by default ``only`` and the name of the side.
     """
     if old is None and new is None:
         return ()
     one, other = (None if t is None else with_pins(creation_entry(t), t) for t in (old, new))
     name = str((old or new).name)  # type: ignore[union-attr]
     if one is None or other is None:
-        there = [word for word, side in zip(words, (one, other), strict=True) if side is not None]
-        return (f"{name}: only {there[0]}",)
+        texts = only or (f"only {words[0]}", f"only {words[1]}")
+        return (f"{name}: {texts[0] if other is None else texts[1]}",)
     found = _between(_keyed(one, ordered), _keyed(other, ordered), ())
     return tuple(f"{name}: {_path(p)}: {words[0]} {_shown(a)}, {words[1]} {_shown(b)}" for p, a, b in found)
 

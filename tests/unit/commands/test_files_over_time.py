@@ -17,6 +17,8 @@ from icemigrate.execution.environment_session import open_environment
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
 from icemigrate.iceberg.names import TableName
+from icemigrate.render.status_text import status_text
+from icemigrate.render.terminal_style import PLAIN_STYLE
 from icemigrate.results.command_results import PlanResult, RepairedMigration
 from tests.support.embedded_project import HISTORY, Embedded
 
@@ -149,7 +151,7 @@ def test_repair_accepts_what_declares_the_same(shop: Embedded) -> None:
             "name: price, first: true,",
             "order of columns: applied was [id, price], the file says [price, id]",
         ),
-        ("db.trades", "db.deals", "only applied was"),
+        ("db.trades", "db.deals", "only the applied migration declares it"),
     ],
 )
 def test_repair_says_what_differs(shop: Embedded, old: str, new: str, told: str) -> None:
@@ -164,7 +166,7 @@ def test_repair_says_what_differs(shop: Embedded, old: str, new: str, told: str)
     ("more", "told"),
     [
         ("]\nnamespaces: [more]\n", "the namespace more is new"),
-        (", {name: db.more, columns: [{name: a, type: int}]}]\n", "db.more: only the file says"),
+        (", {name: db.more, columns: [{name: a, type: int}]}]\n", "db.more: only the file declares it"),
     ],
 )
 def test_repair_says_what_is_new(shop: Embedded, more: str, told: str) -> None:
@@ -207,6 +209,74 @@ def test_base_comes_from_the_history_and_never_from_edited_files(shop: Embedded)
     assert [text.partition(":")[0] for text in refused(shop)] == ["edited-file"]
 
 
+# files of another branch
+
+CUSTOMERS = "description: Customers move\ntables: [{name: db.customers, columns: [{name: id, type: long}]}]\n"
+ITEMS = "tables: [{name: db.items, columns: [{name: id, type: long}]}]\n"
+
+
+@pytest.fixture
+def collision(shop: Embedded) -> Embedded:
+    """A file that was never applied, on a branch without the applied file of its version."""
+    shop.write("0004_customers.yaml", CUSTOMERS)
+    shop.apply()
+    (shop.folder / "migrations" / "0004_customers.yaml").unlink()
+    shop.write("0004_items.yaml", ITEMS)
+    return shop
+
+
+def test_a_version_that_is_applied_from_another_file_is_named_with_its_description(
+    collision: Embedded,
+) -> None:
+    (record,) = [e for e in history(open_project(collision.folder)).entries if e.version == "0004"]
+    with pytest.raises(Mistakes) as mistakes:
+        planned(collision)
+    (found,) = mistakes.value.diagnostics
+    assert found.code == "version-applied"
+    assert found.message.startswith(
+        f'version 0004 is applied from another file: "Customers move", by {record.by} at '
+    )
+    assert found.message.endswith("; the content of `0004_items.yaml` was never applied")
+    assert found.hint is not None
+    assert "merge the branch that has the other file, then run `icemigrate rebase`" in found.hint
+    with pytest.raises(Mistakes) as refusals:
+        repair(open_project(collision.folder), on_start=lambda: pytest.fail("Spark must not start"))
+    assert refusals.value.diagnostics == (found,)
+
+
+def test_status_describes_the_applied_file_and_lists_no_table_of_the_other_one(collision: Embedded) -> None:
+    found = status(open_project(collision.folder))
+    (row,) = [m for m in found.migrations if m.version == "0004"]
+    assert (row.state, row.description, row.is_other_file) == ("edited", "Customers move", True)
+    assert {t.table: (t.version, t.exists, t.note) for t in found.tables} == {
+        "db.customers": ("0004", True, None),
+        "db.trades": ("0003", True, None),
+    }
+    text = status_text(found, PLAIN_STYLE)
+    assert "0004     other file  " in text
+    assert "0004 is applied from another file than the one here: merge the branch that has it" in text
+
+
+@pytest.mark.parametrize("chosen", [[], ["0004_items.yaml"], ["4"]])
+def test_rebase_names_the_other_file_until_its_branch_is_merged(
+    collision: Embedded, chosen: list[str]
+) -> None:
+    project = open_project(collision.folder)
+    with pytest.raises(UsageError, match='version 0004 is applied from another file: "Customers move"'):
+        rebase(project, chosen)
+    collision.write("0004_customers.yaml", CUSTOMERS)
+    names = [Path(one.new).name for one in rebase(project, [c for c in chosen if c != "4"]).renamed]
+    assert names == ["0005_items.yaml"]
+    assert versions(planned(collision)) == ["0005"]
+
+
+def test_an_edited_file_with_another_description_can_be_repaired(shop: Embedded) -> None:
+    shop.write("0001_trades.yaml", f"description: The trades\nallow: [destructive]\n{TRADES}")
+    assert refused(shop) == ["edited-file: 0001 changed after it was applied, and still declares the same"]
+    (row,) = [m for m in status(open_project(shop.folder)).migrations if m.version == "0001"]
+    assert (row.state, row.is_other_file) == ("edited", False)
+
+
 # missing files
 
 
@@ -214,6 +284,14 @@ def test_a_missing_file_of_an_applied_version_is_an_error(shop: Embedded) -> Non
     (shop.folder / "migrations" / "0003_venue.yaml").unlink()
     assert refused(shop) == ["missing-file: 0003 (venue) is applied, but its file is missing"]
     assert states(shop) == {"0001": "applied", "0003": "missing"}
+    (table,) = status(open_project(shop.folder)).tables
+    assert (table.version, table.exists, table.note) == ("0003", True, None)
+    with pytest.raises(Mistakes) as mistakes:
+        planned(shop)
+    (hint,) = [d.hint or "" for d in mistakes.value.diagnostics]
+    (record,) = [e for e in history(open_project(shop.folder)).entries if e.version == "0003"]
+    assert hint.startswith(f"pull the branch that has it (applied by {record.by} at ")
+    assert hint.endswith("), or restore the file from version control")
 
 
 # late files

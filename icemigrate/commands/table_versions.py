@@ -1,0 +1,76 @@
+"""The migrations that mention each table: the last applied one, and those that are pending."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from icemigrate.errors import HistoryError
+from icemigrate.files.version_number import Version
+from icemigrate.history.history_properties import History
+from icemigrate.history.migration_states import MigrationStates
+from icemigrate.iceberg.names import TableName
+from icemigrate.planning.plan import MigrationPlan
+
+COMPLETE_STATES = ("applied", "edited", "missing", "unrecorded")
+"""States of migrations whose changes are complete."""
+
+
+@dataclass(slots=True)
+class TableVersions:
+    """The migrations that mention one table."""
+
+    applied: str | None = None
+    pending: list[str] = field(default_factory=list)
+
+
+def table_versions(
+    plans: Iterable[MigrationPlan], version_states: MigrationStates, others: Collection[str]
+) -> dict[TableName, TableVersions]:
+    """Every table that is applied or pending, by its name in the state that the history has.
+
+    :param others: versions that were applied from other files; the plans have the files that were not.
+    """
+    states = {m.version: m.state for m in version_states.migrations}
+    trails: dict[TableName, TableVersions] = {}
+    now: dict[TableName, TableName] = {}
+    for plan in (p for p in plans if p.version not in others):
+        is_applied = states.get(plan.version) in COMPLETE_STATES
+        for table in plan.tables:
+            before = now.pop(table.formerly, table.formerly) if table.formerly else None
+            if is_applied:
+                trail = trails.pop(before, TableVersions()) if before else TableVersions()
+                trail.applied = plan.version
+                shown = table.declared
+            else:
+                # Until a rename is applied, a table has its current name.
+                shown = before or table.declared
+                trail = trails.pop(shown, TableVersions())
+                # One that was rolled back waits for a redo: no `apply` brings it.
+                if states.get(plan.version) not in ("held", "abandoned"):
+                    trail.pending.append(plan.version)
+            if table.wanted is not None or not is_applied:
+                trails[shown] = trail
+                now[table.declared] = shown
+    return trails
+
+
+def add_recorded_tables(
+    trails: dict[TableName, TableVersions],
+    known: History,
+    version_states: MigrationStates,
+    others: Collection[str],
+) -> None:
+    """Complete the trails with the tables of applied versions whose files are missing, from their records."""
+    for migration in version_states.migrations:
+        if migration.state != "missing" and migration.version not in others:
+            continue
+        with suppress(HistoryError):
+            record = known.undo_record(Version.parse(migration.version))
+            for undo in record.tables if record is not None else ():
+                name = undo.declared_after
+                if name is not None and name in known.state.tables:
+                    trail = trails.setdefault(name, TableVersions())
+                    if trail.applied is None or int(trail.applied) < int(migration.version):
+                        trail.applied = migration.version
