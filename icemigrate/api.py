@@ -83,7 +83,7 @@ class Project:
         from icemigrate.commands.comparison_base import GitBase
 
         base = None if git_base is None else GitBase(git_base, git_base)
-        return check(self._project, base, fix=fix)
+        return check(self._project, base, fix=fix, compares_versions=base is None)
 
     def plan(
         self,

@@ -19,8 +19,8 @@ from icemigrate.errors import ExitCode
     envvar="ICEMIGRATE_GIT_BASE",
     help="Show only what is new or changed since this branch or commit; `none` turns the "
     "comparison off. Default: in GitHub Actions and GitLab CI, the target of the pull or "
-    "merge request; elsewhere, text output omits warnings and notes about files that are "
-    "already on the main branch.",
+    "merge request; elsewhere, new files are compared with the versions of the main branch, and "
+    "text output omits warnings and notes about files that are already there.",
 )
 @click.option(
     "--fix",
@@ -42,6 +42,7 @@ def command(settings: InvocationOptions, git_base: str | None, fix: bool) -> int
     # What programs read holds all of it: only the text says what it leaves out.
     is_for_a_person = all(output.format == "text" for output in settings.outputs) and not os.environ.get("CI")
     leaves_older = git_base is None and base is None and is_for_a_person
-    result = check(project, base, fix=fix, leaves_older=leaves_older)
+    compares_versions = git_base is None and base is None
+    result = check(project, base, fix=fix, leaves_older=leaves_older, compares_versions=compares_versions)
     settings.answer(result)
     return ExitCode.OK if result.ok else ExitCode.FINDINGS

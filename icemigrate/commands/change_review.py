@@ -12,8 +12,9 @@ from functools import cached_property
 
 from icemigrate.commands.base_commit import BaseCommit, CommittedMigration, is_same, read_base_commit
 from icemigrate.commands.comparison_base import GitBase
-from icemigrate.commands.main_branch import list_files
+from icemigrate.commands.main_branch import list_files, main_branches
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
+from icemigrate.errors import GitError
 from icemigrate.files.checksum import short_checksum
 from icemigrate.files.lock_file import FILE_NAME, STALE
 from icemigrate.files.migration_folder import ListedMigration, LoadedMigrations, load_one
@@ -24,6 +25,7 @@ from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, replace
 from icemigrate.planning.replay import is_rule_finding
 from icemigrate.project.project_values import Project
+from icemigrate.vcs.git import open_repository
 
 
 class ChangeReview(Frozen):
@@ -69,6 +71,26 @@ def review_change(
         *_change_findings(_unsaid(found, of_doubles, edited), change, judge),
     )
     return ChangeReview(reported, change.new)
+
+
+def versions_taken_on_main(project: Project, loaded: LoadedMigrations) -> tuple[Diagnostic, ...]:
+    """Errors of new files whose version the main branch has got since the checked-out branch left it.
+
+    None where Git does not know the main branch, or not all of it.
+    """
+    try:
+        repository = open_repository(project.migrations_dir, project.top)
+        main = next(main_branches(repository), None)
+        if main is None or repository.merge_base(main, "HEAD") == repository.commit(main):
+            return ()
+        base = read_base_commit(project, GitBase(main, main), loaded.migrations)
+    except GitError:
+        return ()
+    taken = _ReviewedFiles(project, base, loaded).taken
+    # Two files on disk with one version are reported already.
+    return tuple(
+        one.diagnostic(main) for one in taken if not one.is_here and one.new.version not in loaded.doubles
+    )
 
 
 def _unsaid(found: Iterable[Diagnostic], doubles: set[str], edited: set[str]) -> Iterator[Diagnostic]:

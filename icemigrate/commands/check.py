@@ -26,7 +26,12 @@ from icemigrate.system.process import pause_garbage_collection
 
 @pause_garbage_collection()
 def check(
-    project: Project, base: GitBase | None = None, *, fix: bool = False, leaves_older: bool = False
+    project: Project,
+    base: GitBase | None = None,
+    *,
+    fix: bool = False,
+    leaves_older: bool = False,
+    compares_versions: bool = False,
 ) -> CheckResult:
     """Check every file and every step between versions; reads only files.
 
@@ -35,6 +40,7 @@ def check(
     :param base: the base of a comparison, so that only new findings are reported.
     :param fix: correct misspelled keys and types, and write the lock file for the current files.
     :param leaves_older: leave out warnings and notes about files that the main branch has.
+    :param compares_versions: without a base, report versions that the main branch has got since.
     :raises GitError: Git cannot find the base that the user named.
     :raises IcemigrateError: the folder cannot be read, or the lock file cannot be written.
     """
@@ -63,6 +69,10 @@ def check(
     ref, new = None, None
     if base is not None:
         reported, ref, new = _compared(project, base, loaded, reported)
+    elif compares_versions:
+        from icemigrate.commands.change_review import versions_taken_on_main
+
+        reported = (*reported, *versions_taken_on_main(project, loaded))
     if project.impact:
         from icemigrate.commands.sql_findings import sql_findings
 
@@ -74,11 +84,16 @@ def check(
         project=project.name,
         migrations=len(loaded.migrations) + len(loaded.broken),
         tables=len(judged.state.tables),
-        diagnostics=tuple(sorted(older.reported, key=sort_key)),
+        diagnostics=tuple(sorted(older.reported, key=_shown_order)),
         base=ref,
         older=older.count,
         older_base=older.base,
     )
+
+
+def _shown_order(found: Diagnostic) -> tuple[bool, tuple[str, int, int, str]]:
+    """The order of places, but the lock file's warnings of files in progress last."""
+    return (found.code == STALE and found.severity is not Severity.ERROR, sort_key(found))
 
 
 _MOST_FIXES = 10_000

@@ -1,7 +1,8 @@
 """Leaves out findings of files that the main branch already has: their authors have seen them.
 
-Without a base, only errors in those files are reported.  Findings of a comparison (an edited file, a taken
-version) are left to CI, because a committed file on a developer's machine may be unapplied and unfinished.
+Without a base, only errors in those files are reported.  Findings of a comparison (such as an edited file)
+are left to CI, because a committed file on a developer's machine may be unapplied and unfinished.  A taken
+version is an error in both places.
 """
 
 from __future__ import annotations

@@ -6,13 +6,15 @@ A project without one is valid, and no finding mentions it: the first ``new`` or
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
+from icemigrate.commands.base_commit import contents_at, is_same
 from icemigrate.commands.main_branch import list_files
 from icemigrate.commands.user_files import write_file
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
-from icemigrate.errors import IcemigrateError, os_error_reason
+from icemigrate.errors import GitError, IcemigrateError, os_error_reason
 from icemigrate.files.lock_file import (
     FILE_NAME,
     STALE,
@@ -22,16 +24,24 @@ from icemigrate.files.lock_file import (
     read_lock_file,
     stale_lines,
 )
-from icemigrate.files.migration_folder import LoadedMigrations, MigrationListing, load_one
+from icemigrate.files.migration_folder import (
+    ListedMigration,
+    LoadedMigrations,
+    MigrationListing,
+    load_one,
+    read_content,
+)
 from icemigrate.files.parse.source_text import read_text, shown_path
 from icemigrate.files.version_number import Version
+from icemigrate.files.write.scaffold import new_text
 from icemigrate.frozen import replace
 from icemigrate.project.project_values import Project
 from icemigrate.system.file_reads import open_inside
+from icemigrate.vcs.git import open_repository
 
 
 def lock_file_diagnostics(project: Project, loaded: LoadedMigrations) -> Iterator[Diagnostic]:
-    """Errors of the lock file; none where it does not exist."""
+    """Errors of the lock file, and warnings of files that are not committed; none where it does not exist."""
     path = project.migrations_dir / FILE_NAME
     if not os.path.lexists(path):
         return
@@ -40,7 +50,40 @@ def lock_file_diagnostics(project: Project, loaded: LoadedMigrations) -> Iterato
         yield found
         return
     files = [LockedFile(f.version, f.checksum, f.path) for f in loaded.files]
-    yield from stale_lines(found, files, (*loaded.broken, *loaded.doubles))
+    progress = _FilesInProgress(project)
+    yield from stale_lines(
+        found, files, (*loaded.broken, *loaded.doubles), is_in_progress=progress.is_in_progress
+    )
+
+
+class _FilesInProgress:
+    """Which files an author still writes; Git is asked once, for the first of them."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    @cached_property
+    def _committed(self) -> Mapping[str, bytes] | None:
+        """The files of the last commit by name; ``None`` where no Git repository is readable."""
+        try:
+            repository = open_repository(self.project.migrations_dir, self.project.top)
+            head = repository.commit("HEAD")
+            return {} if head is None else contents_at(repository, head)
+        except GitError:
+            return None
+
+    def is_in_progress(self, file: LockedFile, line: LockLine) -> bool:
+        """Whether the last commit lacks the file, or `new` wrote what the lock file has and what follows is
+        not committed.
+        """
+        committed, path = self._committed, self.project.migrations_dir / Path(file.path).name
+        if committed is not None and path.name not in committed:
+            return True
+        if committed is not None and is_same(path, committed[path.name], self.project.top):
+            return False
+        listed = ListedMigration(file.version, "", path, file.path, self.project.top)
+        template = read_content(listed, new_text("new").encode(), {}).migration
+        return template is not None and template.checksum == line.checksum
 
 
 def planned_file_warnings(

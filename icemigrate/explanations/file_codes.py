@@ -42,7 +42,8 @@ FILE_CODES: Mapping[str, str] = {
     "`icemigrate check --fix`.",
     "lock-kept": "`check --fix` did not update the lock file, because a migration has an error. Fix it, "
     "then run `icemigrate check --fix` again. Findings of rules do not count.",
-    "lock-stale": "A migration file differs from its checksum in the lock file: `check` fails, `plan` and "
+    "lock-stale": "A migration file differs from its checksum in the lock file: `check` fails (it warns of "
+    "a file that is not committed), `plan` and "
     "`apply` warn. If `icemigrate status` shows the file as `edited`, restore it; otherwise run "
     "`icemigrate check --fix` and commit both files.",
     "lock-unreadable": "A line of the lock file is not valid. `icemigrate check --fix` rewrites the lock "

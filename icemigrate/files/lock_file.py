@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from icemigrate.diagnostics import Diagnostic, FilePosition
+from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
 from icemigrate.files.checksum import short_checksum
 from icemigrate.files.parse.source_text import SourceText
 from icemigrate.files.version_number import Version
@@ -82,11 +82,17 @@ def read_lock_file(source: SourceText) -> tuple[LockLine, ...] | Diagnostic:
 
 
 def stale_lines(
-    lines: Sequence[LockLine], files: Sequence[LockedFile], unknown: Iterable[Version] = ()
+    lines: Sequence[LockLine],
+    files: Sequence[LockedFile],
+    unknown: Iterable[Version] = (),
+    *,
+    is_in_progress: Callable[[LockedFile, LockLine], bool] = lambda file, line: False,
 ) -> Iterator[Diagnostic]:
     """The differences between a lock file and the migration files, one diagnostic for each file.
 
     :param unknown: versions whose files are ambiguous or cannot be read; these get no diagnostic here.
+    :param is_in_progress: whether an author still writes a file; called for a file that has changed, whose
+        diagnostic is a warning then.
     """
     locked = {line.version: line for line in lines}
     silent = set(unknown)
@@ -97,6 +103,14 @@ def stale_lines(
         if line is None:
             message = f"the lock file does not contain {file.version}"
             yield Diagnostic(STALE, message, FilePosition(file.path), FIX)
+        elif line.checksum != file.checksum and is_in_progress(file, line):
+            yield Diagnostic(
+                STALE,
+                f"the lock file has the checksum of an earlier content of {file.version}",
+                FilePosition(file.path),
+                "run `icemigrate check --fix` when the file is ready",
+                Severity.WARNING,
+            )
         elif line.checksum != file.checksum:
             yield Diagnostic(
                 STALE,

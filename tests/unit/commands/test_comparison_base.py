@@ -494,3 +494,24 @@ def run_check(
 def test_the_text_says_what_was_compared_with(shop: GitProject) -> None:
     result = Project(shop.folder).check("main")
     assert check_text(result, PLAIN_STYLE).endswith("new since main: no findings.\n")
+
+
+def test_a_version_that_main_has_got_since_is_an_error_without_a_base(shop: GitProject) -> None:
+    def errors() -> list[str]:
+        found = check(open_project(shop.folder), compares_versions=True).diagnostics
+        return [d.code for d in found if d.severity is Severity.ERROR]
+
+    shop.branch("late")
+    shop.write("0009_mine.yaml", column("mine"))
+    assert errors() == []
+    shop.switch("main")
+    shop.path("0009_mine.yaml").unlink()
+    shop.commit(_0009_theirs=column("theirs"))
+    shop.switch("late")
+    shop.write("0009_mine.yaml", column("mine"))
+    assert errors() == ["version-taken"]
+    shop.write("0009_theirs.yaml", column("theirs"))
+    assert errors() == ["duplicate-version"]
+    shop.path("0009_theirs.yaml").unlink()
+    shop.path("0009_mine.yaml").rename(shop.path("0010_mine.yaml"))
+    assert errors() == []

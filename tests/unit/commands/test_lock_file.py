@@ -99,6 +99,43 @@ def test_a_stale_lock_file_fails_and_names_every_file(shop: GitProject) -> None:
     assert shop.findings(None) == []
 
 
+def test_a_file_that_is_not_committed_is_a_warning_after_the_errors(shop: GitProject) -> None:
+    name = Path(new(open_project(shop.folder), "third")).name
+    shop.write(name, column("venue", "db.unknown"))
+    fixes = check(open_project(shop.folder)).diagnostics
+    assert fixes[-1].code == "lock-stale"
+    assert (fixes[-1].severity, fixes[-1].hint) == (
+        Severity.WARNING,
+        "run `icemigrate check --fix` when the file is ready",
+    )
+    shop.write(name, column("venue"))
+    assert check(open_project(shop.folder)).ok
+    shop.commit()
+    (found,) = [d for d in check(open_project(shop.folder)).diagnostics if d.code == "lock-stale"]
+    assert found.severity is Severity.ERROR
+
+
+def test_a_committed_template_may_be_edited(shop: GitProject) -> None:
+    name = Path(new(open_project(shop.folder), "third")).name
+    shop.commit()
+    shop.write(name, column("venue"))
+    assert check(open_project(shop.folder)).ok
+    fix(shop)
+    shop.commit()
+    shop.write(name, column("side"))
+    assert not check(open_project(shop.folder)).ok
+
+
+def test_without_git_only_what_new_wrote_is_in_progress(tmp_path: Path) -> None:
+    shop = Embedded(tmp_path)
+    shop.write("0001_trades.yaml", TRADES)
+    name = Path(new(open_project(shop.folder), "second")).name
+    shop.write(name, column("venue"))
+    assert check(open_project(shop.folder)).ok
+    shop.write("0001_trades.yaml", TRADES.replace("double", "float"))
+    assert not check(open_project(shop.folder)).ok
+
+
 def test_comments_and_layout_make_nothing_stale(shop: GitProject) -> None:
     shop.write("0001_trades.yaml", f"# Trades.\r\ndescription: Of trades\r\n{TRADES}")
     assert shop.findings(None) == []
