@@ -58,6 +58,13 @@ def test_values_are_structs(module: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_patterns_name_ascii_digits(module: Path) -> None:
+    r"""``\d`` accepts the digits of all scripts, which `int()` reads and a reviewer may not."""
+    text = module.read_text(encoding="utf-8").replace(r"[^\W\d]", "")
+    assert r"\d" not in text
+
+
 def test_every_room_is_a_package_and_so_in_the_wheel() -> None:
     folders = {module.parent for module in MODULES}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []

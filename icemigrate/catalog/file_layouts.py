@@ -132,7 +132,7 @@ def _layout(found: ManifestList, summary: Mapping[str, str], read: ReadBytes) ->
 
 
 def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
 def _sizes(

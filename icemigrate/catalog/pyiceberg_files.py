@@ -65,7 +65,7 @@ def missing_extra(settings: CatalogSettings, error: Exception) -> MissingExtra:
     )
 
 
-_FAILED_CONNECTION = re.compile(r"Failed to establish a new connection: (?:\[Errno -?\d+\] )?([^\"')]+)")
+_FAILED_CONNECTION = re.compile(r"Failed to establish a new connection: (?:\[Errno -?[0-9]+\] )?([^\"')]+)")
 _FAILED_RESOLUTION = re.compile(r"Failed to resolve '([^']+)'")
 _LIBRARY_PREFIX = re.compile(r"\A\([\w.]+\) ")
 

@@ -199,7 +199,7 @@ def _written(name: str, args: Sequence[str]) -> str:
 
 def _extra_hint(extra: str, command: click.Command) -> str | None:
     known = {option for param in command.params for option in param.opts}
-    if not extra.isdigit():
+    if not (extra.isascii() and extra.isdigit()):
         return None
     if "--only" in known:
         return f"`--to {extra}` rolls back all later versions, `--only {extra}` that one alone"

@@ -14,6 +14,8 @@ from icemigrate.iceberg.table import Table
 from icemigrate.project.project_values import Project
 from icemigrate.results.command_results import errors_besides_consents
 
+_ALL_TABLES = "`icemigrate show` prints all tables"
+
 
 def show(project: Project, table: str | None = None, at: str | None = None) -> str:
     """The declared tables.
@@ -48,8 +50,8 @@ def _named(state: DeclaredState, text: str) -> TableName:
     try:
         name = TableName.parse(text)
     except BadName as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(str(error), _ALL_TABLES) from error
     if name not in state.tables:
-        hint = did_you_mean(text, map(str, state.tables)) or "`icemigrate show` prints all tables"
+        hint = did_you_mean(text, map(str, state.tables)) or _ALL_TABLES
         raise UsageError(f"there is no declared table `{text}`", hint)
     return name

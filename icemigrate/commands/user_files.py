@@ -114,9 +114,9 @@ def load_saved_plan(path: Path) -> Plan:
 def _meant(path: Path) -> str:
     """A hint about a file that is not a plan."""
     a_file = "`icemigrate plan --out FILE` writes a plan file"
-    if path.name.isdigit():
+    if path.name.isascii() and path.name.isdigit():
         return f"pass a version as `--to {path}`; {a_file}"
     version = path.name.partition("_")[0]
-    if path.suffix in (".yaml", ".yml", ".sql") and version.isdigit():
+    if path.suffix in (".yaml", ".yml", ".sql") and version.isascii() and version.isdigit():
         return f"`icemigrate apply --to {version}` applies the migrations up to this version; {a_file}"
     return "pass a file that `icemigrate plan --out FILE` wrote"

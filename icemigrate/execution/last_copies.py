@@ -100,7 +100,7 @@ def snapshot_dependencies(
 
 
 def _promise(copy: LastCopy, version: str) -> str:
-    is_tagged = not copy.version.isdigit()
+    is_tagged = not (copy.version.isascii() and copy.version.isdigit())
     what, how_long = (copy.version, "also later") if is_tagged else (f"snapshot {copy.version}", _UNTAGGED)
     return (
         f"{what} has values that no row has now: `icemigrate rollback --only {version} --refill` restores "

@@ -10,7 +10,7 @@ from pathlib import Path
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity, renew_hints, sort_key
 from icemigrate.errors import IcemigrateError, os_error_reason
 from icemigrate.files.checksum import fingerprint
-from icemigrate.files.parse.source_text import decode_source, read_bytes, shown_path
+from icemigrate.files.parse.source_text import decode_source, hidden_in_name, read_bytes, shown_path
 from icemigrate.files.read.for_each import CopyBudget, Lists
 from icemigrate.files.read.migration_file import AnyFile, MigrationFile, UnreadFile
 from icemigrate.files.read.migration_reader import MigrationReadResult, read_migration
@@ -206,6 +206,7 @@ def list_migrations(
             found = _classify(path, shown_path(path), top)
             if isinstance(found, ListedMigration):
                 files.append(found)
+                diagnostics += hidden_in_name(found.shown)
             elif found is not None:
                 diagnostics.append(found)
     files.sort(key=lambda file: (file.version, file.shown))

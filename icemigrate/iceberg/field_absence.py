@@ -42,7 +42,8 @@ def find_field_absence(metadata: Mapping[str, Any], field_id: int, version: str)
     }
     snapshots = [snapshot_from_json(json) for json in metadata.get("snapshots", ())]
     ref = metadata.get("refs", {}).get(version)
-    then = int(version) if ref is None and version.isdigit() else ref and ref["snapshot-id"]
+    is_id = version.isascii() and version.isdigit()
+    then = int(version) if ref is None and is_id else ref and ref["snapshot-id"]
     since = next((s.sequence_number for s in snapshots if s.id == then), 0)
     # A snapshot without a schema id may have been written under any schema.
     later = {

@@ -122,4 +122,9 @@ def _quoted(text: str, start: int) -> tuple[str, int]:
         else:
             return "".join(out), at + 1
         at += 1
-    raise BadName(f"unclosed backtick in `{text}`", start)
+    raise BadName(f"unclosed backtick in {_between_quotes(text)}", start)
+
+
+def _between_quotes(text: str) -> str:
+    """The text between backticks, or between double quotes where it would end in a row of backticks."""
+    return f'"{text}"' if text.startswith("`") or text.endswith("`") else f"`{text}`"

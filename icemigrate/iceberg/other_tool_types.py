@@ -60,18 +60,21 @@ _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(national\s+)?char(acter)?\s+(varying|large\s+object)\b", _LENGTH),
         (r"national\s+char(acter)?\b", _LENGTH),
         (r"(binary\s+varying|binary\s+large\s+object|long\s+raw)\b", _BYTES),
-        (r"timestamp\s*(\(\s*\d+\s*\))?\s*with\s+(local\s+)?time\s+zone\b", "write `timestamptz`"),
-        (r"timestamp\s*(\(\s*\d+\s*\))?\s*without\s+time\s+zone\b", "write `timestamp`"),
-        (r"time\s*(\(\s*\d+\s*\))?\s*with(out)?\s+time\s+zone\b", "write `time`, which has no zone"),
+        (r"timestamp\s*(\(\s*[0-9]+\s*\))?\s*with\s+(local\s+)?time\s+zone\b", "write `timestamptz`"),
+        (r"timestamp\s*(\(\s*[0-9]+\s*\))?\s*without\s+time\s+zone\b", "write `timestamp`"),
+        (r"time\s*(\(\s*[0-9]+\s*\))?\s*with(out)?\s+time\s+zone\b", "write `time`, which has no zone"),
         (r"timestamp(tz)?\s*\(\s*9\s*\)", "write `timestamp_ns` or `timestamptz_ns` (format version 3)"),
-        (r"(timestamp|timestamptz|time)\s*\(\s*\d+\s*\)", "remove the precision: it is always microseconds"),
-        (r"(tiny|small|medium|big)?int(eger)?(\s*\(\s*\d+\s*\))?\s+unsigned\b", _UNSIGNED),
-        (r"[^\W\d]\w*(\s*\([\d\s,]*\))?\s*\[\d*\]", "write a list as `list<string>`"),
         (
-            r"(bigint|long|int|integer|string|boolean|date|float|double|uuid)\s*\(\s*\d+\s*\)",
+            r"(timestamp|timestamptz|time)\s*\(\s*[0-9]+\s*\)",
+            "remove the precision: it is always microseconds",
+        ),
+        (r"(tiny|small|medium|big)?int(eger)?(\s*\(\s*[0-9]+\s*\))?\s+unsigned\b", _UNSIGNED),
+        (r"[^\W\d]\w*(\s*\([0-9\s,]*\))?\s*\[[0-9]*\]", "write a list as `list<string>`"),
+        (
+            r"(bigint|long|int|integer|string|boolean|date|float|double|uuid)\s*\(\s*[0-9]+\s*\)",
             "remove the length",
         ),
-        (r"binary\s*\(\s*\d+\s*\)", _BYTES),
+        (r"binary\s*\(\s*[0-9]+\s*\)", _BYTES),
     )
 )
 _FIXED = re.compile(r"fixed\s*\[", re.IGNORECASE)

@@ -31,7 +31,7 @@ class Transform(Frozen):
     @classmethod
     def parse(cls, text: str) -> Transform:
         """Read the specification's text (``bucket[16]``); unknown transforms are kept as they are."""
-        match = re.fullmatch(r"(bucket|truncate)\[(\d+)\]", text)
+        match = re.fullmatch(r"(bucket|truncate)\[([0-9]+)\]", text)
         return cls(match[1], int(match[2])) if match else cls(text)
 
 

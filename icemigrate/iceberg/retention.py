@@ -38,7 +38,7 @@ _UNITS = {
     "ms": 1,
 }
 _PRINTED = ("d", "h", "m", "s", "ms")
-_DURATION = re.compile(r"\s*(\d+)\s*(ms|[wdhms])\s*\Z")
+_DURATION = re.compile(r"\s*([0-9]+)\s*(ms|[wdhms])\s*\Z")
 
 
 class BadDuration(ValueError):

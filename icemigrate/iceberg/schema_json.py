@@ -26,8 +26,8 @@ from icemigrate.iceberg.types import (
 
 Json = Mapping[str, Any]
 
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-_FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
+_DECIMAL = re.compile(r"decimal\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
+_FIXED = re.compile(r"fixed\[\s*([0-9]+)\s*\]")
 _GEOMETRY = re.compile(r"geometry(?:\(\s*([^)]*?)\s*\))?")
 _GEOGRAPHY = re.compile(r"geography(?:\(\s*([^,)]*?)\s*(?:,\s*([^,)]*?)\s*)?\))?")
 

@@ -10,7 +10,9 @@ from icemigrate.iceberg.partitioning import IDENTITY, Transform
 from icemigrate.iceberg.types import Decimal, Fixed, JsonValue, Primitive, Type
 
 TIMESTAMP_PATTERN = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
+    r"(Z|[+-][0-9]{2}:?[0-9]{2})?",
+    re.IGNORECASE,
 )
 """Groups: the date, hours and minutes, seconds, their fraction, the zone."""
 
@@ -25,7 +27,7 @@ def parse_spark_timestamp(text: str) -> datetime | None:
         return None
     day, minutes, seconds, fraction, zone = match.groups()
     # Before Python 3.11 it accepts neither `Z` nor a zone without a colon.
-    zone = re.sub(r"(\d\d)(\d\d)", r"\1:\2", (zone or "").upper().replace("Z", "+00:00"))
+    zone = re.sub(r"([0-9][0-9])([0-9][0-9])", r"\1:\2", (zone or "").upper().replace("Z", "+00:00"))
     fraction = (fraction or "").rstrip("0").ljust(6, "0")
     try:
         moment = datetime.fromisoformat(f"{day} {minutes}:{seconds or '00'}.{fraction}{zone}")

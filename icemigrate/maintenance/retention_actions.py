@@ -214,7 +214,7 @@ def find_expired_rows(look: MaintenanceContext) -> Iterator[ActionOrSkipped]:
         column, age = retention.row_column(table.properties), table.properties.get(retention.ROW_AGE, "")
         type_ = _type(table, column)
         wrong = found.altered(_ROWS)
-        if wrong is None and (column is None or not age.isdigit() or type_ not in _DATED):
+        if wrong is None and (column is None or not (age.isascii() and age.isdigit()) or type_ not in _DATED):
             wrong = (
                 f"rows cannot be deleted by `{table.properties.get(retention.ROW_COLUMN)}` of type {type_}"
             )

@@ -59,6 +59,11 @@ def load_project(path: Path | None = None, directory: Path | None = None) -> Pro
     """
     if path is not None:
         _require_inside(path)
+    if path is not None and path.absolute().parts[1:2] in (("dev",), ("proc",)):
+        # A project is a folder: its migrations and its catalog are beside its file.
+        raise UsageError(
+            f"`{path}` is not a project file", "pass the path of a project file or of its folder"
+        )
     if path is not None and path.is_dir():
         path, directory = None, path
     if path is None:

@@ -64,7 +64,7 @@ class JavaInstallation(Frozen):
     @property
     def major(self) -> int:
         """``17`` for ``17.0.15``, and ``8`` for ``1.8.0_392``; 0 for an unknown version."""
-        numbers = [int(n) for n in re.findall(r"\d+", self.version)[:2]]
+        numbers = [int(n) for n in re.findall(r"[0-9]+", self.version)[:2]]
         if len(numbers) == 2 and numbers[0] == 1:
             return numbers[1]
         return numbers[0] if numbers else 0

@@ -201,7 +201,7 @@ def _intact_jar(folders: Iterable[Path], package: str) -> Path | None:
 def _same_jars(package: str, names: Iterable[str]) -> list[str]:
     """Those of the jars' names that are a package's, in any version."""
     group, artifact = map(re.escape, package.split(":")[:2])
-    pattern = re.compile(rf"({group}_)?{artifact}[-_]\d.*")
+    pattern = re.compile(rf"({group}_)?{artifact}[-_][0-9].*")
     return [name for name in names if pattern.fullmatch(name)]
 
 

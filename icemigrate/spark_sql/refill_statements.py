@@ -177,4 +177,4 @@ class RefillStatements(Frozen):
 
 def version_sql(version: str) -> str:
     """A tag, or the id of a snapshot, for ``VERSION AS OF``."""
-    return version if version.isdigit() else string_sql(version)
+    return version if version.isascii() and version.isdigit() else string_sql(version)

@@ -24,7 +24,7 @@ ARGUMENTS = "__jinja_args__"
 """How the SQL calls a macro, with the columns that are its arguments."""
 
 _TOKEN = re.compile(
-    r"\s+|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<name>[A-Za-z_]\w*)|(?P<number>\d+(?:\.\d+)?)"
+    r"\s+|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<name>[A-Za-z_]\w*)|(?P<number>[0-9]+(?:\.[0-9]+)?)"
     r"|(?P<mark>.)",
     re.DOTALL,
 )

@@ -183,6 +183,21 @@ def hidden_characters(source: SourceText) -> Iterator[Diagnostic]:
         )
 
 
+def hidden_in_name(shown: str) -> Iterator[Diagnostic]:
+    """A diagnostic for the name of a file with an invisible character.
+
+    :param shown: the file as diagnostics show it.
+    """
+    if (found := _worst_hidden(shown)) is not None or (found := HIDDEN.search(shown)) is not None:
+        yield Diagnostic(
+            "hidden-character",
+            f"the name of the file contains an invisible character: U+{ord(found[0]):04X}",
+            FilePosition(shown),
+            "rename the file",
+            _weight(found),
+        )
+
+
 def _worst_hidden(line: str) -> re.Match[str] | None:
     """A hidden character of a line, one that turns the direction of writing before any other."""
     # A line may have megabytes of them: report one.

@@ -44,11 +44,11 @@ _OTHER_TRANSFORMS = {
 _SAME_TRANSFORMS = {"date": "day", "date_hour": "hour"}
 """Spark's older names of transforms, which mean the same."""
 _CALL = re.compile(r"\s*(\w+)\s*\(")
-_BRACKETS = re.compile(r"\s*(bucket|truncate)\s*\[\s*(\d+)\s*\]\s*\(\s*([^()]*?)\s*\)", re.IGNORECASE)
+_BRACKETS = re.compile(r"\s*(bucket|truncate)\s*\[\s*([0-9]+)\s*\]\s*\(\s*([^()]*?)\s*\)", re.IGNORECASE)
 """A transform as the specification writes it."""
 _NAME = re.compile(r"\s*((?:`(?:[^`]|``)+`|[^\s`(),])+)\s*")
-_WIDTH = re.compile(r"\s*(\d+)\s*,")
-_TURNED = re.compile(r"\s*([^\s,()]+)\s*,\s*(\d+)\s*\)")
+_WIDTH = re.compile(r"\s*([0-9]+)\s*,")
+_TURNED = re.compile(r"\s*([^\s,()]+)\s*,\s*([0-9]+)\s*\)")
 """A width after its column, the order of some SQL dialects."""
 _CLOSE = re.compile(r"\s*\)\s*")
 _AS = re.compile(r"as\s+(`(?:[^`]|``)+`|[^\s`]+)\s*\Z", re.IGNORECASE)

@@ -182,7 +182,7 @@ def utc_time(text: str) -> str | None:
 def _as_python_writes(text: str) -> str:
     """A time in the only form that Python 3.10 reads: no `Z`, and no fraction or 6 digits of it."""
     text = re.sub(r"[Zz]$", "+00:00", text)
-    return re.sub(r"\.(\d+)", lambda fraction: f".{fraction[1]:0<6.6}", text)
+    return re.sub(r"\.([0-9]+)", lambda fraction: f".{fraction[1]:0<6.6}", text)
 
 
 def time_zone_names() -> frozenset[str]:

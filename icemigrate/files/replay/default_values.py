@@ -26,7 +26,7 @@ _LONG = 2**63
 _FLOAT_MAX = 3.4028234663852886e38
 _LONGEST_NUMBER = 1_000
 """In characters; a decimal has 38 digits, and may be written with zeros around them."""
-_TIME = re.compile(r"(\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?")
+_TIME = re.compile(r"([0-9][0-9]:[0-9][0-9])(?::([0-9][0-9])(?:\.([0-9]{1,6}))?)?")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
 
 

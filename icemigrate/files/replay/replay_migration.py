@@ -89,6 +89,7 @@ class _MigrationReplay:
         self.waiting = set[TableName]()
 
     def replay(self) -> ReplayedMigration:
+        self._check_consents()
         self.work.take(work_of_state(self.state))
         tasks = self._in_rename_order(self._once(self._tasks()))
         if self.work.is_exceeded:
@@ -275,6 +276,13 @@ class _MigrationReplay:
 
     def _nearest(self, name: TableName) -> str | None:
         return did_you_mean(str(name), (str(n) for n in self.state.tables))
+
+    def _check_consents(self) -> None:
+        for consent in self.migration.allow:
+            try:
+                parse_path(consent.scope or "any")
+            except BadName as e:
+                self.diagnostics.append(Diagnostic("bad-name", f"`allow`: {e}", consent.place))
 
     # namespaces
 

@@ -124,9 +124,9 @@ def sizes_in_range(view: ValidationContext) -> Iterator[Violation]:
 
 
 _FRACTION = {"timestamp": 6, "timestamptz": 6, "timestamp_ns": 9, "timestamptz_ns": 9, "time": 6}
-_TIME = re.compile(r"(?P<whole>[^+.]*:\d\d)(?:\.(?P<fraction>\d+))?(?P<zone>\+00:00)?\Z")
+_TIME = re.compile(r"(?P<whole>[^+.]*:[0-9][0-9])(?:\.(?P<fraction>[0-9]+))?(?P<zone>\+00:00)?\Z")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*\Z")
-_DECIMAL = re.compile(r"-?(\d+)(?:\.(\d+))?\Z")
+_DECIMAL = re.compile(r"-?([0-9]+)(?:\.([0-9]+))?\Z")
 _INTEGERS = {"int": 31, "long": 63}
 
 

@@ -72,7 +72,7 @@ def _names_in(fact: FootprintFact) -> Iterator[FootprintFact]:
         return
     yield (identity, "name")
     if rest and rest[0] == "columns":
-        chain = [part for part in rest[1:] if part.isdigit()]
+        chain = [part for part in rest[1:] if part.isascii() and part.isdigit()]
         yield from ((identity, "columns", *chain[:end], "name") for end in range(1, len(chain) + 1))
 
 

@@ -93,6 +93,24 @@ def test_files_that_were_meant_to_be_migrations(
     assert told.place.file == f"migrations/{name.split('/')[0]}"
 
 
+@pytest.mark.parametrize(
+    ("character", "severity"),
+    [
+        ("\u202e", Severity.ERROR),
+        ("\x1b", Severity.WARNING),
+        ("\t", Severity.WARNING),
+        ("\u200b", Severity.WARNING),
+    ],
+)
+def test_a_hidden_character_in_the_name_of_a_file_is_reported(
+    tmp_path: Path, character: str, severity: Severity
+) -> None:
+    (tmp_path / f"0001_a{character}b.yaml").write_text("tables: []\n")
+    (found,) = (d for d in load_migrations(tmp_path).diagnostics if d.code == "hidden-character")
+    assert found.severity is severity
+    assert found.message == f"the name of the file contains an invisible character: U+{ord(character):04X}"
+
+
 def test_files_that_were_not(tmp_path: Path) -> None:
     path = folder(
         tmp_path, "1_a.yaml", "README.md", ".hidden.yaml", "1_a.yaml~", "notes/a.txt", "__pycache__/a.yaml"

@@ -158,6 +158,8 @@ def test_a_mistake_in_a_pattern_names_the_table() -> None:
             "remove `location`",
         ),
         (entry("renamed_from: db.`a", "db.c"), "bad-name", "unclosed backtick", None),
+        ("allow: ['destructive `']\ntables: []", "bad-name", '`allow`: unclosed backtick in "`"', None),
+        ("allow: irreversible db..a\ntables: []", "bad-name", "`allow`: empty name in `db..a`", None),
         ("tables: [{match: 'dv.*', properties: {k: v}}]", "no-match", "matches `dv.*`", None),
     ],
 )

@@ -63,6 +63,7 @@ def test_sort_terms(text: str, term: SortTerm) -> None:
     [
         ("", "expected a column", None),
         ("day()", "expected a column", None),
+        ("bucket(\u0661\u0666, a)", "needs its width", "bucket(16, "),
         ("dya(ts)", "unknown transform `dya`", "did you mean `day`?"),
         ("zorder(ts)", "unknown transform `zorder`", "there are bucket, day"),
         ("bucket(id)", "needs its width", "bucket(16, column)"),

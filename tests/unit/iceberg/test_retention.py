@@ -46,7 +46,7 @@ def test_durations(text: str, ms: int, printed: str) -> None:
     assert format_duration(ms) == printed
 
 
-@pytest.mark.parametrize("text", ["", "30", "d", "1.5d", "-1d", "30 days", "1y", "1d 2h"])
+@pytest.mark.parametrize("text", ["", "30", "d", "1.5d", "-1d", "30 days", "1y", "1d 2h", "\u0663d"])
 def test_no_durations(text: str) -> None:
     with pytest.raises(BadDuration, match="`30d`"):
         parse_duration(text)

@@ -115,6 +115,8 @@ def test_what_a_file_says_is_what_iceberg_makes_of_it(text: str, in_metadata: st
     ("text", "offset", "message", "hint"),
     [
         ("", 0, "expected a type, found the end", None),
+        ("decimal(\u0663,\u0662)", 8, "expected", None),
+        ("fixed[\uff11\uff16]", 6, "expected", None),
         ("strng", 0, "unknown type `strng`", "did you mean `string`?"),
         ("list<strng>", 5, "unknown type `strng`", "did you mean `string`?"),
         ("varchar(10)", 0, "unknown type `varchar`", "write `string`"),
