@@ -21,7 +21,7 @@ from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.views import View
-from icemigrate.planning.plan import MigrationPlan, TablePlan
+from icemigrate.planning.plan import Direction, MigrationPlan, TablePlan
 
 
 def with_kept_view_problems(
@@ -43,12 +43,21 @@ def with_kept_view_problems(
     tables = {name for name, table in loaded.items() if table is not None}
     checked = []
     for migration in migrations:
-        problems = (*migration.problems, *_taken_names(session, migration, views, tables))
+        problems = (*_with_hints(migration), *_taken_names(session, migration, views, tables))
         plans = tuple(_with_notes(session, plan, views) for plan in migration.tables)
         checked.append(replace(migration, problems=problems, tables=plans))
         for change in _view_changes(migration):
-            views.pop(change.view_name, None)  # a later plan finds what this one leaves
+            found = views.get(change.view_name)
+            if found is not None and change.is_own(found, session.environment.catalog.name):
+                del views[change.view_name]  # a later plan finds what this one leaves
     return tuple(checked)
+
+
+def _with_hints(migration: MigrationPlan) -> Iterator[PlanProblem]:
+    for problem in migration.problems:
+        if problem.rule == "keep-view-unreadable" and problem.hint is not None:
+            problem = replace(problem, hint=_hint(migration, problem.hint))
+        yield problem
 
 
 def changed_views(migration: MigrationPlan) -> frozenset[TableName]:
@@ -83,7 +92,7 @@ def _without_views(session: EnvironmentSession, migration: MigrationPlan) -> Ite
                     change.subject,
                     f"catalog `{session.environment.catalog.name}` ({kind}) has no views, so "
                     f"`{change.view_name}` cannot be created",
-                    "remove `keep_view`",
+                    _hint(migration, "remove `keep_view`"),
                 )
 
 
@@ -109,10 +118,20 @@ def _taken_names(
                 plan.declared,
                 change.subject,
                 f"view `{name}` cannot be {verb}: the catalog has {what} of this name",
-                "give the view another `name`"
+                _hint(migration, "give the view another `name`")
                 if isinstance(change, KeepView)
                 else "drop or rename the other view first",
             )
+
+
+def _hint(migration: MigrationPlan, of_file: str) -> str:
+    """What to do about a view that cannot be created: a rollback has no file to edit.
+
+    :param of_file: where a migration file declares the view.
+    """
+    if migration.direction is Direction.ROLLBACK:
+        return f"`icemigrate revert {migration.version}` writes a migration that undoes it without the view"
+    return of_file
 
 
 def _with_notes(session: EnvironmentSession, plan: TablePlan, views: Mapping[TableName, View]) -> TablePlan:

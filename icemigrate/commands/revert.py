@@ -12,6 +12,7 @@ from icemigrate.files.read.migration_file import MigrationFile
 from icemigrate.files.write.migration_entries import entry_between
 from icemigrate.frozen import replace
 from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.kept_views import kept_views
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
@@ -85,7 +86,22 @@ class _RevertWriter:
             return []
         entry = entry_between(current, table)
         self._note_values(current, table, entry.get("restore_columns", ()))
+        self._note_views(current, table, "keep_view" in entry)
         return [entry]
+
+    def _note_views(self, current: Table, table: Table, are_dropped: bool) -> None:
+        """Note which views stay or do not return: an entry drops all views of a table or none."""
+        views, wanted = ({v.key: v for v in kept_views(t.properties)} for t in (current, table))
+        for key, view in views.items():
+            if key not in wanted and not are_dropped:
+                name = format_path((view.name,))
+                why = "`keep_view: null` would drop all views of the table"
+                self.notes.append(f"view {name} of {table.name} stays: {why}")
+        for key, view in wanted.items():
+            if key not in views:
+                name = format_path((view.name,))
+                why = "only `rollback` creates it again"
+                self.notes.append(f"view {name} of {table.name} does not return: {why}")
 
     def _note_values(self, current: Table, table: Table, restored: Sequence[str]) -> None:
         """Note which columns return with their values, and which are added again without them."""

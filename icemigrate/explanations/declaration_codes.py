@@ -39,6 +39,7 @@ DECLARATION_CODES: Mapping[str, str] = {
     "change, or need an update. `allow: [incompatible market_data.trades.price]` permits it for one column.",
     "irreversible": "A consent of `allow`: no rollback can undo the change. `allow: [irreversible "
     "market_data.trades]` permits it for one table.",
+    "keep-view-age": "`keep_view` keeps a view for at most 100 years: `36525d`.",
     "keep-view-column": "A view with the old names reads a column that the table does not have under "
     "that name, because another client renamed or dropped it. `icemigrate drift --accept` writes a "
     "migration that declares that.",

@@ -121,8 +121,9 @@ HISTORY_CODES: Mapping[str, str] = {
     "view-exists": "A table cannot be created or renamed to a name that a view of the catalog has.",
     "view-may-break": "A view of the catalog may use what changes: it selects `*`, the name is not certain, "
     "or the type of a column changes. Read its SQL.",
-    "view-name-taken": "A view of `keep_view` cannot get its name, because the catalog has a table or "
-    "another view of this name. Give it another `name`, or drop or rename the other one.",
+    "view-name-taken": "A view of `keep_view` cannot get its name, because a table or another view has this "
+    "name, in the catalog or in the migration files. Give it another `name`, or drop or rename the other "
+    "one.",
     "view-not-read": "A view of the catalog may use what changes, but its SQL cannot be parsed, or SQLGlot "
     "is not installed (the extra `impact`). Read its SQL.",
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import FieldPath, TableName
@@ -19,6 +20,9 @@ from icemigrate.iceberg.type_text import format_type
 
 KEPT_VIEW_PREFIX = "icemigrate.view."
 """Before the name of a view in the key of its table property."""
+MAX_VIEW_AGE = timedelta(days=36_525)
+"""The longest time that a view is kept: 100 years."""
+_MAX_AGE_MS = MAX_VIEW_AGE // timedelta(milliseconds=1)
 _DIGEST_LENGTH = 12
 
 
@@ -73,17 +77,23 @@ def kept_view(key: str, value: str) -> KeptView | None:
     """The view of a table property; ``None`` where another client wrote something else there."""
     try:
         content = json.loads(value)
-        columns = tuple((str(old), str(new)) for old, new in content["columns"].items())
-        return KeptView(
-            key.removeprefix(KEPT_VIEW_PREFIX),
-            str(content["version"]),
-            int(content["max-age-ms"]),
-            str(content["table"]),
-            columns,
-            str(content["types"]),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, RecursionError):
         return None
+    match content:
+        case {
+            "version": str(version),
+            "max-age-ms": int(max_age_ms),
+            "table": str(table),
+            "columns": dict(columns),
+            "types": str(types),
+        }:
+            name = key.removeprefix(KEPT_VIEW_PREFIX)
+            is_version = version.isascii() and version.isdigit()
+            is_age = not isinstance(max_age_ms, bool) and 0 < max_age_ms <= _MAX_AGE_MS
+            are_names = all(old and new and isinstance(new, str) for old, new in columns.items())
+            if name and table and is_version and is_age and columns and are_names:
+                return KeptView(name, version, max_age_ms, table, tuple(columns.items()), types)
+    return None
 
 
 def kept_views(properties: Mapping[str, str]) -> Iterator[KeptView]:

@@ -52,7 +52,7 @@ def view_from_json(json: Any, name: TableName) -> View:
         created_ms = min(
             (int(v["timestamp-ms"]) for v in json["versions"] if "timestamp-ms" in v), default=None
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise BadMetadata("it is not the metadata of a view") from error
     if not queries:
         raise BadMetadata("it has no SQL")

@@ -13,12 +13,10 @@ from icemigrate.errors import CatalogError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.kept_views import KeptView, kept_views, view_name
 from icemigrate.iceberg.names import TableName, format_path
-from icemigrate.iceberg.snapshot_pins import time_text
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.views import View
 from icemigrate.maintenance.context import ActionOrSkipped, MaintenanceAction, MaintenanceContext
 from icemigrate.maintenance.retention_actions import DeclaredTable, declared_tables
-from icemigrate.render.phrases import join_with_and
 from icemigrate.results.command_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
 
 VIEWS_PART = "views"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LAST_MS = (datetime.max.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
+"""The last time that a date can be, in milliseconds since 1970."""
 
 
 class FoundView(Frozen):
@@ -49,7 +49,8 @@ class FoundView(Frozen):
         """The time until which it is kept; ``None`` where its creation is unknown."""
         if self.found is None or self.found.created_ms is None:
             return None
-        return _EPOCH + timedelta(milliseconds=self.found.created_ms + self.view.max_age_ms)
+        until_ms = self.found.created_ms + self.view.max_age_ms
+        return _EPOCH + timedelta(milliseconds=until_ms) if 0 <= until_ms <= _LAST_MS else None
 
 
 def find_kept_views(catalog: Catalog, tables: Iterable[Table]) -> Iterator[FoundView]:
@@ -86,7 +87,7 @@ def _of_table(look: MaintenanceContext, declared: DeclaredTable) -> Iterator[Act
     due = list[FoundView]()
     for one in views:
         if one.found is not None and one.found.problem is not None:
-            reason = f"view `{one.view.name}` cannot be read: {one.found.problem}"
+            reason = f"view {format_path((one.view.name,))} cannot be read: {one.found.problem}"
             yield SkippedTable(VIEWS_PART, str(name), reason, is_unreadable=True)
         elif one.found is not None and not is_kept_view(one.found, name, one.view, catalog):
             yield SkippedTable(VIEWS_PART, str(name), _changed_text(one), is_refused=True)
@@ -95,14 +96,23 @@ def _of_table(look: MaintenanceContext, declared: DeclaredTable) -> Iterator[Act
         else:
             due.append(one)
     if due:
-        listed = join_with_and([f"`{one.view.name}`" for one in due])
-        text = f"drop {'view' if len(due) == 1 else 'views'} {listed}"
+        dropped = [drop_view_statements(catalog, name, one.view) for one in due]
         statements = "; ".join(
-            statement.text for one in due for statement in drop_view_statements(catalog, name, one.view)
+            statement.text
+            for one, both in zip(due, dropped, strict=True)
+            for statement in (both if one.found is not None else both[1:])
         )
+        text = "; ".join(filter(None, (_listed_text(due, True), _listed_text(due, False))))
         summary = ActionSummary(VIEWS_PART, str(name), text, statements)
         run = partial(_drop, name, tuple(one.view for one in due))
         yield MaintenanceAction(summary, name, declared.table.uuid, run)
+
+
+def _listed_text(views: Iterable[FoundView], is_there: bool) -> str:
+    """What to do about the views that the catalog has, or about the others; empty without one."""
+    names = [format_path((one.view.name,)) for one in views if (one.found is not None) is is_there]
+    verb = "drop" if is_there else "remove the record of dropped"
+    return f"{verb} {'view' if len(names) == 1 else 'views'} {', '.join(names)}" if names else ""
 
 
 def _drop(table: TableName, views: tuple[KeptView, ...], engine: SparkEngine) -> str:
@@ -117,6 +127,7 @@ def _changed_text(one: FoundView) -> str:
 
 
 def _kept_text(one: FoundView) -> str:
-    if one.until is None or one.found is None or one.found.created_ms is None:
-        return f"the time at which view `{one.view.name}` was created is unknown"
-    return f"view `{one.view.name}` is kept until {time_text(one.found.created_ms + one.view.max_age_ms)}"
+    name = format_path((one.view.name,))
+    if one.until is None:
+        return f"the time at which view {name} was created is unknown"
+    return f"view {name} is kept until {one.until:%Y-%m-%d %H:%M:%S} UTC"

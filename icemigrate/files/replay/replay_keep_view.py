@@ -10,6 +10,7 @@ from icemigrate.files.replay.entry_diagnostics import EntryDiagnostics
 from icemigrate.files.replay.replay_names import ColumnNameChanges
 from icemigrate.frozen import replace
 from icemigrate.iceberg.kept_views import (
+    MAX_VIEW_AGE,
     KeptView,
     declared_view,
     default_view_name,
@@ -54,7 +55,12 @@ def replay_keep_view(
         if (view := following_view(earlier, after, renaming.renamed, removed)) is not None
     }
     new = _declared(entry, before, after, renaming, version, diagnostics)
-    if new is not None:
+    if new is not None and new.name in views:
+        subject = ("keep_view", "name")
+        message = f"`{before.name}` keeps view `{new.name}` of {views[new.name].version} already"
+        hint = "give the view another `name`, or drop that view in an earlier migration: `keep_view: null`"
+        diagnostics.error("view-name-taken", subject, message, hint)
+    elif new is not None:
         views[new.name] = new
     return {**others, **{view.key: view.value for view in views.values()}} if views else others
 
@@ -75,6 +81,10 @@ def _declared(
         nested = "; a view cannot give a nested field another name" if renaming.renamed else ""
         message = f"`keep_view` needs `renames` of columns in the same entry{nested}"
         diagnostics.error("keep-view-renames", subject, message, "remove `keep_view`")
+        return None
+    if entry.keep_view.max_age > MAX_VIEW_AGE:
+        message = "a view is kept for at most 100 years"
+        diagnostics.error("keep-view-age", subject, message, f"write `{MAX_VIEW_AGE.days}d` or less")
         return None
     below = next((path for path in renaming.renamed if len(path) > 1), None)
     if below is not None:

@@ -21,6 +21,7 @@ from icemigrate.files.replay.replay_work import (
     work_of_new_fields,
     work_of_state,
 )
+from icemigrate.files.replay.taken_view_names import find_taken_view_names
 from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.declared_sides import DeclaredState, TableTarget
 from icemigrate.iceberg.names import BadName, TableName, parse_path
@@ -109,6 +110,7 @@ class _MigrationReplay:
             else:
                 results[task.name] = result
                 entries[task.name] = task.entry
+        self._refuse_taken_view_names(results, {task.name: task for task in tasks})
         wanted = tuple(result.wanted for result in results.values())
         return ReplayedMigration(
             wanted,
@@ -203,6 +205,19 @@ class _MigrationReplay:
         )
         self.diagnostics.extend(plain.found)
         self.broken |= {task.name} | ({task.formerly} if task.formerly else set())
+
+    def _refuse_taken_view_names(
+        self, results: dict[TableName, ReplayedTable], tasks: Mapping[TableName, _Task]
+    ) -> None:
+        """Report names that two objects would have, and leave their entries out of the results."""
+        targets = [result.wanted for result in results.values()]
+        for taken in find_taken_view_names(self.state.tables, targets):
+            task = tasks[taken.table]
+            entry_diagnostics = EntryDiagnostics(task.entry, str(task.name))
+            entry_diagnostics.error("view-name-taken", taken.subject, taken.message, taken.hint)
+            self.diagnostics.extend(entry_diagnostics.found)
+            self.broken |= {task.name} | ({task.formerly} if task.formerly else set())
+            results.pop(task.name, None)
 
     # one table
 

@@ -86,7 +86,7 @@ def entry_between(before: Table | None, after: Table | None) -> EntryData:
         for key in (*properties, *(k for k in after.properties if k not in properties))
         if properties.get(key) != after.properties.get(key)
     }
-    out |= _dropped_views(changed)
+    out |= _dropped_views(changed, after)
     out |= _description(changed)
     out |= _given(_property_keys(properties, changed, after.properties))
     return out | _given(_references_between(before, after))
@@ -152,15 +152,18 @@ def _description(changed: dict[str, str | None]) -> EntryData:
     return {"description": changed.pop(DESCRIPTION_PROPERTY)}
 
 
-def _dropped_views(changed: dict[str, str | None]) -> EntryData:
-    """The key that drops the kept views of a table.
+def _dropped_views(changed: dict[str, str | None], after: Table) -> EntryData:
+    """The key that drops all kept views of a table.
 
-    Views that are new or differ are left out: they belong to the renames of one migration.
+    Other differences of views are left out: no key drops one of several views, and a view that is new or
+    differs belongs to the renames of one migration.
 
     :param changed: the changed properties; those of views are removed from it.
     """
-    views = {key: changed.pop(key) for key in [*filter(is_kept_view_key, changed)]}
-    return {"keep_view": None} if views and all(value is None for value in views.values()) else {}
+    views = [*filter(is_kept_view_key, changed)]
+    for key in views:
+        del changed[key]
+    return {"keep_view": None} if views and not any(map(is_kept_view_key, after.properties)) else {}
 
 
 def _property_keys(

@@ -223,6 +223,35 @@ def test_a_property_reads_back_and_other_text_is_no_view() -> None:
     assert list(kept_views(others)) == [view]
 
 
+VALUE = '{"version":"0002","max-age-ms":1000,"table":"t","columns":{"a":"b"},"types":"0123"}'
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ('"0002"', '"v2"'),
+        ('"0002"', "2"),
+        ("1000", "Infinity"),
+        ("1000", "1e3"),
+        ("1000", "true"),
+        ("1000", "0"),
+        ("1000", "9" * 30),
+        ('"t"', '""'),
+        ('{"a":"b"}', "{}"),
+        ('{"a":"b"}', '{"a":1}'),
+        ('{"a":"b"}', '{"a":""}'),
+        ('{"a":"b"}', '{"":"b"}'),
+        ('{"a":"b"}', "[]"),
+        ('"0123"', "null"),
+        (VALUE, "[" * 200_000),
+        (VALUE, '"text"'),
+    ],
+)
+def test_another_value_is_no_view(part: str, other: str) -> None:
+    assert kept_view(f"{KEPT_VIEW_PREFIX}v", VALUE) is not None
+    assert kept_view(f"{KEPT_VIEW_PREFIX}v", VALUE.replace(part, other)) is None
+
+
 def test_the_default_name_is_short_enough() -> None:
     assert default_view_name(TableName(("db",), "orders"), "0004") == "orders__before_0004"
     long = default_view_name(TableName(("db",), "o" * 300), "0004")

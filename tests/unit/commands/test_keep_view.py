@@ -165,11 +165,11 @@ def test_a_rollback_shows_which_view_stays(shop: Embedded) -> None:
 def test_maintain_drops_a_view_when_its_time_is_over(shop: Embedded) -> None:
     shop.apply()
     (kept,) = found_by_maintain(shop, CREATED + timedelta(days=30) - timedelta(seconds=1))
-    reason = "view `t__before_0002` is kept until 1970-01-31 00:00:00 UTC"
+    reason = "view t__before_0002 is kept until 1970-01-31 00:00:00 UTC"
     assert kept == SkippedTable("views", "db.t", reason)
     (action,) = found_by_maintain(shop, CREATED + timedelta(days=30))
     assert isinstance(action, MaintenanceAction)
-    assert action.shown.text == "drop view `t__before_0002`"
+    assert action.shown.text == "drop view t__before_0002"
     assert action.run(cast("SparkEngine", shop.engine)) == f"dropped view {VIEW}"
     assert shop.engine.views == {}
     assert shop.engine.log[-1] == "commit db.t"
@@ -193,7 +193,22 @@ def test_maintain_forgets_a_view_that_is_gone(shop: Embedded) -> None:
     shop.save()
     (action,) = found_by_maintain(shop, CREATED)
     assert isinstance(action, MaintenanceAction)
+    assert action.shown.text == "remove the record of dropped view t__before_0002"
+    assert "DROP VIEW" not in (action.shown.statement or "")
     assert action.run(cast("SparkEngine", shop.engine)) == f"view {VIEW} was already dropped"
+
+
+@pytest.mark.parametrize("created_ms", [-(10**15), 10**15, 10**400], ids=["early", "late", "no date"])
+def test_a_view_with_an_impossible_time_stays(
+    shop: Embedded, capsys: pytest.CaptureFixture[str], created_ms: int
+) -> None:
+    shop.apply()
+    with_view(shop, replace(shop.engine.views[VIEW], created_ms=created_ms))
+    (kept,) = found_by_maintain(shop, CREATED + timedelta(days=31))
+    assert isinstance(kept, SkippedTable)
+    assert kept.reason == "the time at which view t__before_0002 was created is unknown"
+    (table,) = json_of(capsys, shop, "status")["tables"]
+    assert table["views"][0]["until"] is None
 
 
 def test_maintain_leaves_the_view_of_another_project(shop: Embedded) -> None:
@@ -247,6 +262,30 @@ def test_other_commands_leave_the_view_out(shop: Embedded, capsys: pytest.Captur
     (squashed,) = (shop.folder / "migrations").glob("*.yaml")
     assert "view" not in squashed.read_text("utf-8")
     assert refusals(shop) == []
+
+
+def test_revert_drops_no_view_of_another_migration(
+    shop: Embedded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.apply()
+    shop.write("0003_rename.yaml", "tables: [{name: db.t, renames: {id: key}, keep_view: 1d}]\n")
+    shop.apply()
+    capsys.readouterr()
+    assert main(["--project", str(shop.folder), "revert", "0003"]) == ExitCode.OK
+    assert "view t__before_0003 of db.t stays" in "".join(capsys.readouterr())
+    (reverted,) = (shop.folder / "migrations").glob("0004*")
+    assert "keep_view" not in reverted.read_text("utf-8")
+    assert refusals(shop) == []
+
+
+def test_a_rollback_names_a_way_without_a_file(shop: Embedded) -> None:
+    shop.apply()
+    shop.write("0003_end.yaml", KEEP_NO_VIEW)
+    shop.apply()
+    with_view(shop, THEIRS)
+    found = plan_rollback(open_project(shop.folder)).diagnostics
+    hint = "`icemigrate revert 0003` writes a migration that undoes it without the view"
+    assert [(d.code, d.hint) for d in found] == [("view-name-taken", hint)]
 
 
 @pytest.mark.parametrize("stopped_at", ["CREATE OR REPLACE VIEW", "commit db.t"])
