@@ -47,6 +47,8 @@ _JOINS = frozenset(
     {"join", "crossJoin", "merge", "union", "unionAll", "unionByName", "union_by_name", "concat"}
 )
 _MOST_FOLDERS = 20
+_MOST_COLUMNS = 1_000_000
+"""How many columns and bindings a file's DataFrames are put together from; those beyond are opaque."""
 _MOST_STEPS = 100
 """How many steps a DataFrame is followed back; beyond that it is opaque."""
 
@@ -64,6 +66,7 @@ class Frames:
         self.module, self.lookup, self.of_sql = module, lookup, of_sql
         self._known: dict[int, Frame] = {}
         self._depth = 0
+        self._left = _MOST_COLUMNS
         self._calls: dict[str, list[ast.Call]] = {}
         for node in ast.walk(module.names.tree):
             if isinstance(node, ast.Call):
@@ -76,11 +79,12 @@ class Frames:
         if id(node) not in self._known:
             # A name that is bound by way of itself adds nothing to itself.
             self._known[id(node)] = None
-            if self._depth > _MOST_STEPS:
+            if self._depth > _MOST_STEPS or self._left <= 0:
                 return OPAQUE_RELATION
             self._depth += 1
-            self._known[id(node)] = self._read(node)
+            found = self._known[id(node)] = self._read(node)
             self._depth -= 1
+            self._left -= 1 + (len(found.columns) if found is not None else 0)
         return self._known[id(node)]
 
     def _read(self, node: ast.expr) -> Frame:
@@ -111,10 +115,16 @@ class Frames:
             return self._union(map(self.frame, node.elts))
         return None
 
-    @staticmethod
-    def _union(frames: Iterable[Frame]) -> Frame:
-        found = [one for one in frames if one is not None]
-        return joined_relation(found) if found else None
+    def _union(self, frames: Iterable[Frame]) -> Frame:
+        found: dict[int, Relation] = {}
+        for one in frames:
+            self._left -= 1
+            if one is not None and id(one) not in found:
+                found[id(one)] = one
+                self._left -= len(one.columns)
+            if self._left <= 0:
+                return OPAQUE_RELATION
+        return joined_relation(found.values()) if found else None
 
     def _name(self, node: ast.Name) -> Frame:
         return self._union(self._binding(one) for one in self.module.names.find(node))

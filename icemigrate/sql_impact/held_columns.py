@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from icemigrate.frozen import replace
 from icemigrate.sql_impact.relations import NONE, Origins, QueryScope, Row, merged_rows
-from icemigrate.sql_impact.syntax_tree import chain_of
+from icemigrate.sql_impact.syntax_tree import chain_of, is_within_chain
 
 if TYPE_CHECKING:
     from icemigrate.sql_impact.query_uses import QueryReader
@@ -57,16 +57,24 @@ def held_row(reader: QueryReader, node: Any, scope: QueryScope) -> Row:
     from sqlglot import exp
 
     fields: Row = {}
-    for at in node.walk(prune=lambda n: isinstance(n, exp.Query)):
+    for at in node.walk(prune=lambda n: isinstance(n, exp.Query) or _is_struct(n)):
         if isinstance(at, exp.Subquery):
             inner = reader.quiet().query(at, QueryScope((), scope, scope.ctes))
             for row in inner.rows.values():
                 fields = merged_rows(fields, row)
-        elif isinstance(at, exp.Struct) or (isinstance(at, exp.Anonymous) and "struct" in at.name.lower()):
-            fields = merged_rows(fields, reader.quiet().projection(at.expressions, scope).columns)
-        elif chain := chain_of(at):
+        elif _is_struct(at):
+            made = reader.quiet().projection(at.expressions, scope)
+            for row in (made.columns, *made.rows.values()):
+                fields = merged_rows(fields, row)
+        elif not is_within_chain(at) and (chain := chain_of(at)):
             names = [part.name.lower() for part in chain]
             found = [s.relation.rows.get(names[-1], {}) for s in scope.sources if len(names) < 3]
             for row in (scope.row(names), *found):
                 fields = merged_rows(fields, row)
     return fields
+
+
+def _is_struct(node: Any) -> bool:
+    from sqlglot import exp
+
+    return isinstance(node, exp.Struct) or (isinstance(node, exp.Anonymous) and "struct" in node.name.lower())

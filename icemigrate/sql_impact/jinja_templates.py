@@ -26,8 +26,8 @@ from icemigrate.sql_impact.jinja_tree import Node, parse_template
 from icemigrate.sql_impact.jinja_values import UNKNOWN, Items, Names, Token, Value, tokens_of, value_of
 from icemigrate.sql_impact.sql_source import FragmentBuilder, SqlFragment
 
-_MOST_CHARACTERS = 2_000_000
-"""How many characters the readings of a template may have together; loops are read once beyond that."""
+_MOST_CHARACTERS = 300_000
+"""How many characters loops may add to the readings of a template; they are read once beyond that."""
 _MOST_READINGS = 6
 _LONGEST_EXPRESSION = 10_000
 """The value of a longer expression is unknown; in characters."""
@@ -96,6 +96,7 @@ class Template:
     :param called: the words of its code, some of which are the macros that it calls.
     :param snapshots: the names of its snapshots.
     :param first_macro: the index of its first expression that calls a macro; 0 where none does.
+    :param is_cut: whether its loops give more than the limit, so that some are read once.
     """
 
     readings: list[SqlFragment] = field(default_factory=list)
@@ -107,6 +108,7 @@ class Template:
     called: set[str] = field(default_factory=set)
     snapshots: list[str] = field(default_factory=list)
     first_macro: int = 0
+    is_cut: bool = False
 
     @property
     def read(self) -> set[int]:
@@ -211,7 +213,7 @@ class _Renderer:
     def __init__(self, template: Template, text: str, variables: Names) -> None:
         self.template, self.text, self.variables = template, text, variables
         self.rendered: set[int] = set()
-        self.left = _MOST_CHARACTERS
+        self.left = _MOST_CHARACTERS + _MOST_READINGS * len(text)
         self.lost = template.lost
         self.branches = 1
         self.begin(0)
@@ -227,6 +229,7 @@ class _Renderer:
 
     def render(self, nodes: list[Node], out: FragmentBuilder) -> None:
         for node in nodes:
+            self.left -= 10
             if node.kind == "text":
                 self.rendered.add(id(node))
                 self.left -= len(node.code)
@@ -380,6 +383,7 @@ class _Renderer:
         for number, value in enumerate(values):
             # A long list in a nested loop is read until the characters are used up, and once from then on.
             if self.left <= 0 and number:
+                self.template.is_cut = True
                 break
             self.loops.append(_Loop(number == 0, number == len(values) - 1 or self.left <= 0))
             self._once(body, targets, value, out)

@@ -113,11 +113,11 @@ class PythonSearch:
 
 def _distinct(relations: Sequence[Relation]) -> list[Relation]:
     found: list[Relation] = []
-    for relation in relations:
+    rest: list[Relation] = []
+    for relation in {id(one): one for one in relations}.values():
         if relation.tables and relation not in found:
-            found.append(relation)
-    rest = found[_MOST_RELATIONS:]
-    return [*found[:_MOST_RELATIONS], *([joined_relation(rest)] if rest else ())]
+            (found if len(found) < _MOST_RELATIONS else rest).append(relation)
+    return [*found, *([joined_relation(rest)] if rest else ())]
 
 
 def give_constants(file: ReadFile, modules: Mapping[str, Sequence[ReadFile]]) -> set[str]:

@@ -308,8 +308,11 @@ def rendered(fragment: SqlFragment, variables: Variables | None = None) -> Itera
     if not is_template(fragment.text):
         yield fragment
         return
-    for reading in read_template(fragment.text, variables).readings:
+    template = read_template(fragment.text, variables)
+    for reading in template.readings:
         yield reading.inside(fragment)
+    if template.is_cut:
+        yield fragment  # which is not SQL
 
 
 def element_of(container: ast.expr | None, index: ast.expr) -> ast.expr | None:

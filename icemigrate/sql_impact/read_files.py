@@ -37,6 +37,7 @@ from icemigrate.sql_impact.yaml_uses import YamlUses
 
 _OTHER_CELL = "cells in this language are not searched"
 _OTHER_FILE = "files of this kind are not searched"
+_LONG_LOOPS = "its loops give too much text"
 _ALONE = re.compile(rf"(?<![\w.])(?:{UNKNOWN}|{VARIABLE})(?![\w.(])")
 
 
@@ -152,6 +153,7 @@ class ReadFile:
         if language is Language.OTHER:
             return ((_unread_file(text, _OTHER_FILE),),)
         if self.template is not None:
+            inner += [_unread_file(text, _LONG_LOOPS)] if self.template.is_cut else ()
             return tuple((*_best(one, dialect), *inner) for one in self.template.readings)
         whole = SqlFragment.whole(with_commands(text) if is_databricks(text) else text)
         return ((*parse_statements(whole, dialect), *inner),)

@@ -26,6 +26,9 @@ _APART_OR_STRAY = re.compile(
 MOST_TOKENS = 100_000
 """How many tokens a file of SQL may have: each takes some ten microseconds and half a kilobyte."""
 
+MOST_JOINS = 300
+"""How many tables a query may join: each name in it is looked for in all of them."""
+
 
 class SqlWord(Frozen):
     """A token of a statement.
@@ -159,6 +162,10 @@ def _statement(fragment: SqlFragment, tokens: list[Any], reader: Any) -> ParsedS
         return ParsedStatement(fragment, text, None, "", at, tuple(_words(fragment, tokens)))
     if tree is None:
         return ParsedStatement(fragment, text, None, "it is not SQL", at)
+    joins = max((len(one.args.get("joins") or ()) for one in tree.walk()), default=0)
+    if joins > MOST_JOINS:
+        why = f"it joins {joins:,} tables; the limit is {MOST_JOINS:,}"
+        return ParsedStatement(fragment, text, None, why, at)
     return ParsedStatement(fragment, text, tree, "", at)
 
 

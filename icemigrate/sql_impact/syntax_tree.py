@@ -14,12 +14,22 @@ def chain_of(node: Any) -> list[exp.Identifier]:
 
     fields: list[exp.Identifier] = []
     while isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
-        fields.insert(0, node.expression)
+        fields.append(node.expression)
         node = node.this
     if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
         return []
     parts = [node.args.get(key) for key in ("catalog", "db", "table", "this")]
-    return [*(p for p in parts if isinstance(p, exp.Identifier)), *fields]
+    return [*(p for p in parts if isinstance(p, exp.Identifier)), *reversed(fields)]
+
+
+def is_within_chain(node: Any) -> bool:
+    """Whether an expression is the beginning of a longer dotted name."""
+    from sqlglot import exp
+
+    parent = node.parent
+    return (
+        isinstance(parent, exp.Dot) and parent.this is node and isinstance(parent.expression, exp.Identifier)
+    )
 
 
 def field_names(node: exp.Dot) -> list[exp.Identifier]:
@@ -29,9 +39,9 @@ def field_names(node: exp.Dot) -> list[exp.Identifier]:
     names: list[exp.Identifier] = []
     at: Any = node
     while isinstance(at, exp.Dot) and isinstance(at.expression, exp.Identifier):
-        names.insert(0, at.expression)
+        names.append(at.expression)
         at = at.this
-    return [] if isinstance(at, exp.Dot) else names
+    return [] if isinstance(at, exp.Dot) else names[::-1]
 
 
 def star_of(node: Any) -> exp.Star | None:

@@ -211,6 +211,16 @@ FIXED: Mapping[str, Callable[[], Files]] = {
         FIRST: f"namespaces: [db]\ntables:\n  - name: db.t\n    for_each: {{x: ['{'y' * 250_000}']}}\n"
         f"    description: '{'${x}' * 70_000}'\n    columns: [{{name: a, type: long}}]\n"
     },
+    "dotted names": lambda: _sql("select " + "a." * 5_000 + "a from db.t"),
+    "joins": lambda: _sql(
+        "select a from db.t" + "".join(f" join db.t t{n} on t{n}.a = a" for n in range(1_500))
+    ),
+    "nested loops": lambda: _sql(
+        '{% for x in ["a", "b"] %}' * 20 + "select {{ x }} from db.t" + "{% endfor %}" * 20
+    ),
+    "rebound DataFrames": lambda: _python(
+        'df = spark.table("db.t")\n' + 'df = df.withColumn("z", F.col("a"))\n' * 3_000
+    ),
     "unclosed statements": lambda: _sql("{%" * 50_000 + " select a from db.t"),
     "unclosed expressions": lambda: _sql("{{" * 50_000 + " select a from db.t"),
     "comments before SQL in Python": lambda: _python('x = "' + "/**/" * 100_000 + '"\n'),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from icemigrate.files.parse.source_text import SIZE_LIMIT
-from icemigrate.sql_impact import python_file, python_uses, sql_parser
+from icemigrate.sql_impact import data_frames, jinja_templates, python_file, python_uses, sql_parser
 from tests.impact.corpus import told
 
 
@@ -121,6 +121,31 @@ def test_a_stray_character_in_a_name_is_reported(folder: Path) -> None:
     (line,) = findings(folder, "a.sql", "SELECT to\0tal FROM shop.orders")
     assert line.startswith("jobs/a.sql:1:10 warning IM114")
     assert line.endswith("the character U+0000 is not SQL")
+
+
+def test_a_query_that_joins_too_many_tables_is_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql_parser, "MOST_JOINS", 2)
+    joins = "".join(f" JOIN shop.orders o{n} ON o{n}.id = 1" for n in range(3))
+    (line,) = findings(folder, "a.sql", f"SELECT total FROM shop.orders{joins}")
+    assert line.endswith("so it was not searched: it joins 3 tables; the limit is 2")
+
+
+def test_loops_that_give_too_much_text_are_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jinja_templates, "_MOST_CHARACTERS", 100)
+    text = "{% for x in ['id', 'total'] %}" * 9 + "select {{ x }} from shop.orders;" + "{% endfor %}" * 9
+    found = findings(folder, "a.sql", text)
+    assert any(" IM114: " in line and "its loops give too much text" in line for line in found)
+
+
+def test_data_frames_beyond_the_limit_are_possible_uses(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_frames, "_MOST_COLUMNS", 20)
+    text = 'o = spark.table("shop.orders")\n' + 'o = o.where("id > 1")\n' * 20 + 'o.select("total")\n'
+    (line,) = findings(folder, "a.py", text)
+    assert line.startswith("jobs/a.py:22:11 warning IM112")
 
 
 PIECES = """
