@@ -229,10 +229,9 @@ class _Renderer:
 
     def render(self, nodes: list[Node], out: FragmentBuilder) -> None:
         for node in nodes:
-            self.left -= 10
+            self.left -= len(node.code) if node.kind == "text" else 10
             if node.kind == "text":
                 self.rendered.add(id(node))
-                self.left -= len(node.code)
                 out.copy(node.code, node.start)
             elif node.kind == "expression":
                 self._expression(node, out)
