@@ -48,6 +48,9 @@ _MEMBER = re.compile(
     rf"""(\\*['"])([\w.-]{{0,80}}?(?:{_WORDS})[\w.-]{{0,80}})\1(\s*[:=]\s*)(\\*['"])((?:\\.|(?!\4).)*?)\4""",
     re.IGNORECASE,
 )
+_JDBC_LOGIN = re.compile(r"jdbc:\w+:\w+:[^\s/:@]*/([^\s@]+)@", re.IGNORECASE)
+"""``jdbc:oracle:thin:user/password@host``."""
+_ORDINARY = re.compile(r"-{0,2}[a-z][a-z_-]{0,15}|[A-Z]?[a-z]+|[0-9]{0,5}|utf-?8")
 _BEARER = re.compile(r"\b(bearer|basic)(\s+)(?=\S*[0-9])[A-Za-z0-9+/._~-]{12,}=*", re.IGNORECASE)
 _SHAPES = re.compile(
     r"\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}"
@@ -115,6 +118,33 @@ def credentials_in(address: str) -> Iterator[str]:
             login = found[0].removesuffix("@").rpartition("//")[2]
             yield login.partition(":")[2] if pattern is _USER else login
     yield from (found[3] for found in _PARAMETER.finditer(address))
+
+
+def parameters_in(address: str) -> Iterator[tuple[str, str]]:
+    """The name and the value of each parameter in an address, and the passwords of JDBC addresses, whose name
+    is empty.
+    """
+    for pair in re.split(r"[?&;#]", address)[1:]:
+        name, equals, value = pair.partition("=")
+        yield (name, value) if equals else ("", name)
+    if (login := _JDBC_LOGIN.match(address)) is not None:
+        yield "", login[1]
+
+
+def hide_parameters(address: str) -> None:
+    """Mask the parameters in an address whose value comes from a private variable, wherever they are quoted.
+
+    A value that is an ordinary word or a number (``sslmode=require``) is masked together with its name only:
+    by itself it is part of every text.
+    """
+    for name, value in parameters_in(address):
+        plain = unquote(value)
+        parts = {value, plain, *re.split(r"[\s=/?#@:&;,]", plain)}
+        for part in parts:
+            if not _ORDINARY.fullmatch(part):
+                register_secret(part)
+        if name and _ORDINARY.fullmatch(value):
+            register_secret(f"{name}={value}")
 
 
 def hide_credentials(address: str) -> None:

@@ -6,7 +6,8 @@ A value is masked by what it is for:
   properties of tables, which plans print, and which catalogs, saved plans and histories keep.  A variable is
   refused there unless the project file lists it under ``public_variables``.
 * *Addresses* (``uri``, ``warehouse``, ``endpoint``, ``region`` and the like) are shown without their
-  credentials.  A variable that is named like a secret is masked here too.
+  credentials, and without the parameters that a variable gives.  A variable that is named like a secret is
+  masked here too.
 * Everything else (settings of clients, credentials) is masked.
 """
 
@@ -23,8 +24,10 @@ from icemigrate.frozen import replace
 from icemigrate.redaction import (
     credentials_in,
     hide_credentials,
+    hide_parameters,
     hide_part_of_address,
     is_secret_name,
+    parameters_in,
     register_secret,
 )
 
@@ -67,6 +70,10 @@ class VariableResolver:
         for credential in credentials_in(node.text):
             for found in _NAME.finditer(credential):
                 hide_part_of_address(self._environ.get(found[2], ""))
+        for _, parameter in parameters_in(node.text):
+            for found in _NAME.finditer(parameter):
+                if found[2] not in self._public:
+                    hide_parameters(f"?{parameter.replace(found[0], self._environ.get(found[2], ''))}")
         hide_credentials(text)
         self._written[node.place] = (node.text, text)
         return YamlScalar(text, text, node.place)
@@ -101,6 +108,8 @@ class VariableResolver:
                 self._add(Diagnostic("private-variable", message, place, hint))
         elif not is_public and (path not in _ADDRESSES or is_secret_name(name)):
             register_secret(value)
+        elif not is_public:
+            hide_parameters(value)
         return value
 
     def _add(self, mistake: Diagnostic) -> None:

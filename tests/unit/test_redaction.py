@@ -23,7 +23,13 @@ from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.plan_staleness import require_not_stale
 from icemigrate.project import Secret, choose_environment
-from icemigrate.redaction import hide_environment, redact_document, redact_secrets, register_secret
+from icemigrate.redaction import (
+    hide_environment,
+    hide_parameters,
+    redact_document,
+    redact_secrets,
+    register_secret,
+)
 from icemigrate.render.formats import OUTPUT_FORMATS
 from icemigrate.spark.java_errors import to_engine_error
 from tests.support.embedded_project import Embedded, applied
@@ -317,3 +323,26 @@ def test_an_address_is_shown_without_its_credentials(tmp_path: Path) -> None:
     chosen(tmp_path, catalog, URL="https://me:hunter2hunter2@host/x?sig=abcdefghij", W_TOKEN="s3cr3t-lake")
     assert redact_secrets("https://host/x") == "https://host/x"
     assert redact_secrets("hunter2hunter2, abcdefghij, s3cr3t-lake") == "***, ***, ***"
+
+
+@pytest.mark.parametrize(
+    ("value", "quoted"),
+    [
+        (
+            "http://127.0.0.1:1/p;jsessionid=SECRET",
+            "No adapters for 'http://127.0.0.1:1/p;jsessionid=SECRET'",
+        ),
+        ("jdbc:oracle:thin:u/SECRET@host/x", "no driver for jdbc:oracle:thin:u/SECRET@host/x"),
+        (
+            "http://h/x?options=-c%20x=SECRET",
+            "invalid options '-c x=SECRET' in http://h/x?options=-c%20x=SECRET",
+        ),
+        ("http://h/x#SECRET", "http://h/x#SECRET is no catalog"),
+        ("http://h/x?sslmode=require&a=SECRET", "SECRET was refused, so an address is required"),
+    ],
+)
+def test_parameters_of_a_private_address_are_masked_wherever_they_are_quoted(value: str, quoted: str) -> None:
+    hide_parameters(value)
+    shown = redact_secrets(quoted)
+    assert "SECRET" not in shown
+    assert "require" not in quoted or shown == "*** was refused, so an address is required"
