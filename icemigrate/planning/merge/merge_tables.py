@@ -26,7 +26,7 @@ from icemigrate.changes.change import Subject
 from icemigrate.changes.reference_sql import reference_text
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.declared_sides import FieldPosition
-from icemigrate.iceberg.kept_views import is_kept_view_key
+from icemigrate.iceberg.kept_views import is_kept_view_key, kept_view
 from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.partitioning import Definition, PartitionSpec, SortOrder
 from icemigrate.iceberg.retention import property_text
@@ -300,12 +300,20 @@ def _properties(verdicts: MergeOutcome, base: Table | None, wanted: Table, targe
     for key in sorted(differing_keys(before, wanted.properties)):
         if is_kept_view_key(key) and key in before and key not in properties:
             continue  # its view was dropped after its time, and does not come back
-        values = (_shown_property(t, key) for t in (before, wanted.properties, target.properties))
+        is_dropped = is_kept_view_key(key) and key not in wanted.properties
+        was = target.properties if is_dropped and _is_same_view(key, before, target.properties) else before
+        values = (_shown_property(t, key) for t in (was, wanted.properties, target.properties))
         if verdicts.decide(("properties", key), *values):
             properties.pop(key, None)
             if key in wanted.properties:
                 properties[key] = wanted.properties[key]
     return replace(target, properties=properties)
+
+
+def _is_same_view(key: str, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether a view is still that of one migration; the undo of another one may have replaced it."""
+    old, new = (kept_view(key, properties.get(key, "")) for properties in (before, now))
+    return old is not None and new is not None and old.version == new.version
 
 
 def _shown_property(properties: Mapping[str, str], key: str) -> Any:

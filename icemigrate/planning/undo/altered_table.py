@@ -12,6 +12,7 @@ from icemigrate.changes.rename_table import RenameTable
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg import validation
 from icemigrate.iceberg.file_evidence_values import Evidence
+from icemigrate.iceberg.kept_views import kept_views
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.ref_names import is_branch_of
 from icemigrate.iceberg.schema import schema_index
@@ -151,6 +152,7 @@ def _planned(
     problems = [*rows.problems, *refill.problems, *taken]
     if not options.partial:
         problems += [_problem(r, undo.declared) for r in group_by_reason(staying.refused)]
+    problems += _view_left_behind(undo.declared, there, new_name, merged.target)
     warnings: list[PlanProblem] = [*refill.warnings]
     problems += _objections(undo, found, outcome, current, catalog, warnings)
     notes = [*own_notes(recorded, there), *staying.notes(before)]
@@ -178,6 +180,21 @@ def _planned(
         stays=tuple(stays),
         last_copies=(*refill.last_copies, *unchecked_last_copies(undo, kept)),
     )
+
+
+def _view_left_behind(
+    declared: TableName, there: Table, new_name: TableName, target: Table
+) -> Iterator[PlanProblem]:
+    """The problem of a table with a kept view of another migration that moves back to its namespace."""
+    view = next(kept_views(target.properties), None)
+    if view is not None and there.name.namespace != new_name.namespace:
+        yield PlanProblem(
+            "keep-view-namespace",
+            declared,
+            ("renamed_from",),
+            f"`{there.name}` cannot move to another namespace, because its view `{view.name}` would stay",
+            "drop its views first, in a migration with `keep_view: null`",
+        )
 
 
 class _RemainingFacts(Frozen):

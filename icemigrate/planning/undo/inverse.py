@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.declared_sides import FieldPosition
-from icemigrate.iceberg.names import format_path
+from icemigrate.iceberg.kept_views import following_view, kept_views
+from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.partitioning import PartitionField, PartitionSpec
 from icemigrate.iceberg.schema import IndexedField, Schema, schema_index
 from icemigrate.iceberg.snapshot_pins import SnapshotPin
@@ -52,7 +53,29 @@ def invert_migration(sides: UndoStates, current: Table) -> MergedTable:
         spec=_spec(before, after, current),
         schema=_identified(before, _identifier(before, after, current)),
     )
-    return merge_tables(base, wanted, current, tuple(_positions(before, after, current)))
+    merged = merge_tables(base, wanted, current, tuple(_positions(before, after, current)))
+    return replace(merged, target=_with_views_of_later_migrations(merged.target, current))
+
+
+def _with_views_of_later_migrations(target: Table, current: Table) -> Table:
+    """The target with its other kept views, which read the columns under their names after the undo."""
+    if target.schema.fields == current.schema.fields:
+        return target
+    new = {f.id: f.name for f in target.schema.fields}
+    renamed: dict[FieldPath, FieldPath] = {
+        (f.name,): (new[f.id],) for f in current.schema.fields if f.id in new
+    }
+    removed = frozenset((f.name,) for f in current.schema.fields if f.id not in new)
+    properties = dict(target.properties)
+    for view in kept_views(current.properties):
+        if properties.get(view.key) != current.properties[view.key]:
+            continue  # the migration itself changed it, so its undo has the view from before
+        following = following_view(view, target, renamed, removed)
+        if following is None:
+            del properties[view.key]
+        else:
+            properties[view.key] = following.value
+    return replace(target, properties=properties)
 
 
 def declared_after_undo(sides: UndoStates, now: Table) -> Table:

@@ -157,6 +157,23 @@ def test_each_value_of_for_each_has_a_view_of_its_own(lake: Lake) -> None:
     assert sorted(str(name) for name in lake.engine.views) == ["db.old_t", "db.old_u"]
 
 
+def test_a_rollback_of_an_earlier_rename_replaces_the_view_of_a_later_one(lake: Lake) -> None:
+    lake.apply("0002", "tables: [{name: db.t, renames: {qty: quantity}}]")
+    lake.apply("0003", "tables: [{name: db.t, renames: {id: key}, keep_view: {name: old, max_age: 30d}}]")
+    lake.rollback("0002")
+    (view,) = lake.engine.views.values()
+    assert view.queries[0].sql == "SELECT key AS id, qty AS quantity FROM local.db.t"
+    lake.rollback("0003")
+    assert lake.engine.views == {}
+    assert [f.name for f in lake.table().schema.fields] == ["id", "qty"]
+
+
+def test_a_rollback_of_a_move_leaves_no_view_behind(lake: Lake) -> None:
+    lake.apply("0002", "tables: [{name: other.t, renamed_from: db.t}]")
+    lake.apply("0003", "tables: [{name: other.t, renames: {id: key}, keep_view: 30d}]")
+    assert problems(lake.undo("0002")) == ["keep-view-namespace"]
+
+
 def test_the_last_column_of_a_view_takes_the_view_along(lake: Lake) -> None:
     lake.apply("0002", RENAME)
     lake.apply(
