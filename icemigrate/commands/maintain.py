@@ -204,6 +204,8 @@ def still_due(
             passed.append(f"{act.name}: more snapshots would now expire than were shown")
         elif not fresh.schemas <= act.schemas:
             passed.append(f"{act.name}: more schemas would now be removed than were shown")
+        elif not fresh.views <= act.views:
+            passed.append(f"{act.name}: more views would now be dropped than were shown")
         else:
             due.append(fresh)
     return tuple(due), tuple(passed)

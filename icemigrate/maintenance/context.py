@@ -51,6 +51,7 @@ class MaintenanceAction(Frozen):
     :param run: performs the action, and returns the result in words; may raise :class:`ActionSkipped`.
     :param snapshots: ids of the snapshots that expire.
     :param schemas: ids of the schemas that are removed.
+    :param views: names of the views that are dropped.
     """
 
     shown: ActionSummary
@@ -59,6 +60,7 @@ class MaintenanceAction(Frozen):
     run: Callable[[SparkEngine], str]
     snapshots: frozenset[int] = frozenset()
     schemas: frozenset[int] = frozenset()
+    views: frozenset[str] = frozenset()
 
     @property
     def key(self) -> tuple[str, TableName, str | None]:

@@ -105,7 +105,8 @@ def _of_table(look: MaintenanceContext, declared: DeclaredTable) -> Iterator[Act
         text = "; ".join(filter(None, (_listed_text(due, True), _listed_text(due, False))))
         summary = ActionSummary(VIEWS_PART, str(name), text, statements)
         run = partial(_drop, name, tuple(one.view for one in due))
-        yield MaintenanceAction(summary, name, declared.table.uuid, run)
+        names = frozenset(one.view.name for one in due)
+        yield MaintenanceAction(summary, name, declared.table.uuid, run, views=names)
 
 
 def _listed_text(views: Iterable[FoundView], is_there: bool) -> str:

@@ -15,6 +15,7 @@ from icemigrate.catalog.capabilities import CAPABILITY_MATRIX
 from icemigrate.catalog.sqlite_reader import SqliteCatalog
 from icemigrate.changes.keep_view import CHANGED_VIEW
 from icemigrate.cli import main
+from icemigrate.commands.maintain import still_due
 from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
@@ -174,6 +175,18 @@ def test_maintain_drops_a_view_when_its_time_is_over(shop: Embedded) -> None:
     assert shop.engine.views == {}
     assert shop.engine.log[-1] == "commit db.t"
     assert not any(kept_views(shop.engine.tables[TABLE].properties))
+
+
+def test_maintain_drops_no_view_that_was_not_shown(shop: Embedded) -> None:
+    shop.apply()
+    shop.write("0003_rename.yaml", "tables: [{name: db.t, renames: {id: key}, keep_view: 40d}]\n")
+    shop.apply()
+    first, later = (
+        [act for act in found_by_maintain(shop, at) if isinstance(act, MaintenanceAction)]
+        for at in (CREATED + timedelta(days=35), CREATED + timedelta(days=45))
+    )
+    assert still_due(first, first) == (tuple(first), ())
+    assert still_due(first, later) == ((), ("db.t: more views would now be dropped than were shown",))
 
 
 def test_maintain_leaves_a_view_that_another_client_changed(shop: Embedded) -> None:
