@@ -183,7 +183,7 @@ def test_a_table_whose_file_vanished_is_named(catalog: Catalog, lake: sqlite_lak
         (b"", "the file is empty"),
         (b"{", "it is no JSON"),
         (b"\xff\xfe\xff", "it is no JSON"),
-        (b"\x1f\x8b\x08\x00truncated", "the gzip stream is damaged"),
+        (b"\x1f\x8b\x08\x00truncated", "its compressed data is damaged"),
         (b"[" * 100_000, "nested too deeply"),
         (b"[]", "the file contains"),
         (b'{"format-version": 2}', "`table-uuid` is missing"),
