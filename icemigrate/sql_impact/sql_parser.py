@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from icemigrate.frozen import Frozen
@@ -26,6 +26,10 @@ _APART_OR_STRAY = re.compile(
 MOST_TOKENS = 100_000
 """How many tokens a file of SQL may have: each takes some ten microseconds and half a kilobyte."""
 
+MOST_NESTED_STRUCTS = 10
+"""How deeply calls of ``struct`` may nest: SQLGlot takes twice as long for each level."""
+_FAULTS = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
+"""What SQLGlot raises for text that it does not expect, beside its own errors."""
 MOST_JOINS = 300
 """How many tables a query may join: each name in it is looked for in all of them."""
 
@@ -111,7 +115,7 @@ def parse_statements(fragment: SqlFragment, dialect: str) -> Iterator[ParsedStat
             yield ParsedStatement(fragment, fragment.text, None, why, fragment.index(stray.start()))
     try:
         tokens = reader.tokenize(fragment.text)
-    except (SqlglotError, ValueError, RecursionError) as error:
+    except (SqlglotError, *_FAULTS) as error:
         yield ParsedStatement(fragment, fragment.text, None, _error_text(error), fragment.index(0))
         return
     if len(tokens) > MOST_TOKENS:
@@ -148,6 +152,9 @@ def _statement(fragment: SqlFragment, tokens: list[Any], reader: Any) -> ParsedS
     first, last = tokens[0].start, tokens[-1].end
     text = fragment.text[first : last + 1]
     at = fragment.index(first)
+    if _nested_structs(tokens) > MOST_NESTED_STRUCTS:
+        why = f"it nests calls of `struct` more than {MOST_NESTED_STRUCTS} times"
+        return ParsedStatement(fragment, text, None, why, at)
     try:
         trees = reader.parser().parse(tokens, fragment.text)
     except ParseError as error:
@@ -155,7 +162,7 @@ def _statement(fragment: SqlFragment, tokens: list[Any], reader: Any) -> ParsedS
         if found.get("line"):
             at = fragment.index(_index(fragment.text, found["line"], found["col"], found["highlight"] or ""))
         return ParsedStatement(fragment, text, None, str(found.get("description") or "it is not SQL"), at)
-    except (SqlglotError, ValueError, RecursionError) as error:
+    except (SqlglotError, *_FAULTS) as error:
         return ParsedStatement(fragment, text, None, _error_text(error), at)
     tree = trees[0] if trees else None
     if tree is not None and type(tree).__name__ == _COMMAND:
@@ -167,6 +174,21 @@ def _statement(fragment: SqlFragment, tokens: list[Any], reader: Any) -> ParsedS
         why = f"it joins {joins:,} tables; the limit is {MOST_JOINS:,}"
         return ParsedStatement(fragment, text, None, why, at)
     return ParsedStatement(fragment, text, tree, "", at)
+
+
+def _nested_structs(tokens: Iterable[Any]) -> int:
+    """How deeply calls of ``struct`` nest."""
+    deepest = depth = 0
+    calls, before = list[bool](), ""
+    for token in tokens:
+        if token.text == "(":
+            calls.append(before == "struct")
+            depth += calls[-1]
+            deepest = max(deepest, depth)
+        elif token.text == ")" and calls:
+            depth -= calls.pop()
+        before = token.text.lower()
+    return deepest
 
 
 def _words(fragment: SqlFragment, tokens: list[Any]) -> Iterator[SqlWord]:
@@ -197,4 +219,6 @@ def _index(text: str, line: int, column: int, highlight: str) -> int:
 def _error_text(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
+    if isinstance(error, LookupError | TypeError | AttributeError):
+        return "it is not SQL that can be parsed"
     return str(error).partition("\n")[0].partition(". Line")[0] or "it is not SQL"

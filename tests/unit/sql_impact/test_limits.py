@@ -132,6 +132,18 @@ def test_a_query_that_joins_too_many_tables_is_reported(
     assert line.endswith("so it was not searched: it joins 3 tables; the limit is 2")
 
 
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("struct(" * 20 + "total" + ")" * 20, "it nests calls of `struct` more than 10 times"),
+        ("map(total)", "it is not SQL that can be parsed"),
+    ],
+)
+def test_calls_that_the_parser_cannot_read_are_reported(folder: Path, call: str, why: str) -> None:
+    (line,) = findings(folder, "a.sql", f"SELECT {call} FROM shop.orders")
+    assert line.endswith(why)
+
+
 def test_loops_that_give_too_much_text_are_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jinja_templates, "_MOST_CHARACTERS", 100)
     text = "{% for x in ['id', 'total'] %}" * 9 + "select {{ x }} from shop.orders;" + "{% endfor %}" * 9
