@@ -259,7 +259,7 @@ def _entry(stored: _StoredEntry, tables: tuple[str, ...], action: str) -> LogEnt
         at=at,
         user=stored.user,
         host=stored.host,
-        duration_ms=stored.duration_ms,
+        duration_ms=max(0, stored.duration_ms),
         run=stored.run,
         message=stored.message,
         action=action,

@@ -84,10 +84,10 @@ class HistoryRecord(Frozen):
 
     @property
     def duration_ms(self) -> int:
-        """The duration; 0 while it has not ended."""
+        """The duration; 0 while it has not ended, and where the clock was set back meanwhile."""
         if self.finished_at is None:
             return 0
-        return round((self.finished_at - self.started_at).total_seconds() * 1000)
+        return max(0, round((self.finished_at - self.started_at).total_seconds() * 1000))
 
     def row(self) -> dict[str, Any]:
         """The values by column of :data:`SCHEMA`."""

@@ -177,9 +177,11 @@ def check_time(name: str, at: datetime) -> None:
 def check_duration_ms(name: str, duration_ms: int) -> None:
     """Check that a number of milliseconds can be the duration of a run.
 
+    A clock that is set back during a run makes it negative.
+
     :raises ValueError: it cannot; the message begins with the name.
     """
-    if not 0 <= duration_ms <= _LONGEST_MS:
+    if abs(duration_ms) > _LONGEST_MS:
         raise ValueError(f"{name}: the number of milliseconds is out of range")
 
 

@@ -320,7 +320,7 @@ def test_orphans_go_where_a_folder_is_a_tables_own_and_only_old_ones(shop: Shop)
     assert look(shop, "orphans").acts == (), "it is too young"
     aged(home / "left-over.parquet", 3.1)
     (act,) = look(shop, "orphans").result.acts
-    assert "remove 1 files" in act.text
+    assert "remove 1 file" in act.text
     assert [a.outcome for a in do(shop, "orphans").acts] == ["1 file deleted"]
     assert not (home / "left-over.parquet").exists()
     assert shop.sql("SELECT id FROM @.trades") == [(1,)]
@@ -539,7 +539,7 @@ def test_files_that_the_storage_does_not_delete_are_not_counted_as_deleted(shop:
     files = shop.engine.java.jvm.java.util.ArrayList()
     files.add(str(place))
     io = shop.engine.java.table(TableName(("db",), "trades")).io()
-    with pytest.raises(EngineError, match="the storage deleted none of 1 unneeded files"):
+    with pytest.raises(EngineError, match="the storage deleted none of 1 unneeded file"):
         delete_files(io, files)
     assert place.is_dir()
 
