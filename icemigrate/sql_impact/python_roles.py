@@ -45,9 +45,13 @@ class Roles:
     def __init__(self, module: PythonModule, frames: Frames) -> None:
         self.module, self.frames = module, frames
         self._reads: dict[str, list[ast.Name]] = {}
+        self._keys: dict[int, ast.expr | None] = {}
         for node in ast.walk(module.names.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._reads.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.Dict):
+                pairs = zip(node.keys, node.values, strict=True)
+                self._keys |= {id(value): key for key, value in pairs}
         self._is_indexed: dict[str, bool] = {}
 
     def subscript(self, node: ast.AST) -> ast.Subscript | None:
@@ -125,8 +129,8 @@ class Roles:
                 call = names.parents.get(id(one))
                 is_field = isinstance(call, ast.Call) and _FIELDS.fullmatch(called(call)) is not None
                 return not (is_field and one.arg == "name")
-            if isinstance(one, ast.Dict) and before not in one.keys:
-                key = next(k for k, v in zip(one.keys, one.values, strict=True) if v is before)
+            if isinstance(one, ast.Dict) and id(before) in self._keys:
+                key = self._keys[id(before)]
                 label = key.value if isinstance(key, ast.Constant) else ""
                 return label != "name" and _LABELS.fullmatch(str(label)) is not None
             if isinstance(one, ast.Assign) and isinstance(before, ast.Dict):

@@ -88,7 +88,7 @@ class PythonModule:
             raise NoPython(error.msg, sum(map(len, line)) + len(line)) from error
         except (ValueError, RecursionError, MemoryError) as error:
             raise NoPython(type(error).__name__, 0) from error
-        self.text = text
+        self.text, self.is_ascii = text, text.isascii()
         self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
         self.literals = dict(constants(self.names))
         self.imported: dict[str, str] = {}
@@ -286,6 +286,8 @@ class PythonModule:
     def index(self, line: int, column: int) -> int:
         """Where a position of the syntax tree is; it counts bytes of UTF-8."""
         start = self.starts[line - 1]
+        if self.is_ascii:
+            return start + column
         end = self.starts[line] if line < len(self.starts) else len(self.text)
         return start + len(self.text[start:end].encode()[:column].decode(errors="ignore"))
 

@@ -53,6 +53,7 @@ class PythonUses:
     ) -> None:
         self.module, self.frames, self.reader = module, frames, reader
         self.roles, self.pieces = Roles(module, frames), SqlPieces(module)
+        self.left: list[int] = []
         self.written = list(self._written())
         placed = {t for r in (*reach, *self.written) for t in r.tables}
         # A table that no call is known to read may be written to.
@@ -73,7 +74,7 @@ class PythonUses:
         nodes = list(ast.walk(self.module.names.tree)) if self.words else []
         for number, node in enumerate(nodes):
             if len(self.reader.uses) >= _MOST_USES:
-                return sorted(self._named(nodes[number:]))
+                return [*self.left, *sorted(self._named(nodes[number:]))]
             if isinstance(node, ast.Attribute) and node.attr.lower() in self.words:
                 self._attribute(node)
             elif isinstance(node, (ast.Constant, ast.JoinedStr)):
@@ -85,7 +86,7 @@ class PythonUses:
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     if isinstance(target, ast.Name):
                         self._possible(target.id, target)
-        return []
+        return self.left
 
     def _possible(self, name: str, node: ast.expr | ast.keyword) -> None:
         find_name_uses(self.reader, name, self.module.index(node.lineno, node.col_offset), self.all)
@@ -248,6 +249,9 @@ class PythonUses:
     def _floating(self, fragment: SqlFragment) -> None:
         """A text that no DataFrame takes directly: a column of a list, a condition, the text of a schema."""
         for word in self._outside_of_literals(fragment):
+            if len(self.reader.uses) >= _MOST_USES:
+                self.left.append(fragment.index(word.start()))
+                return
             find_name_uses(self.reader, word[0], fragment.index(word.start()), self.all)
 
     @staticmethod
