@@ -275,16 +275,16 @@ def _method(value: Value, name: str) -> Value:
 def _filtered(value: Value, name: str, given: Value) -> Value:
     """What a filter makes of a value; ``given`` is its argument."""
     if name == "join" and isinstance(value, Items):
-        whole: Value = None
-        for number, one in enumerate(value.values):
-            if not isinstance(one, SqlFragment):
-                return None
-            separator = given.text if isinstance(given, SqlFragment) else ""
-            between = SqlFragment(separator, [one.index(0)] * len(separator))
-            whole = one if not number else _joined(_joined(whole, between), one)
-            if whole is None:
-                return None
-        return whole
+        texts = [one for one in value.values if isinstance(one, SqlFragment)]
+        separator = given.text if isinstance(given, SqlFragment) else ""
+        characters = sum(len(one.text) + len(separator) for one in texts)
+        if not texts or len(texts) != len(value.values) or characters > _MOST_CHARACTERS:
+            return None
+        indexes: list[int] = []
+        for number, one in enumerate(texts):
+            indexes += [one.index(0)] * len(separator) if number else []
+            indexes += one.indexes
+        return SqlFragment(separator.join(one.text for one in texts), indexes)
     return value if name in _KEEPING_FILTERS else None
 
 

@@ -60,7 +60,6 @@ class NameResolver:
     def __init__(self, declared_tables: DeclaredTables, dbt: DbtNames) -> None:
         self.declared_tables, self.dbt = declared_tables, dbt
         self.files: list[ReadFile] = []
-        self.helpers: list[ReadFile] = []
         self._unread: dict[Parts, frozenset[TableName]] = {}
         self._tables: dict[Parts, TableName] = dict(declared_tables.names())
         self._leaves: dict[str, list[Parts]] = {}

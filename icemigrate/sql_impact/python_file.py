@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from icemigrate.iceberg.names import TableName
@@ -25,6 +25,7 @@ _MAKES_VIEW = frozenset(
 )
 _RUNS_SQL = frozenset(("sql", "read_sql", "read_sql_query", "query", "read_database"))
 
+_LAST_WORD = re.compile(r"\w+(?=\W*$)")
 _MOST_RELATIONS = 100
 """How many relations a name is compared with one by one; those beyond are one, with the columns of all."""
 
@@ -128,20 +129,35 @@ def give_constants(file: ReadFile, modules: Mapping[str, Sequence[ReadFile]]) ->
     """
     if not isinstance(file.module, PythonModule):
         return set()
+    words = set(re.findall(r"\w+", file.module.text))
     found: dict[str, str] = {}
     for name, (module, imported) in file.module.names.imported.items():
         for source in (one for one in modules.get(module, ()) if one is not file):
-            for constant, text in source.module.constants() if source.module is not None else ():
+            first = words if imported in {"", "*"} else {imported}
+            for constant, text in _constants(source, first, words):
                 if not imported:
                     found[f"{name}.{constant}"] = text
                 elif imported == "*":
                     found[constant] = text
-                elif re.split(r"[.[]", constant, maxsplit=1)[0] == imported:
+                else:
                     found[name + constant[len(imported) :]] = text
         for inner in (one for one in modules.get(imported, ()) if one is not file):
-            if inner.module is not None:
-                found |= {f"{name}.{constant}": text for constant, text in inner.module.constants()}
+            found |= {f"{name}.{constant}": text for constant, text in _constants(inner, words, words)}
     if found:
         file.module.imported.update(found)
         file.read_again()
     return set(found.values())
+
+
+def _constants(source: ReadFile, first: Set[str], words: Set[str]) -> Iterator[tuple[str, str]]:
+    """The texts of a module that an importer can mean.
+
+    :param first: the words that their names may begin with.
+    :param words: the words of the importer, which has the last word of a name too.
+    """
+    known = source.module.constants if source.module is not None else {}
+    for one in first & known.keys():
+        for name, text in known[one]:
+            last = _LAST_WORD.search(name)
+            if name == one or last is None or last[0] in words:
+                yield name, text

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 from icemigrate.sql_impact.jinja_templates import is_template, read_template
 from icemigrate.sql_impact.jinja_values import UNKNOWN
@@ -57,8 +58,7 @@ _MOST_INTERPOLATED_CHARACTERS = 1_000_000
 _MOST_STEPS = 8
 """How many names a value is followed through."""
 _LONGEST_CONSTANT = 1_000
-_MOST_TEXTS = 1_000
-"""How many constants a module gives to the modules that import it."""
+"""How long a constant may be that a module gives to the modules that import it, in characters."""
 
 
 class NoPython(Exception):
@@ -93,6 +93,7 @@ class PythonModule:
         self.literals = dict(constants(self.names))
         self.imported: dict[str, str] = {}
         self.readers: set[str] = set()
+        self._elements: dict[int, dict[object, ast.expr]] = {}
         self.left = _MOST_INTERPOLATED_CHARACTERS
 
     def fragments(self) -> Iterator[tuple[ast.expr, SqlFragment]]:
@@ -160,7 +161,7 @@ class PythonModule:
                 name = f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""
                 node = found[0] if len(found) == 1 else self.literals.get(name) if not found else None
             elif isinstance(node, ast.Subscript):
-                node = element_of(self.bound(node.value), node.slice)
+                node = self._element(self.bound(node.value), node.slice)
             else:
                 break
         return node
@@ -188,20 +189,40 @@ class PythonModule:
                 words.add((node.id if isinstance(node, ast.Name) else node.attr).lower())
         return words.union(*(re.findall(r"\w+", text) for text in texts)), texts
 
-    def constants(self) -> Iterator[tuple[str, str]]:
-        """The texts that importers can read: constants, members of classes, elements of mappings."""
+    @cached_property
+    def constants(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """The texts that importers can read, by the first word of their names: each with its name.
+
+        Constants, members of classes, and elements of mappings (``CONFIG['table']``).
+        """
         values = [*self.literals.items(), *((f"{c}.{m}", v[0]) for (c, m), v in self.names.members.items())]
-        elements = (
+        elements = [
             (f"{name}[{key.value!r}]", element)
             for name, value in values
             if isinstance(value, ast.Dict)
             for key, element in zip(value.keys, value.values, strict=True)
-            if isinstance(key, ast.Constant)
-        )
-        for name, value in [*values, *elements][:_MOST_TEXTS]:
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        ]
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, value in (*values, *elements):
             text = self.known_text(value)
             if text is not None and len(text) <= _LONGEST_CONSTANT:
-                yield name, text
+                found.setdefault(re.split(r"[.[]", name, maxsplit=1)[0], []).append((name, text))
+        return found
+
+    def _element(self, container: ast.expr | None, index: ast.expr) -> ast.expr | None:
+        """The element of a literal mapping or list; ``None`` where it is unknown."""
+        if not isinstance(index, ast.Constant):
+            return None
+        if isinstance(container, ast.Dict):
+            if id(container) not in self._elements:
+                pairs = zip(container.keys, container.values, strict=True)
+                known: dict[object, ast.expr] = {k.value: v for k, v in pairs if isinstance(k, ast.Constant)}
+                self._elements[id(container)] = known
+            return self._elements[id(container)].get(index.value)
+        if isinstance(container, (ast.List, ast.Tuple)) and type(index.value) is int:
+            return container.elts[index.value] if 0 <= index.value < len(container.elts) else None
+        return None
 
     def read(self, node: ast.expr, within: int = 0) -> SqlFragment:
         """What a literal holds."""
@@ -315,18 +336,6 @@ def rendered(fragment: SqlFragment, variables: Variables | None = None) -> Itera
         yield reading.inside(fragment)
     if template.is_cut:
         yield fragment  # which is not SQL
-
-
-def element_of(container: ast.expr | None, index: ast.expr) -> ast.expr | None:
-    """The element of a literal mapping or list; ``None`` where it is unknown."""
-    if not isinstance(index, ast.Constant):
-        return None
-    if isinstance(container, ast.Dict):
-        pairs = zip(container.keys, container.values, strict=True)
-        return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == index.value), None)
-    if isinstance(container, (ast.List, ast.Tuple)) and type(index.value) is int:
-        return container.elts[index.value] if 0 <= index.value < len(container.elts) else None
-    return None
 
 
 def _named(call: ast.Call) -> ast.expr | None:

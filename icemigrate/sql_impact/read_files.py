@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from icemigrate.sql_impact.affected import AffectedObject
 from icemigrate.sql_impact.compiled_uses import find_compiled_uses
 from icemigrate.sql_impact.ddl_uses import find_command_uses, find_unresolved_uses
 from icemigrate.sql_impact.dynamic_sql import find_run_uses, runs_texts, words_in_literals
-from icemigrate.sql_impact.jinja_templates import Template, is_template, read_template
+from icemigrate.sql_impact.jinja_templates import Macro, Template, is_template, read_template
 from icemigrate.sql_impact.jinja_values import REF, UNKNOWN, VARIABLE
 from icemigrate.sql_impact.name_resolver import Lookup, NameResolver
 from icemigrate.sql_impact.notebooks import (
@@ -336,32 +336,35 @@ def _one_below_the_other(cells: Sequence[SqlFragment]) -> SqlFragment:
 
 
 def find_called_macros(
-    caller: ReadFile, relations: Sequence[Relation], macros: dict[str, list[ReadFile]], resolver: NameResolver
+    caller: ReadFile,
+    relations: Sequence[Relation],
+    macros: Mapping[str, Sequence[tuple[ReadFile, Macro]]],
+    resolver: NameResolver,
 ) -> Iterator[ReadFile]:
     """Find the uses in the macros that a file calls, and in those that they call.
 
-    :param macros: the files that define a macro, by its name.
+    :param macros: the macros with their files, by the names that call them.
     :returns: the files with uses.
     """
     if caller.template is None:
         return
-    waiting, seen = sorted(caller.template.called), set[str]()
+    waiting = sorted(caller.template.called & macros.keys())
+    seen, searched = set[str](), set[int]()
     while waiting:
         name = waiting.pop()
         if name in seen:
             continue
         seen.add(name)
-        for file in macros.get(name, ()):
-            assert file.template is not None
+        for file, macro in macros.get(name, ()):
+            if id(macro) in searched:
+                continue
+            searched.add(id(macro))
             lookup = Lookup(resolver, file.script, file.script.namespace)
             reader = QueryReader(file.script.source.path, lookup, resolver.affected_objects)
-            # `adapter.dispatch` calls the implementation of an adapter by the last part of its name.
-            for own, macro in file.template.macros.items():
-                if own == name or own.endswith(f"__{name}"):
-                    for body in macro.bodies:
-                        find_macro_uses(reader, body, relations, file.script.dialect)
-                    find_returned_uses(reader, macro, relations)
-                    waiting += sorted(macro.called)
+            for body in macro.bodies:
+                find_macro_uses(reader, body, relations, file.script.dialect)
+            find_returned_uses(reader, macro, relations)
+            waiting += sorted(macro.called & macros.keys() - seen)
             file.keep(reader.uses.items())
             if reader.uses:
                 yield file

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from icemigrate.sql_impact.affected import DeclaredTables
+from icemigrate.sql_impact.jinja_templates import Macro
 from icemigrate.sql_impact.name_resolver import DbtNames, NameResolver
 from icemigrate.sql_impact.python_file import give_constants
 from icemigrate.sql_impact.python_sql import PythonModule
@@ -45,15 +46,19 @@ def find_sql_uses(
     macros = _macros(files)
     found = {id(file): file for file in resolver.files}
     reads: dict[int, list[Relation]] = {}
+    helpers: dict[int, ReadFile] = {}
+    helped: dict[int, list[Relation]] = {}
     for file in resolver.files:
         relations = reads[id(file)] = file.search(resolver)
         for more in find_called_macros(file, relations, macros, resolver):
             found[id(more)] = more
         for module in _helpers(file, modules):
-            if id(module) not in found or module in resolver.helpers:
-                resolver.helpers.append(module)
-                module.search(resolver, relations)
-                found[id(module)] = module
+            helped.setdefault(id(module), []).extend(relations)
+            helpers[id(module)] = module
+    for key, module in helpers.items():
+        if key not in reads:
+            module.search(resolver, helped[key])
+            found[key] = module
     for importer in _search_importers(resolver, modules, reads):
         found[id(importer)] = importer
     for file in found.values():
@@ -144,14 +149,16 @@ def _modules(files: Sequence[ReadFile]) -> dict[str, list[ReadFile]]:
     return found
 
 
-def _macros(files: Sequence[ReadFile]) -> dict[str, list[ReadFile]]:
-    """The files that define a macro of dbt, by its name."""
-    found: dict[str, list[ReadFile]] = {}
+def _macros(files: Sequence[ReadFile]) -> dict[str, list[tuple[ReadFile, Macro]]]:
+    """The macros of dbt with their files, by the names that call them.
+
+    ``adapter.dispatch('pick')`` calls ``spark__pick``, so the part behind ``__`` is a name too.
+    """
+    found: dict[str, list[tuple[ReadFile, Macro]]] = {}
     for file in files:
         is_defining = file.script.language is Language.SQL and "macro" in file.script.source.text
         if is_defining and file.template is not None:
-            for name in file.template.macros:
+            for name, macro in file.template.macros.items():
                 for called in {name, name.partition("__")[2]} - {""}:
-                    if file not in found.setdefault(called, []):
-                        found[called].append(file)
+                    found.setdefault(called, []).append((file, macro))
     return found

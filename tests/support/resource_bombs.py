@@ -228,6 +228,27 @@ FIXED: Mapping[str, Callable[[], Files]] = {
     "long text summed in Python": lambda: _python(
         'a = "select ' + "x" * 300_000 + '"\nb = ""' + "+a" * 2_500 + "\n"
     ),
+    "labels in one mapping of Python": lambda: _python(
+        "spark.table('db.t')\nf({" + "'owner': 'a'," * 30_000 + "})\n"
+    ),
+    "words of one text in Python": lambda: _python("spark.table('db.t')\nx = '" + "a " * 300_000 + "'\n"),
+    "elements of one mapping in Python": lambda: _python(
+        "d = {"
+        + "".join(f"'k{n}': 'db.t'," for n in range(10_000))
+        + "}\n"
+        + "".join(f"spark.table(d['k{n}'])\n" for n in range(10_000))
+    ),
+    "importers of one large module": lambda: {
+        **_python("".join(f"k{n} = 'a'\n" for n in range(20_000))),
+        **{f"models/m{n}.py": "import m\nspark.table('db.t').select(m.k1)\n" for n in range(300)},
+    },
+    "joined list": lambda: _sql(
+        "{% set x = [" + "'a'," * 2_000 + "] %}" + "{{ x | join }} " * 400 + "select a from db.t"
+    ),
+    "implementations of one macro": lambda: _sql(
+        "".join(f"{{% macro d{n}__m() %}}{{{{ m() }}}}{{% endmacro %}}" for n in range(6_000))
+        + "select {{ m() }} from db.t"
+    ),
     "unclosed comments": lambda: _sql("{#" * 50_000 + " select a from db.t"),
     "open conditions": lambda: _sql("{% if x %}" * 50_000 + " select a from db.t"),
     "references without end": lambda: _sql("{{ " + "ref('x', a=1 " * 30_000 + " }} select a from db.t"),
