@@ -355,7 +355,7 @@ def test_a_check_that_does_not_hold_undoes_all_though_others_wrote_meanwhile(
     desk.insert("(3, 'xlon', 30.5, null)")
     assert main(["apply", "--auto-approve"]) == ExitCode.ERROR
     told = capsys.readouterr().err
-    assert "none is new: expected no rows, got 3" in told
+    assert "none is new: expected no rows, got 1 row: (3)" in told
     assert "no table was changed" in told
     assert desk.rows() == [(1, "xnys"), (2, None), (3, "xlon")]
     assert "note" not in desk.spark.table(desk.table).columns
