@@ -38,6 +38,8 @@ from icemigrate.spark_sql.type_sql import are_names_distinct, spark_loads
 _MOST_NAMED = 5
 VIEW_PHASES = (ChangePhase.FREE_VIEWS, ChangePhase.VIEWS)
 """The phases of the changes of kept views."""
+MISSING_COLUMN = "keep-view-column"
+"""The rule of a view that reads a column which the table does not have."""
 CHANGED_VIEW = "another client created or changed it"
 """Why a view stays that icemigrate would drop."""
 
@@ -105,7 +107,7 @@ class SetKeptView(KeptViewChange):
         lost = [format_path((new,)) for _, new in self.view.columns if new not in names]
         if lost:
             yield self._problem(
-                "keep-view-column",
+                MISSING_COLUMN,
                 f"view `{self.view.name}` reads `{lost[0]}`, and the table has no column of this name",
                 "another client renamed or dropped it: `icemigrate drift --accept` declares that",
             )

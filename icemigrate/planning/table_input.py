@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from icemigrate.changes.change import PlanProblem
-from icemigrate.changes.keep_view import missing_column_notes
+from icemigrate.changes.keep_view import MISSING_COLUMN, missing_column_notes
 from icemigrate.data_steps.branch_repair_sql import violation_hint
 from icemigrate.data_steps.data_step_kind import DataStepStage, TableDataStep
 from icemigrate.data_steps.retype import Retype
@@ -175,6 +175,9 @@ def validate_table_plan(
     :param written: the table when its rows are written; ``None`` where none are.
     """
     own = [p for f in found for p in f.change.problems(f.before)]
+    if plan.conflicts:
+        # A column that is in conflict keeps its current name: the view would repeat the conflict.
+        own = [p for p in own if p.rule != MISSING_COLUMN]
     problems = [replace(p, table=inputs.wanted.name) for p in own]
     warnings: list[PlanProblem] = []
     if after is not None and before is not None and not any(p.rule == _UNREADABLE for p in own):

@@ -65,7 +65,9 @@ def find_renames(changed: ChangedTable, _options: RuleOptions) -> Iterator[RuleF
     for table in changed.changes_of_kind(RenameTable):
         message = f"readers of `{changed.plan.formerly}` fail after it is renamed to `{changed.name}`"
         yield changed.finding(
-            table.subject, message, "update the readers at the same time, or keep a view under the old name"
+            table.subject,
+            message,
+            "update the readers at the same time, or create a view with the old name after the rename",
         )
 
 

@@ -147,6 +147,16 @@ def test_a_rename_by_another_client_is_followed_when_it_is_declared(lake: Lake) 
     assert query(lake) == "SELECT id, amount AS qty FROM local.db.t"
 
 
+def test_a_conflict_about_a_column_of_the_view_is_reported_once(lake: Lake) -> None:
+    lake.apply("0002", RENAME)
+    renamed = [replace(f, name="amt" if f.name == "quantity" else f.name) for f in lake.table().schema.fields]
+    lake.by_hand(lambda t: replace(t, schema=replace(t.schema, fields=tuple(renamed))))
+    text = "tables: [{name: db.t, renames: {quantity: gross}}]"
+    no_problem_and_a_conflict = r"\[\(\(\), \(Conflict\(fact='db.t:columns.gross.name'"
+    with pytest.raises(AssertionError, match=no_problem_and_a_conflict):
+        make_plan({"0003": text}, lake.engine.tables, base=lake.state, namespaces=[("db",)])
+
+
 def test_each_value_of_for_each_has_a_view_of_its_own(lake: Lake) -> None:
     lake.apply("0002", CREATE.replace("db.t", "db.u"))
     lake.apply(
