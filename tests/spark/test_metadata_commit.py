@@ -148,9 +148,14 @@ def test_what_is_not_there_is_none_to_read_and_a_fault_to_change(engine: SparkEn
         engine.commit(absent, lambda table: table)
 
 
-def test_a_reference_to_the_current_snapshot_needs_one(engine: SparkEngine, name: TableName) -> None:
-    with pytest.raises(EngineError, match="no snapshot"):
-        engine.commit(name, lambda t: replace(t, refs={"x": Ref("tag", -1)}))
+def test_a_tag_of_a_table_without_a_snapshot_refers_to_an_empty_one(
+    engine: SparkEngine, name: TableName
+) -> None:
+    engine.commit(name, lambda t: replace(t, refs={"x": Ref("tag", -1)}))
+    table = engine.table(name)
+    assert table is not None
+    assert {key: ref.kind for key, ref in table.refs.items()} == {"x": "tag"}
+    assert table.snapshot is None
 
 
 def test_a_table_of_types_without_words_in_spark_is_made(engine: SparkEngine, namespace: str) -> None:
