@@ -19,13 +19,11 @@ from icemigrate.frozen import replace
 from icemigrate.planning.plan import Plan
 from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
 from tests.support.shared_cases import Case, evolution_cases, real_schema_steps, settled
-from tests.support.shared_plans import REFUSED_BY, judge, outcome
+from tests.support.shared_plans import BY_COMMIT, REFUSED_BY, judge, outcome
 
 CASES = (*evolution_cases(), *real_schema_steps())
 ALLOWED = [c for c in CASES if c.verdict == "allowed"]
 FLAGGED = [c for c in CASES if c.verdict == "needs-flag"]
-BY_COMMIT = {"RF-03"}
-"""What Spark SQL refuses and a metadata commit does: the tag of a table without a snapshot."""
 REFUSED = [c for c in CASES if c.verdict == "refused" and c.id not in BY_COMMIT]
 each_case = pytest.mark.parametrize("case", [*ALLOWED, *FLAGGED], ids=lambda c: c.id)
 

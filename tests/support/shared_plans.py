@@ -32,6 +32,8 @@ _BY_HAND: Mapping[str, Mapping[str, Any]] = {
 }
 """No state is where these lead, so nothing can be written by comparing states."""
 
+BY_COMMIT = frozenset({"RF-03"})
+"""What Spark SQL refuses and a metadata commit does: the tag of a table without a snapshot."""
 REFUSED_BY: Mapping[str, str] = {
     "AC-14": "names-differ-by-case",
     "AC-18": "type-needs-newer-format",
