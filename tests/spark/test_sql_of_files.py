@@ -25,7 +25,7 @@ allow: [destructive]
 tables:
   - name: db.notes
     columns: [{name: id, type: long}]
-    checks: [{after: "select max(nr) from {table}"}]
+    checks: [{after: "select max(nr) from {table}", gives: 1}]
   - name: db.trades
     columns: [{name: note, type: string}]
     backfill:
