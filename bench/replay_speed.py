@@ -38,7 +38,7 @@ def _add_or_rename(number: int) -> str:
 
 
 def _set_property(number: int) -> str:
-    # A table has at most 1,000 properties.
+    # The number of properties stays the same, and so does the work of a migration.
     return f"    properties: {{custom.p{number % 1000}: x{number}}}\n"
 
 

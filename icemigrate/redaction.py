@@ -21,7 +21,7 @@ from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
 MIN_SECRET_LENGTH = 4
-"""Characters of the shortest value that is masked by itself: a shorter one is part of every text."""
+"""Characters of the shortest value that is masked alone: a shorter one is part of every text."""
 _LONG = 8
 """From this length on a value is masked within words too."""
 
@@ -135,7 +135,7 @@ def hide_parameters(address: str) -> None:
     """Mask the parameters in an address whose value comes from a private variable, wherever they are quoted.
 
     A value that is an ordinary word or a number (``sslmode=require``) is masked together with its name only:
-    by itself it is part of every text.
+    the word alone is part of every text.
     """
     for name, value in parameters_in(address):
         plain = unquote(value)

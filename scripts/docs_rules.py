@@ -82,7 +82,7 @@ These codes are about a change itself, not about the resulting table. `…` in a
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A breach or a problem as it stands in the source.
+    """A violation or a problem as the source has it.
 
     :param weight: `` (a warning)`` where it is not, or not always, an error.
     """
@@ -197,7 +197,7 @@ def _weight(node: ast.Call) -> str:
 
 
 def _text(node: ast.expr) -> str:
-    """A message as it stands in the source, ``…`` for what is put in."""
+    """A message as the source has it, with ``…`` for inserted values."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):

@@ -394,7 +394,7 @@ def _is_reader(function: str) -> bool:
 
 
 def _any_name(node: Any) -> Any:
-    """A name that stands in a node, to point at it."""
+    """A name in a node, whose position is that of the node."""
     from sqlglot import exp
 
     return next((found for found in node.find_all(exp.Identifier) if "start" in found.meta), node)

@@ -187,7 +187,7 @@ class Place:
         return f"{TRASH}.{self.namespace}__fresh__market__0002"
 
     def is_at_rest(self) -> bool:
-        """Nobody holds the lock, nothing is half done, and no branch of a run is left."""
+        """No process holds the lock, nothing is half done, and no branch of a run is left."""
         with open_environment(open_project(self.folder), None) as world:
             history = world.history()
         left = [n for facts in self.facts().values() for n in facts["refs"] if is_icemigrate_branch(n)]

@@ -222,7 +222,7 @@ def world_before(case: Case, place: Place = HERE) -> World:
 
 
 def by_hand(case: Case, world: World, place: Place = HERE) -> World:
-    """The world after what somebody did by hand: the history has no record of it."""
+    """The world after changes of another client, which the history does not record."""
     for entry in case.by_hand:
         others = knowing_everything(world, place)
         done = after(others, plan_entry(others, "0900", entry, place))

@@ -1,4 +1,4 @@
-"""What ``status`` says where somebody else's table stands under a name of ours."""
+"""What ``status`` says where another client has a table under a name of the project."""
 
 from __future__ import annotations
 

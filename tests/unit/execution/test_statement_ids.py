@@ -1,4 +1,4 @@
-"""Statements with equal texts are told apart: in the report of a failure, and where the file is named."""
+"""Statements with equal texts stay distinct: in the report of a failure, and where the file is named."""
 
 from __future__ import annotations
 

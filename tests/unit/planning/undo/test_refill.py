@@ -135,7 +135,7 @@ def test_a_run_that_failed_brings_nothing_back_without_its_values(lake: Lake) ->
     [
         (ValueShare(0, 0, 3), None, True),
         (ValueShare(1, 1, 3), None, True),
-        (ValueShare(0, 3, 3), None, True),  # without the snapshot nobody knows which files are new
+        (ValueShare(0, 3, 3), None, True),  # without the snapshot it is unknown which files are new
         (ValueShare(3, 0, 3), None, False),
         (ValueShare(0, 0, 3), 2, False),  # the snapshot of before is there, and had no value to lose
     ],
