@@ -14,6 +14,7 @@ from icemigrate.catalog.avro import read_records
 from icemigrate.catalog.metadata_files import ReadBytes
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.partition_evolution import FilesBySpec, FileTotals
+from icemigrate.iceberg.table_properties import whole_number
 
 MAX_MANIFESTS = 20
 """How many manifests are read for the sizes of files, at most: each is one request."""
@@ -124,15 +125,11 @@ def _layout(found: ManifestList, summary: Mapping[str, str], read: ReadBytes) ->
     by_spec: dict[int, list[ListedManifest]] = {}
     for manifest in found.manifests:
         by_spec.setdefault(manifest.spec_id, []).append(manifest)
-    total = None if found.has_deletes else _whole(summary.get("total-files-size"))
+    total = None if found.has_deletes else whole_number(summary.get("total-files-size"))
     sizes = _sizes(by_spec, total, read)
     return FilesBySpec(
         {spec: FileTotals(sum(m.files for m in of), sizes[spec]) for spec, of in by_spec.items()}
     )
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
 def _sizes(

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
 
 from icemigrate.iceberg.names import BadName, FieldPath, format_path, parse_path
+from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.redaction import MASK, holds_secret
 
 SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
@@ -148,16 +149,15 @@ def property_text(key: str, value: str) -> str:
     milliseconds the same in a larger unit."""
     if holds_secret(key, value):
         return MASK
-    is_number = value.isascii() and value.isdigit()
-    if not key.endswith("-ms") or not is_number or int(value) == 0:
+    number = whole_number(value)
+    if not key.endswith("-ms") or not number:
         return value
-    text = format_duration(int(value))
+    text = format_duration(number)
     return value if text == f"{value}ms" else f"{value} ({text})"
 
 
 def _number(properties: Mapping[str, str], key: str) -> int | None:
-    text = properties.get(key, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return whole_number(properties.get(key))
 
 
 def row_column(properties: Mapping[str, str]) -> FieldPath | None:

@@ -8,6 +8,7 @@ the renamed or dropped field alone: the properties of the fields *below* it keep
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -151,3 +152,12 @@ def iter_column_properties(
     for key in [key for key in properties if key.startswith(prefixes)]:
         prefix = next(p for p in prefixes if key.startswith(p))
         yield key, prefix, key[len(prefix) :]
+
+
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,19}")
+"""As many digits as a long of Java has; Python refuses to read some thousands of them."""
+
+
+def whole_number(text: str | None) -> int | None:
+    """The number in a property, a summary or a reference to a snapshot; ``None`` for other texts."""
+    return int(text) if text is not None and _WHOLE_NUMBER.fullmatch(text) else None

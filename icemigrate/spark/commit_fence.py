@@ -22,7 +22,12 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.ref_names import FENCE_TAG
 from icemigrate.iceberg.table import CREATED_BY_PROPERTY
-from icemigrate.iceberg.table_properties import FENCE_PROPERTY, OWNER_PROPERTY, SUMMARY_PREFIX
+from icemigrate.iceberg.table_properties import (
+    FENCE_PROPERTY,
+    OWNER_PROPERTY,
+    SUMMARY_PREFIX,
+    whole_number,
+)
 from icemigrate.spark import append_snapshot
 
 _OF_REST = "RESTTableOperations"
@@ -62,7 +67,7 @@ class Fence(Frozen):
         if owner not in (None, self.project):
             raise ConflictError(*foreign_owner(name, str(owner), self.project))
         history, _, epoch = properties.get(FENCE_PROPERTY, "").partition("/")
-        if history == self.history and epoch.isdigit() and int(epoch) > self.epoch:
+        if history == self.history and (whole_number(epoch) or 0) > self.epoch:
             raise LockLost(
                 f"another process took the lock over and fenced table `{name}`",
                 "wait until it has finished, then run the command again",

@@ -17,6 +17,7 @@ from icemigrate.iceberg.file_evidence_values import EvidenceQuery, RetainedValue
 from icemigrate.iceberg.metadata_parts import SnapshotEntry
 from icemigrate.iceberg.ref_names import is_icemigrate_tag
 from icemigrate.iceberg.schema import Schema, schema_index
+from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.iceberg.types import Struct
 from icemigrate.planning.value_restore import ROW_LINEAGE_VERSION
 from icemigrate.spark.row_counts import FilesOf
@@ -250,7 +251,8 @@ def _age(snapshot: SnapshotEntry) -> tuple[int, int]:
 
 def _id(name: str) -> int:
     """A snapshot's id; for a missing tag an id that no snapshot has."""
-    return int(name) if name.isdigit() else -1
+    number = whole_number(name)
+    return -1 if number is None else number
 
 
 def _kept(
