@@ -10,6 +10,7 @@ import json
 import shutil
 import tarfile
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ VERSION = "476"
 """The last one whose programs are published without the plugins that nobody needs here."""
 CATALOG = "lake"
 _SECONDS = 300.0
+_NO_NODE = ("nodes is empty", "No nodes available to run query")
+"""What Trino answers before a query has begun, while no node is active."""
 
 _IVY_SETTINGS = """\
 <ivysettings>
@@ -62,6 +65,17 @@ class Trino:
 
         :raises RuntimeError: Trino refuses the query.
         """
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                return self._run(sql)
+            except RuntimeError as error:
+                # On a busy machine Trino loses its only node for some seconds; it has not begun the query.
+                if str(error) not in _NO_NODE or time.monotonic() > deadline:
+                    raise
+                time.sleep(1)
+
+    def _run(self, sql: str) -> list[list[Any]]:
         rows: list[list[Any]] = []
         page = self._ask(f"{self.url}/v1/statement", sql.encode())
         while True:
