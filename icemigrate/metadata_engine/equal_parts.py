@@ -1,0 +1,65 @@
+"""Equal schemas, specs and sort orders in the JSON of table metadata: Iceberg gives an equal one no new id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from icemigrate.iceberg.metadata_check import read_schema
+from icemigrate.iceberg.schema_json import BadMetadata
+from icemigrate.metadata_engine.table_store import Json
+
+
+def reused_schema_id(schemas: Sequence[Json], schema: Json) -> int | None:
+    """The id of an equal schema; ``None`` where there is none."""
+    return next((s["schema-id"] for s in schemas if _is_same_schema(s, schema)), None)
+
+
+def _is_same_schema(one: Json, other: Json) -> bool:
+    """Whether fields, identifier fields, comments and defaults are equal."""
+    if set(one.get("identifier-field-ids") or ()) != set(other.get("identifier-field-ids") or ()):
+        return False
+    if one["fields"] == other["fields"]:
+        return True
+    if [(f["id"], f["name"]) for f in one["fields"]] != [(f["id"], f["name"]) for f in other["fields"]]:
+        return False
+    try:
+        return read_schema("schema", one).fields == read_schema("schema", other).fields
+    except BadMetadata:
+        return False  # a type that icemigrate does not know
+
+
+def highest_field_id(part: Any) -> int:
+    """The highest field id in the JSON of a schema or type."""
+    if isinstance(part, Mapping):
+        own = (part.get(key) for key in ("id", "element-id", "key-id", "value-id"))
+        below = (highest_field_id(part.get(key)) for key in ("type", "fields", "element", "key", "value"))
+        return max((n for n in (*own, *below) if isinstance(n, int)), default=0)
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return max(map(highest_field_id, part), default=0)
+    return 0
+
+
+def reused_spec_id(specs: Sequence[Json], spec: Json) -> int | None:
+    """The id of a spec with equal fields, whatever their own ids are; ``None`` where there is none."""
+    fields = [_spec_field(field) for field in spec["fields"]]
+    return next((s["spec-id"] for s in specs if [_spec_field(f) for f in s["fields"]] == fields), None)
+
+
+def _spec_field(field: Json) -> Json:
+    return {key: value for key, value in field.items() if key != "field-id"}
+
+
+def reused_order_id(orders: Sequence[Json], order: Json) -> int | None:
+    """The id of an equal sort order; ``None`` where there is none."""
+    return next((o["order-id"] for o in orders if o["fields"] == order["fields"]), None)
+
+
+def field_ids(part: Any) -> set[int]:
+    """All field ids in the JSON of a schema or type."""
+    if isinstance(part, Mapping):
+        own = {part[key] for key in ("id", "element-id", "key-id", "value-id") if key in part}
+        return own.union(*(field_ids(part.get(k)) for k in ("type", "fields", "element", "key", "value")))
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return set().union(*map(field_ids, part))
+    return set()
