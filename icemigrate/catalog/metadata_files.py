@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,21 @@ def local_path(location: str) -> Path | None:
 
     Hadoop writes a blank in a path as it is, others as ``%20``: the file that exists is used.
     """
+    path = literal_path(location)
+    if path is None or "%" not in location or not location.startswith("file:") or path.exists():
+        return path
+    return Path(unquote(str(path)))
+
+
+def literal_path(location: str) -> Path | None:
+    """As :func:`local_path`, with every ``%20`` as it is written, as Hadoop and PyIceberg name new files."""
     if not location.startswith("file:"):
         return None if ":/" in location else Path(location)
     text = location.removeprefix("file:")
     if text.startswith("//"):
         # A host (`file://localhost/a`) has no meaning on one machine.
         text = "/" + text[2:].partition("/")[2]
-    path = Path(text)
-    return path if "%" not in text or path.exists() else Path(unquote(text))
+    return Path(text)
 
 
 def read_local(location: str) -> bytes:
@@ -47,6 +55,8 @@ def read_local(location: str) -> bytes:
     """
     path = local_path(location)
     assert path is not None, f"{location} is not on this machine"
+    if "\0" in location:
+        raise OSError(errno.EINVAL, "a path cannot contain a NUL character", location)
     # A catalog may name anything: a named pipe or a device would never end.
     with open_regular(path) as stream:
         return stream.read()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from icemigrate.catalog.metadata_files import checked_metadata, older_metadata, 
 from icemigrate.catalog.pyiceberg_files import file_io
 from icemigrate.catalog.reader_parts import joined_location, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, CatalogRows, read_rows
+from icemigrate.catalog.sqlite_errors import convert_sqlite_errors
 from icemigrate.catalog.value_counts import count_missing_values, count_rows_with_values
 from icemigrate.catalog.written_types import wider_files_of
 from icemigrate.errors import CatalogError
@@ -154,7 +154,7 @@ class SqliteCatalog:
     def _rows(self) -> CatalogRows:
         # Before the first apply there is no database: that is an empty catalog.
         with (
-            _faults(self._path),
+            convert_sqlite_errors(self._path),
             announce_if_slow(f"Waiting for the catalog {self._path}: another process writes to it …"),
         ):
             if not self._path.exists():
@@ -199,37 +199,3 @@ def database_path(settings: CatalogSettings) -> Path:
             "write `uri: sqlite:///path/to/catalog.db`",
         )
     return Path(path)
-
-
-@contextmanager
-def _faults(path: Path) -> Iterator[None]:
-    """Convert errors of the database file to messages."""
-    try:
-        yield
-    except PermissionError as error:
-        raise _not_allowed(path) from error
-    except sqlite3.DatabaseError as error:
-        text = str(error)
-        if "locked" in text or "busy" in text:
-            raise CatalogError(
-                f"the catalog {path} is locked by another process",
-                "wait until it has finished; `fuser FILE` shows which process it is",
-            ) from error
-        if path.is_dir():
-            raise CatalogError(f"the catalog {path} is a folder, not a SQLite file") from error
-        if "not a database" in text:
-            raise CatalogError(
-                f"the catalog {path} is not a SQLite file", "check the `uri` of the environment's catalog"
-            ) from error
-        if "unable to open" in text or "readonly" in text:
-            raise _not_allowed(path) from error
-        raise CatalogError(
-            f"the catalog {path} cannot be read: {text}",
-            "`sqlite3 FILE 'PRAGMA integrity_check'` shows the damage",
-        ) from error
-
-
-def _not_allowed(path: Path) -> CatalogError:
-    return CatalogError(
-        f"not allowed to read the catalog {path}", "planning needs the right to read the file and its folder"
-    )

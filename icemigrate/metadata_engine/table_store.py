@@ -23,6 +23,10 @@ class CommitConflict(EngineError):
     """Another writer committed first, or a requirement does not hold; nothing was written."""
 
 
+class CommitStateUnknown(EngineError):
+    """The catalog does not show whether a commit was made; new files stay, because it may refer to them."""
+
+
 class StoredTable(Frozen):
     """A table as its catalog has it.
 
@@ -96,11 +100,12 @@ class TableStore(Protocol):
     def commit(self, commits: Sequence[TableCommit]) -> tuple[StoredTable, ...]:
         """Commit all changes, or none.
 
-        The outcome is known when it returns or raises: after a lost answer it reads the tables again.
+        After a lost answer it reads the tables again, so that the outcome is known when it returns or raises.
 
         :param commits: of different tables; more than one only where :attr:`commits_together`.
         :returns: the committed tables, in the order of the commits.
         :raises CommitConflict: another writer was faster; nothing was written.
+        :raises CommitStateUnknown: the catalog cannot be reached again, or the table was dropped meanwhile.
         """
         ...
 

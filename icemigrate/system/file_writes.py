@@ -1,4 +1,6 @@
-"""Writes, renames and removes files: never through a link, and those of a repository only inside it."""
+"""Writes, renames and removes files: never through a link, and those of a repository only inside it; files of
+tables where the catalog names them.
+"""
 
 from __future__ import annotations
 
@@ -117,6 +119,61 @@ def replace_named(path: Path, data: bytes) -> None:
         _replace(target.name, data, folder)
     finally:
         os.close(folder)
+
+
+def create_durable(path: Path, data: bytes) -> None:
+    """Create a file of a table, with its missing folders; the disk has them when it returns.
+
+    The catalog names the path, so links in its folders are followed, as readers of the table follow them.
+
+    :raises FileExistsError: it exists, also as a link.
+    :raises OSError: it cannot be written; no part of it is left.
+    """
+    make_durable_folder(path.parent)
+    number = os.open(path, _NEW, 0o666)
+    try:
+        with os.fdopen(number, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
+    _sync(path.parent)
+
+
+def make_durable_folder(folder: Path) -> None:
+    """Create a folder and its parents, unless they exist; the disk has them when it returns.
+
+    :raises OSError: it cannot be created.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in reversed(missing):
+        _sync(one.parent)
+
+
+def delete_regular(path: Path) -> None:
+    """Delete a file of a table, if it exists.
+
+    :raises OSError: it cannot be deleted, or is a link, a folder or a device.
+    """
+    try:
+        mode = path.lstat().st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        path.unlink()
+    except FileNotFoundError:
+        return
+
+
+def _sync(folder: Path) -> None:
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 @contextmanager

@@ -1,0 +1,32 @@
+"""The store of a catalog's tables, by the kind of catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from icemigrate.catalog.catalog_port import CatalogSettings
+from icemigrate.metadata_engine.table_store import TableStore
+
+
+def _sqlite(settings: CatalogSettings) -> TableStore:
+    from icemigrate.metadata_engine.sqlite_store import open_sqlite_store
+
+    return open_sqlite_store(settings)
+
+
+TABLE_STORES: dict[str, Callable[[CatalogSettings], TableStore]] = {
+    "sqlite": _sqlite,
+}
+"""Kinds of catalogs and their stores; imported on opening, because SQLAlchemy and PyIceberg take seconds."""
+
+
+def open_table_store(settings: CatalogSettings) -> TableStore | None:
+    """The store of a catalog's tables; ``None`` where only Spark can change this kind of catalog.
+
+    It reads nothing yet, and creates nothing before the first change.
+
+    :raises CatalogError: the settings name no catalog.
+    :raises MissingExtra: the package that reaches this kind is not installed.
+    """
+    open_ = TABLE_STORES.get(settings.type)
+    return None if open_ is None else open_(settings)
