@@ -105,7 +105,7 @@ class _Edit:
         return metadata
 
     def _correct_snapshot_log(self) -> None:
-        """Remove entries of snapshots that main never had outside this commit, and those before a gap."""
+        """Remove entries of snapshots that main had only within this commit, or before an expired one."""
         metadata, log = self.metadata, list[Json]()
         there = {snapshot["snapshot-id"] for snapshot in metadata["snapshots"]}
         current = metadata["current-snapshot-id"]

@@ -1,4 +1,4 @@
-"""Equal schemas, specs and sort orders in the JSON of table metadata: Iceberg gives an equal one no new id."""
+"""Equal schemas, specs and sort orders in the JSON of table metadata: an equal one gets no new id."""
 
 from __future__ import annotations
 
