@@ -4,9 +4,8 @@ slow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -14,13 +13,14 @@ from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.catalog.catalog_kind import THREADS, CatalogKind, Find, MetadataDocument
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.file_layouts import layout_of
+from icemigrate.catalog.library_errors import convert_library_errors
 from icemigrate.catalog.metadata_files import checked_metadata, older_metadata
-from icemigrate.catalog.pyiceberg_files import file_io, first_line, missing_extra
+from icemigrate.catalog.pyiceberg_files import file_io
 from icemigrate.catalog.pyiceberg_kinds import PYICEBERG_KINDS
 from icemigrate.catalog.reader_parts import to_table
 from icemigrate.catalog.value_counts import count_missing_values, count_rows_with_values
 from icemigrate.catalog.written_types import wider_files_of
-from icemigrate.errors import CatalogError, IcemigrateError
+from icemigrate.errors import CatalogError
 from icemigrate.iceberg.file_evidence_values import FieldQuery, MissingValues, ValueShare, WiderFiles
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.partition_evolution import FilesBySpec
@@ -28,36 +28,10 @@ from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Type
 from icemigrate.iceberg.views import View
 from icemigrate.redaction import guard_logging, redact_secrets
-from icemigrate.system.deadline import call_with_deadline, duration_text
+from icemigrate.system.deadline import call_with_deadline
 from icemigrate.system.process import pause_garbage_collection
 
 T = TypeVar("T")
-
-TIMEOUT_HINT = (
-    "check that it is running and that this machine can reach it; `timeout` of the environment's catalog "
-    "allows more time"
-)
-
-# By the name of the class, because the classes come from libraries that may not be installed.
-_HINTS: tuple[tuple[str, str], ...] = (
-    ("Unauthorized", "the server does not accept the credential: check it"),
-    ("OAuth", "the server does not accept the credential: check it"),
-    ("Forbidden", "the credential is accepted, but has no right to this: planning needs to read metadata"),
-    ("AccessDenied", "the credential is accepted, but has no right to this: planning needs to read metadata"),
-    ("ConnectionError", "check the address, and that the server is running"),
-    ("Timeout", "check the address, and that the server is running"),
-    ("OperationalError", "check the address and the password, and that the database is running"),
-    ("ServerError", "the server failed: see its log"),
-    ("ServiceUnavailable", "the server failed: see its log"),
-)
-
-
-def is_timeout(error: BaseException) -> bool:
-    """Whether a library or a driver waited in vain for an answer."""
-    kinds = [kind.__name__ for kind in type(error).__mro__]
-    text = str(error).lower()
-    by_text = "OperationalError" in kinds and ("timeout" in text or "timed out" in text)
-    return isinstance(error, TimeoutError) or any("Timeout" in kind for kind in kinds) or by_text
 
 
 class PyIcebergCatalog:
@@ -90,7 +64,7 @@ class PyIcebergCatalog:
     ) -> Mapping[TableName, Table | None]:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
         wanted = tuple(dict.fromkeys(names))
-        with self._faults(), pause_garbage_collection():
+        with convert_library_errors(self.settings), pause_garbage_collection():
             find = self._kind.finder(wanted, whole=with_writers)
 
             def table(name: TableName) -> Table | None:
@@ -108,7 +82,7 @@ class PyIcebergCatalog:
         return None if document is None else checked_metadata(name, document.json, document.location)
 
     def _document(self, name: TableName) -> MetadataDocument | None:
-        with self._faults():
+        with convert_library_errors(self.settings):
             return self._found(self._kind.finder((name,), whole=True), name)
 
     def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
@@ -145,7 +119,7 @@ class PyIcebergCatalog:
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        with self._faults():
+        with convert_library_errors(self.settings):
             return self._in_time(lambda: self._kind.location(name))
 
     def read_file(self, location: str) -> bytes:
@@ -154,25 +128,25 @@ class PyIcebergCatalog:
 
     def tables(self, namespace: tuple[str, ...] | None = None) -> tuple[TableName, ...]:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        with self._faults():
+        with convert_library_errors(self.settings):
             namespaces = self._kind.namespaces() if namespace is None else (namespace,)
             found = self._map(lambda one: self._in_time(lambda: self._kind.tables(one)), tuple(namespaces))
             return tuple(sorted(table for tables in found for table in tables))
 
     def views(self, namespace: tuple[str, ...]) -> tuple[TableName, ...]:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        with self._faults():
+        with convert_library_errors(self.settings):
             return tuple(sorted(self._in_time(lambda: self._kind.views(namespace))))
 
     def load_views(self, names: Iterable[TableName]) -> tuple[View, ...]:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        with self._faults():
+        with convert_library_errors(self.settings):
             found = self._map(lambda name: self._in_time(lambda: self._kind.view(name)), tuple(names))
             return tuple(view for view in found if view is not None)
 
     def namespaces(self) -> tuple[tuple[str, ...], ...]:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        with self._faults():
+        with convert_library_errors(self.settings):
             return tuple(sorted(self._kind.namespaces()))
 
     def default_location(self, name: TableName) -> str:
@@ -180,7 +154,7 @@ class PyIcebergCatalog:
 
         :raises CatalogError: only the server knows it.
         """
-        with self._faults():
+        with convert_library_errors(self.settings):
             location = self._in_time(lambda: self._kind.default_location(name))
         if location is None:
             raise CatalogError(
@@ -197,7 +171,7 @@ class PyIcebergCatalog:
 
     @cached_property
     def _kind(self) -> CatalogKind:
-        with self._faults():
+        with convert_library_errors(self.settings):
             return self._in_time(lambda: PYICEBERG_KINDS[self.settings.type](self.settings))
 
     def _in_time(self, act: Callable[[], T]) -> T:
@@ -220,31 +194,3 @@ class PyIcebergCatalog:
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-
-    @contextmanager
-    def _faults(self) -> Iterator[None]:
-        """Convert errors of PyIceberg, SQLAlchemy, boto or a driver to one without secrets."""
-        settings = self.settings
-        try:
-            yield
-        except IcemigrateError:
-            raise
-        except ImportError as error:
-            raise missing_extra(settings, error) from error
-        # Four libraries and their drivers have no common base class of exceptions.
-        except Exception as error:
-            if type(error).__name__ == "NotInstalledError":
-                raise missing_extra(settings, error) from error
-            if is_timeout(error):
-                raise CatalogError(
-                    f"catalog `{settings.name}` ({settings.type}, {settings.public_uri or 'no address'}) did "
-                    f"not answer within {duration_text(settings.timeout_s)}",
-                    TIMEOUT_HINT,
-                ) from None
-            names = " ".join(class_.__name__ for class_ in type(error).__mro__)
-            hint = next((hint for word, hint in _HINTS if word in names), None)
-            raise CatalogError(
-                f"catalog `{settings.name}` ({settings.type}, {settings.public_uri or 'no address'}): "
-                f"{first_line(settings.scrub(str(error))) or type(error).__name__}",
-                hint,
-            ) from None

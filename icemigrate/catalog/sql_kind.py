@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
 
 from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, Capabilities
 from icemigrate.catalog.catalog_kind import Find, Namespace, find_by_location
@@ -13,33 +11,21 @@ from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.metadata_files import local_path, read_view
 from icemigrate.catalog.pyiceberg_files import file_io
 from icemigrate.catalog.reader_parts import joined_location
+from icemigrate.catalog.sql_engine import open_engine, table_columns
 from icemigrate.catalog.sql_rows import NO_ROWS, CatalogRows, read_rows
 from icemigrate.catalog.sqlite_reader import database_path
-from icemigrate.errors import CatalogError
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.views import View
 from icemigrate.system.deadline import call_with_deadline
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine import URL, Connection
 
 
 class SqlKind:
     """A database that SQLAlchemy supports: two queries return the locations of every table's metadata."""
 
     def __init__(self, settings: CatalogSettings) -> None:
-        from sqlalchemy import create_engine
-
-        if not settings.uri:
-            raise CatalogError(
-                f"catalog `{settings.name}` has no `uri`", "write the database's, as SQLAlchemy has it"
-            )
         self._settings = settings
         self._read = file_io(settings)
-        url = _with_driver(settings.uri)
-        arguments = _timeouts(url.drivername, math.ceil(settings.timeout_s) + 1)
-        given = {key: value for key, value in arguments.items() if key not in url.query}
-        self._engine = create_engine(url, connect_args=given)
+        self._engine = open_engine(settings)
         # Opening a missing SQLite file creates it, and reading must not create anything.
         self._file = database_path(settings) if self._engine.dialect.name == "sqlite" else None
 
@@ -87,47 +73,16 @@ class SqlKind:
         self._engine.dispose()
 
     def _rows(self) -> CatalogRows:
+        from sqlalchemy import text
+
         if self._file is not None and not self._file.exists():
             return NO_ROWS
 
         def read() -> CatalogRows:
             with self._engine.connect() as connection:
-                return _sql_rows(connection, self._settings)
+                execute = connection.execute
+                return read_rows(
+                    lambda sql: execute(text(sql)), partial(table_columns, connection), self._settings
+                )
 
         return call_with_deadline(self._settings.timeout_s, read)
-
-
-def _timeouts(driver: str, seconds: int) -> dict[str, int]:
-    """Timeout settings of a driver, a little longer than the deadline of the whole call.
-
-    :param driver: SQLAlchemy's name of the database with its driver: ``postgresql+psycopg2``.
-    """
-    if driver.startswith("postgresql"):
-        # No `statement_timeout`: PgBouncer refuses a connection that sets it.
-        return {"connect_timeout": seconds, "tcp_user_timeout": seconds * 1000}
-    if driver in ("mysql+pymysql", "mysql+mysqldb"):
-        return {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
-    return {}
-
-
-def _with_driver(uri: str) -> URL:
-    """The database's URL with the driver of the extra ``postgres``, where it names none.
-
-    From version 2.1 on, SQLAlchemy's own default is another driver.
-    """
-    from sqlalchemy import make_url
-
-    url = make_url(uri)
-    return url.set(drivername="postgresql+psycopg2") if url.drivername == "postgresql" else url
-
-
-def _sql_rows(connection: Connection, settings: CatalogSettings) -> CatalogRows:
-    from sqlalchemy import inspect, text
-    from sqlalchemy.exc import NoSuchTableError
-
-    def columns(table: str) -> frozenset[str]:
-        with suppress(NoSuchTableError):
-            return frozenset(column["name"] for column in inspect(connection).get_columns(table))
-        return frozenset()
-
-    return read_rows(lambda sql: connection.execute(text(sql)), columns, settings)

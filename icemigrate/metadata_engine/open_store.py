@@ -14,8 +14,15 @@ def _sqlite(settings: CatalogSettings) -> TableStore:
     return open_sqlite_store(settings)
 
 
+def _sql(settings: CatalogSettings) -> TableStore:
+    from icemigrate.metadata_engine.sql_store import open_sql_store
+
+    return open_sql_store(settings)
+
+
 TABLE_STORES: dict[str, Callable[[CatalogSettings], TableStore]] = {
     "sqlite": _sqlite,
+    "sql": _sql,
 }
 """Kinds of catalogs and their stores; imported on opening, because SQLAlchemy and PyIceberg take seconds."""
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from icemigrate.errors import IcemigrateError
+
 T = TypeVar("T")
 
 
-class DuplicateRow(Exception):
-    """The database has a row of this key."""
+class DuplicateRow(IcemigrateError):
+    """The database has a row of this key; caught within this package."""
+
+    def __init__(self) -> None:
+        super().__init__("the database has a row of this key")
 
 
-class LostAnswer(Exception):
-    """The transaction was committed or not: the answer to ``COMMIT`` is missing or an error."""
+class LostAnswer(IcemigrateError):
+    """It is not known whether a transaction was committed; caught within this package."""
+
+    def __init__(self) -> None:
+        super().__init__("the answer to `COMMIT` is missing or an error")
 
 
 class SqlTransaction(Protocol):

@@ -22,7 +22,12 @@ from icemigrate.metadata_engine.metadata_file_names import (
     new_metadata_location,
     removed_metadata_files,
 )
-from icemigrate.metadata_engine.sql_database import LostAnswer, SqlDatabase, SqlTransaction
+from icemigrate.metadata_engine.sql_database import (
+    DuplicateRow,
+    LostAnswer,
+    SqlDatabase,
+    SqlTransaction,
+)
 from icemigrate.metadata_engine.sql_statements import SqlStatements
 from icemigrate.metadata_engine.table_store import (
     CommitConflict,
@@ -213,7 +218,11 @@ class SqlTableStore:
             statements.create_missing_tables()
             return act(statements)
 
-        return self._database.write(lambda t: run(self._statements(t)))
+        try:
+            return self._database.write(lambda t: run(self._statements(t)))
+        except DuplicateRow:
+            # Another process created the catalog's tables at the same time.
+            return self._database.write(lambda t: run(self._statements(t)))
 
     def _statements(self, transaction: SqlTransaction) -> SqlStatements:
         return SqlStatements(transaction, self._settings.name)

@@ -130,7 +130,7 @@ def local_target(location: str) -> Path | None:
 
 
 def _has_local_tables(settings: CatalogSettings) -> bool:
-    if settings.type == "sqlite":
+    if settings.type == "sqlite" or (settings.uri or "").startswith("sqlite:"):
         return True
     if settings.warehouse and settings.warehouse.startswith(("/", "file:")):
         return True
