@@ -73,10 +73,10 @@ CASES: Mapping[str, tuple[tuple[Callable[[range], Keys], range], ...]] = {
 }
 
 
-def columns() -> lake.Fields:
-    """The table's columns; the fifth id is a timestamp's."""
+def columns(count: int = COLUMNS) -> lake.Fields:
+    """A table's columns; the fifth id is a timestamp's."""
     plain = [
-        {"id": i + 6, "name": f"column_{i}", "required": False, "type": _TYPES[i % 2]} for i in range(COLUMNS)
+        {"id": i + 6, "name": f"column_{i}", "required": False, "type": _TYPES[i % 2]} for i in range(count)
     ]
     first = [{"id": i + 1, "name": f"first_{i}", "required": False, "type": "timestamptz"} for i in range(5)]
     return [*first, *plain]

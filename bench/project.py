@@ -1,11 +1,11 @@
-"""Makes a project over a lake: every table declared and applied, and one migration pending on all."""
+"""Makes a project over a lake: every table declared and applied, and further versions recorded or pending."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,9 +17,11 @@ from icemigrate.frozen import replace
 from icemigrate.history.head_snapshot import head_summary
 from icemigrate.history.history_properties import AppliedVersion, History, encode_history
 from icemigrate.history.history_record import SCHEMA
+from icemigrate.history.undo_record_codec import pack_undo
 from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.schema_json import schema_to_json
 from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
 
 PROJECT = "bench"
 _PER_FILE = 50
@@ -37,22 +39,82 @@ tables:
 """
 
 
-def make(folder: Path, tables: int, fields: lake.Fields | None = None, pending: str = _PENDING) -> Path:
+_PENDING_NAME = "_touch_all.yaml"
+_UNCHANGED = "{write.distribution-mode: range}"
+"""What the file of a recorded version declares: what each table has already."""
+
+Recorded = Callable[[Sequence[Table]], tuple[Sequence[Table], Sequence[UndoRecord]]]
+"""The recorded tables and the undo records of a history, from the tables of the lake as declared."""
+
+
+def _as_declared(tables: Sequence[Table]) -> tuple[Sequence[Table], Sequence[UndoRecord]]:
+    return tables, ()
+
+
+def make(
+    folder: Path,
+    tables: int,
+    fields: lake.Fields | None = None,
+    pending: str | None = _PENDING,
+    recorded: Recorded = _as_declared,
+    snapshots: int = 200,
+) -> Path:
     """Make a lake with a project over it.
 
     :param fields: the columns of each table in Iceberg's form.
-    :param pending: the migration that waits.
+    :param pending: the migration that waits; ``None`` for none.
+    :param recorded: what the history records; by default the tables as they are, without undo records.
     :returns: the SQLite file of the catalog.
     """
-    database = lake.make(folder, tables, fields=fields)
-    declared = [_declared(table) for table in _read(database)]
+    database = lake.make(folder, tables, snapshots=snapshots, fields=fields)
+    known, undo = recorded([_declared(table) for table in _read(database)])
     migrations = folder / "migrations"
     migrations.mkdir()
     (folder / "icemigrate.yaml").write_text(_PROJECT_FILE, encoding="utf-8")
-    versions = list(_write_files(migrations, declared))
-    (migrations / f"{versions[-1] + 1:04}_touch_all.yaml").write_text(pending, encoding="utf-8")
-    _write_history(folder, database, declared)
+    last = len(list(_write_files(migrations, known)))
+    for record in undo:
+        names = "".join(
+            f"  - {{name: {table.declared}, properties: {_UNCHANGED}}}\n" for table in record.tables
+        )
+        (migrations / f"{record.version}_step.yaml").write_text(f"tables:\n{names}", encoding="utf-8")
+    last += len(undo)
+    if pending is not None:
+        (migrations / f"{last + 1:04}{_PENDING_NAME}").write_text(pending, encoding="utf-8")
+    _write_history(folder, database, known, undo)
     return database
+
+
+def stepwise(versions: int, *, baseline: bool = False, drifted: bool = False) -> Recorded:
+    """So many versions, each of which changed its own share of the tables.
+
+    :param baseline: whether they were recorded without running.
+    :param drifted: whether another client removed a property of each table.
+    """
+
+    def recorded(tables: Sequence[Table]) -> tuple[Sequence[Table], Sequence[UndoRecord]]:
+        if drifted:
+            tables = [replace(t, properties={**t.properties, "bench.removed": "yes"}) for t in tables]
+        first = -(-len(tables) // _PER_FILE) + 1
+        each = max(1, len(tables) // versions)
+        shares = [tables[(each * n) % len(tables) :][:each] for n in range(versions)]
+        return tables, [_record(f"{first + n:04}", share, baseline) for n, share in enumerate(shares)]
+
+    return recorded
+
+
+def _record(version: str, tables: Sequence[Table], baseline: bool) -> UndoRecord:
+    undone = (
+        TableUndo(
+            declared_before=table.name,
+            declared_after=table.name,
+            before=table,
+            after=table,
+            actual_before=table,
+            actual_after=table,
+        )
+        for table in tables
+    )
+    return UndoRecord(version, tuple(undone), baseline)
 
 
 def _read(database: Path) -> list[Table]:
@@ -75,13 +137,15 @@ def _write_files(folder: Path, tables: Sequence[Table]) -> Iterator[int]:
         yield number
 
 
-def _write_history(folder: Path, database: Path, tables: Sequence[Table]) -> None:
-    files = load_migrations(folder / "migrations", {}).migrations[:-1]
+def _write_history(folder: Path, database: Path, tables: Sequence[Table], undo: Sequence[UndoRecord]) -> None:
+    files = load_migrations(folder / "migrations", {}).migrations
+    files = tuple(f for f in files if not f.path.endswith(_PENDING_NAME))
     now = datetime(2026, 1, 1, tzinfo=timezone.utc)
     history = History(
         PROJECT,
         tuple(AppliedVersion(f.version, f.checksum, "", now, fingerprint=f.fingerprint) for f in files),
         DeclaredState({table.name: table for table in tables}, frozenset({(lake.NAMESPACE,)})),
+        undo={record.version: pack_undo(record) for record in undo},
     )
     location = (folder / "warehouse" / "icemigrate" / "history").as_uri()
     metadata = lake.table_metadata(10_000_000, location, 1, 1) | {

@@ -6,13 +6,13 @@ New fields are inserted after fields that stay, so that they cause no moves.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from icemigrate.changes.change import Change, PlanProblem, TablePair, WriterImpact
 from icemigrate.changes.field_changes import field_scope, lacking_siblings, map_key_problem
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.field_order import fields_in_order
 from icemigrate.iceberg.lookup import shared_ends
 from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.schema import Schema
@@ -81,7 +81,7 @@ class SiblingFields(Frozen):
 
     def _staying(self) -> set[int]:
         rank = {field.id: i for i, field in enumerate(self.after)}
-        return longest_rising(self.before, [rank[i] for i in self.before])
+        return fields_in_order(self.before, [rank[i] for i in self.before])
 
 
 def differing_siblings(pair: TablePair) -> Iterator[SiblingFields]:
@@ -185,25 +185,3 @@ class FieldInsertion(Change):
     def position_text(self) -> str:
         """The position in words, as the end of a description; empty for the last position."""
         return ", first" if self.first else f", after {self.after}" if self.after is not None else ""
-
-
-def longest_rising(ids: Sequence[int], ranks: Sequence[int]) -> set[int]:
-    """The ids of a longest subsequence with rising ranks (patience sorting, n log n)."""
-    tops: list[int] = []
-    tails: list[int] = []
-    previous: list[int] = []
-    for i, rank in enumerate(ranks):
-        at = bisect_left(tops, rank)
-        previous.append(tails[at - 1] if at else -1)
-        if at == len(tops):
-            tops.append(rank)
-            tails.append(i)
-        else:
-            tops[at] = rank
-            tails[at] = i
-    out: set[int] = set()
-    i = tails[-1] if tails else -1
-    while i >= 0:
-        out.add(ids[i])
-        i = previous[i]
-    return out

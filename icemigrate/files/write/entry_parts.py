@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from icemigrate.files.parse.term_text import format_partition
@@ -167,18 +167,3 @@ def _say_age(out: EntryData, ms: int | None) -> None:
     text = "" if ms is None else retention.format_duration(ms)
     if _fits(text):
         out["max_age"] = text
-
-
-def longest_increasing(numbers: Iterable[int]) -> set[int]:
-    """The members of a longest increasing subsequence, which keep their position when the others move."""
-    numbers = list(numbers)
-    best: list[tuple[int, int | None]] = []
-    for i, n in enumerate(numbers):
-        before = max((j for j in range(i) if numbers[j] < n), key=lambda j: (best[j][0], -j), default=None)
-        best.append((1 if before is None else best[before][0] + 1, before))
-    at = max(range(len(best)), key=lambda i: (best[i][0], -i), default=None)
-    kept: set[int] = set()
-    while at is not None:
-        kept.add(numbers[at])
-        at = best[at][1]
-    return kept

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from icemigrate.files.replay.replay_names import ColumnNameChanges, restored_index
-from icemigrate.files.write.entry_parts import EntryData, column_entry, longest_increasing, type_keys
+from icemigrate.files.write.entry_parts import EntryData, column_entry, type_keys
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.field_order import fields_in_order
 from icemigrate.iceberg.names import FieldPath, format_path, quote_name
 from icemigrate.iceberg.table import DroppedField, Table
 from icemigrate.iceberg.types import Field, Struct, Type, children, is_nested
@@ -110,10 +111,10 @@ class _SchemaWriter:
     def _positions(self, order: Sequence[int], new: Sequence[Field], parent: FieldPath) -> None:
         """Assert as few positions as lead from ``order`` to the order of ``new``."""
         place = {i: at for at, i in enumerate(order)}
-        still = longest_increasing(place[f.id] for f in new)
+        stay = fields_in_order([f.id for f in new], [place[f.id] for f in new], prefer_first=True)
         previous: Field | None = None
         for f in new:
-            if place[f.id] not in still:
+            if f.id not in stay:
                 path = (*parent, f.name)
                 entry = self.columns.setdefault(path, {"name": format_path(path)})
                 if previous is None:

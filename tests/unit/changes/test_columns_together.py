@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import given
-from hypothesis import strategies as st
 
-from icemigrate.changes.column_positions import longest_rising
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
 from icemigrate.planning.diff import find_difference, remaining_differences
@@ -36,18 +34,3 @@ def test_every_found_change_can_say_how_it_is_done(pair: tuple[Table, Table]) ->
         assert found.change.subject
         assert found.change.table == NAME
         assert [p.rule for p in found.change.problems(found.before)] == []
-
-
-@given(st.permutations(range(9)))
-def test_the_longest_rising_part(ranks: list[int]) -> None:
-    found = longest_rising(list(range(9)), ranks)
-    in_order = [ranks[i] for i in sorted(found)]
-    assert in_order == sorted(in_order)
-    best = [1] * 9
-    for i in range(9):
-        best[i] += max((best[j] for j in range(i) if ranks[j] < ranks[i]), default=0)
-    assert len(found) == max(best)
-
-
-def test_nothing_rises_in_nothing() -> None:
-    assert longest_rising([], []) == set()

@@ -6,7 +6,6 @@ from textwrap import dedent
 
 import pytest
 
-from icemigrate.files.write.entry_parts import longest_increasing
 from icemigrate.files.write.migration_entries import creation_entry, entry_between, format_migration_file
 from icemigrate.files.write.yaml_text import to_yaml
 from icemigrate.frozen import replace
@@ -212,14 +211,6 @@ def test_few_columns_move() -> None:
     wanted = table(entry("columns: [{name: c0, after: c4}]"), before)
     assert names(wanted) == ["c1", "c2", "c3", "c4", "c0", "c5"]
     assert entry_between(before.tables[T], wanted)["columns"] == [{"name": "c0", "after": "c4"}]
-
-
-@pytest.mark.parametrize(
-    ("numbers", "kept"),
-    [([], set()), ([1, 2, 3], {1, 2, 3}), ([3, 1, 2], {1, 2}), ([5, 1, 4, 2, 3], {1, 2, 3}), ([2, 1], {2})],
-)
-def test_longest_increasing(numbers: list[int], kept: set[int]) -> None:
-    assert longest_increasing(numbers) == kept
 
 
 def test_terms_whose_column_is_gone_are_left_out() -> None:

@@ -1,0 +1,228 @@
+"""How the cost of commands grows with the size of a project: CPU time and memory at two or three sizes.
+
+``python -m bench.growth`` prints, for each work and size, the CPU seconds, the elapsed seconds and the peak
+memory of one process, and then the exponent of the growth between the two largest sizes: 1 is linear, 2 is
+quadratic.  What every process takes for its start is subtracted first.  ``--list`` names the works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench import check_speed, lake, many_changes, project, replay_speed
+
+_COMMAND = "import sys; from icemigrate.cli import main; sys.exit(main(sys.argv[1:]))"
+_ROUND_TRIP_MS = 50
+_MOST_EXPONENT = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One command on projects of several sizes.
+
+    :param make: makes the project of one size in a folder.
+    :param sizes: in rising order.
+    :param goal_s: the CPU seconds at the largest size.
+    :param goal_mb: the peak memory at the largest size; ``None`` for no goal.
+    :param status: the exit code of the command.
+    :param is_remote: whether the catalog is a REST catalog behind a network; the goal is elapsed time then.
+    """
+
+    make: Callable[[Path, int], object]
+    command: tuple[str, ...]
+    sizes: tuple[int, ...]
+    goal_s: float
+    goal_mb: float | None = None
+    status: int = 0
+    is_remote: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One process: CPU and elapsed time in seconds, peak memory in megabytes."""
+
+    cpu_s: float
+    elapsed_s: float
+    peak_mb: float
+
+
+def _files(folder: Path, files: int) -> None:
+    """Files for more tables, in the same proportion."""
+    check_speed.make(folder, max(2, files), max(3, files * 3 // 2))
+
+
+def _match_files(folder: Path, tables: int, files: int = 100) -> None:
+    """Files that create tables, and files with patterns that change all of them."""
+    (folder / "migrations").mkdir(parents=True)
+    (folder / "icemigrate.yaml").write_text("project: bench\n", encoding="utf-8")
+    columns = "".join(f"      - {{name: c{n}, type: long}}\n" for n in range(20))
+    create = "".join(f"  - name: bench.t{n}\n    columns:\n{columns}" for n in range(tables))
+    texts = [f"namespaces: [bench]\ntables:\n{create}"]
+    texts += [
+        f"tables:\n  - match: bench.*\n    columns: [{{name: added{n}, type: string}}]\n"
+        for n in range(1, files)
+    ]
+    for number, text in enumerate(texts, start=1):
+        (folder / "migrations" / f"{number:04}_step.yaml").write_text(text, encoding="utf-8")
+
+
+def _steps(folder: Path, migrations: int, sql: str | None = None) -> None:
+    """Migrations of one table, each of which adds a column."""
+    replay_speed.make(folder, migrations, "add")
+    if sql is not None:
+        (folder / "icemigrate.yaml").write_text("project: bench\nimpact: [sql]\n", encoding="utf-8")
+        (folder / "sql").mkdir()
+        (folder / "sql" / "report.sql").write_text(sql, encoding="utf-8")
+
+
+def _wide_table(folder: Path, columns: int) -> None:
+    fields = [*many_changes.columns(columns)]
+    project.make(folder, 1, fields, pending=None, snapshots=1)
+
+
+def _recorded(folder: Path, tables: int, versions: int, *, drifted: bool = False) -> None:
+    """Tables that so many versions changed."""
+    project.make(
+        folder, tables, pending=None, recorded=project.stepwise(versions, drifted=drifted), snapshots=20
+    )
+
+
+def _baseline(folder: Path, tables: int) -> None:
+    """Tables that one version records as they were."""
+    project.make(folder, tables, pending=None, recorded=project.stepwise(1, baseline=True), snapshots=20)
+
+
+WORKS: dict[str, Work] = {
+    "check, files": Work(_files, ("check",), (50, 100, 200), 0.9),
+    "check, steps of one table": Work(_steps, ("check",), (500, 1000, 2000), 8, 200),
+    "check, steps of one table, with SQL": Work(
+        partial(_steps, sql="SELECT c5, c7 FROM db.t;\n"), ("check",), (500, 1000, 2000), 8, 200
+    ),
+    "check, 100 files that match all tables": Work(_match_files, ("check",), (250, 500, 1000), 20),
+    "drift, columns of one table": Work(_wide_table, ("drift",), (1000, 5000, 20000), 0.8),
+    "drift, tables of 100 versions": Work(partial(_recorded, versions=100), ("drift",), (100, 200, 300), 0.6),
+    "drift, changed tables of 100 versions": Work(
+        partial(_recorded, versions=100, drifted=True), ("drift",), (100, 200, 300), 2, status=4
+    ),
+    "drift, tables of one baseline, REST": Work(_baseline, ("drift",), (100, 200, 300), 1.8, is_remote=True),
+    "plan, tables without a pending change": Work(
+        partial(project.make, pending=None), ("plan",), (250, 500, 1000), 0.5
+    ),
+    "plan, changed tables": Work(project.make, ("plan",), (250, 500, 1000), 4.0),
+}
+"""The works, by name."""
+
+
+def measure(work: Work, size: int) -> Cost:
+    """Make a project, and run the command on it in a fresh process.
+
+    :raises SystemExit: the command ends with another exit code.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        # A child's peak memory begins at its parent's, so this process has to stay small.
+        with ProcessPoolExecutor(1) as pool:
+            pool.submit(work.make, folder, size).result()
+        with _catalog(work, folder):
+            return _run(work, folder)
+
+
+def _run(work: Work, folder: Path) -> Cost:
+    before = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _COMMAND, *work.command], cwd=folder, stdout=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    elapsed = time.perf_counter() - before
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != work.status:
+        raise SystemExit(f"`icemigrate {' '.join(work.command)}` ends with exit code {process.returncode}")
+    return Cost(usage.ru_utime + usage.ru_stime, elapsed, usage.ru_maxrss / 1024)
+
+
+@contextmanager
+def _catalog(work: Work, folder: Path) -> Iterator[None]:
+    """A block in which the project's REST catalog answers, where it has one."""
+    if not work.is_remote:
+        yield
+        return
+    arguments = [sys.executable, "-m", "bench.rest_server", str(folder), str(_ROUND_TRIP_MS)]
+    with subprocess.Popen(
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]
+    ) as server:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        address = server.stdout.readline().strip()
+        (folder / "icemigrate.yaml").write_text(
+            f"project: {project.PROJECT}\nenvironments:\n  local:\n    catalog:\n"
+            f"      {{name: {lake.CATALOG_NAME}, type: rest, uri: '{address}'}}\n",
+            encoding="utf-8",
+        )
+        try:
+            yield
+        finally:
+            server.stdin.close()
+
+
+def exponent(sizes: Sequence[int], seconds: Sequence[float], start_s: float) -> float:
+    """The exponent of the growth between the two largest sizes.
+
+    :param start_s: what a process takes before the work.
+    """
+    few, many = (max(s - start_s, 0.01) for s in seconds[-2:])
+    return math.log(many / few) / math.log(sizes[-1] / sizes[-2])
+
+
+def lines(name: str, work: Work) -> Iterator[str]:
+    """The result: a line for each size, and one with the exponent and the goals."""
+    start = measure(work, 1)
+    costs = []
+    for size in work.sizes:
+        costs.append(cost := measure(work, size))
+        yield (
+            f"{name}: {size:6} {cost.cpu_s:7.2f} s CPU, {cost.elapsed_s:7.2f} s elapsed, "
+            f"{cost.peak_mb:4.0f} MB"
+        )
+    times = [c.elapsed_s if work.is_remote else c.cpu_s for c in costs]
+    start_s = start.elapsed_s if work.is_remote else start.cpu_s
+    memory = "" if work.goal_mb is None else f" and {work.goal_mb:.0f} MB"
+    is_met = times[-1] <= work.goal_s and (work.goal_mb is None or costs[-1].peak_mb <= work.goal_mb)
+    found = exponent(work.sizes, times, start_s)
+    yield (
+        f"{name}: exponent {found:.2f}, goal {_MOST_EXPONENT}{'' if found <= _MOST_EXPONENT else ' MISSED'}; "
+        f"{times[-1]:.2f} s, goal {work.goal_s} s{memory}{'' if is_met else ' MISSED'}"
+    )
+
+
+def main() -> None:
+    """Print the lines."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "words", nargs="*", help="measure only the works with one of these words in their name"
+    )
+    parser.add_argument("--list", action="store_true", help="print the names of the works")
+    given = parser.parse_args()
+    names = [n for n in WORKS if not given.words or any(word in n for word in given.words)]
+    if given.list:
+        print(*names, sep="\n")
+        return
+    check_speed.compile_modules()
+    for name in names:
+        for line in lines(name, WORKS[name]):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
