@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import Any, TypeAlias
 
 from icemigrate.catalog.avro import read_records
-from icemigrate.errors import EngineError
+from icemigrate.errors import EngineError, MissingExtra, extra_hint
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import schema_to_json
@@ -54,6 +54,7 @@ def carried_over(parent: Json | None, files: FileStore, format_version: int) -> 
 
     :param parent: the snapshot's JSON; ``None`` for an empty list.
     :raises EngineError: a file cannot be read, or does not match the specification.
+    :raises MissingExtra: fastavro is not installed.
     """
     known = avro_record("manifest_file", manifest_list_fields(format_version))
     if parent is None:
@@ -71,13 +72,25 @@ def carried_over(parent: Json | None, files: FileStore, format_version: int) -> 
 
 def _read_list(location: str, files: FileStore) -> tuple[Json, list[Any]]:
     """The Avro schema and the records of a manifest list."""
-    import fastavro
-
     try:
-        reader = fastavro.reader(BytesIO(files.read(location)))
+        reader = _fastavro().reader(BytesIO(files.read(location)))
         return json.loads(reader.metadata["avro.schema"]), list(reader)
+    except MissingExtra:
+        raise
     except Exception as error:  # fastavro raises any exception for a damaged file
         raise _unreadable("manifest list", location, error) from error
+
+
+def _fastavro() -> Any:
+    """The library, imported late: nothing but a commit needs it.
+
+    :raises MissingExtra: it is not installed.
+    """
+    try:
+        import fastavro
+    except ImportError as error:
+        raise MissingExtra("fastavro is not installed", extra_hint("metadata")) from error
+    return fastavro
 
 
 def _unreadable(what: str, location: str, error: Exception) -> EngineError:
@@ -156,11 +169,9 @@ def _counted(location: str, files: FileStore) -> ManifestEntry:
     It was added by the snapshot whose files it adds or deletes, else by the newest that it names, as Java's
     ``SnapshotProducer.addMetadata`` decides.
     """
-    import fastavro
-
     try:
         content = files.read(location)
-        header = fastavro.reader(BytesIO(content)).metadata
+        header = _fastavro().reader(BytesIO(content)).metadata
         found = list(read_records(content, (_STATUS, _SNAPSHOT_ID, _DATA_FILE, _RECORD_COUNT)))
         changed = [e[_SNAPSHOT_ID] for e in found if e[_STATUS] != _EXISTING]
         entry = {
@@ -170,6 +181,8 @@ def _counted(location: str, files: FileStore) -> ManifestEntry:
             "partition_spec_id": int(header.get("partition-spec-id", 0)),
             "added_snapshot_id": changed[0] if changed else max(e[_SNAPSHOT_ID] for e in found),
         }
+    except MissingExtra:
+        raise
     except Exception as error:
         raise _unreadable("manifest", location, error) from error
     for name, status in (("added", _ADDED), ("existing", _EXISTING), ("deleted", _DELETED)):
@@ -212,11 +225,9 @@ def encode_avro(
     :param fields: the columns as Iceberg's schema, which Java's library writes to the header too.
     :param header: further keys.
     """
-    import fastavro
-
     iceberg_schema = json.dumps(schema_to_json(Schema(tuple(fields))))
     metadata = {**header, "iceberg.schema": iceberg_schema}
     stream = BytesIO()
     level = _LEVEL if codec == "deflate" else None
-    fastavro.writer(stream, dict(schema), records, codec, metadata=metadata, codec_compression_level=level)
+    _fastavro().writer(stream, dict(schema), records, codec, metadata=metadata, codec_compression_level=level)
     return stream.getvalue()

@@ -26,11 +26,17 @@ def new_metadata_location(metadata: Json, base: StoredTable | None) -> str:
     :raises EngineError: the table's compression codec for metadata does not exist.
     """
     version = (_NO_VERSION if base is None else _version(base.location)) + 1
-    name = f"{version:05d}-{uuid4()}{_EXTENSIONS[_codec(metadata)]}"
-    folder = metadata["properties"].get("write.metadata.path")
-    if folder is None:
-        return f"{str(metadata['location']).rstrip('/')}/metadata/{name}"
-    return f"{folder.rstrip('/')}/{name}"
+    return location_of_metadata(metadata, f"{version:05d}-{uuid4()}{_EXTENSIONS[_codec(metadata)]}")
+
+
+def location_of_metadata(metadata: Json, name: str) -> str:
+    """The location of a file of the table's metadata (``write.metadata.path``, or below the table's own)."""
+    folder = (metadata.get("properties") or {}).get("write.metadata.path")
+    return (
+        f"{metadata['location'].rstrip('/')}/metadata/{name}"
+        if folder is None
+        else f"{folder.rstrip('/')}/{name}"
+    )
 
 
 def metadata_content(metadata: Json) -> bytes:

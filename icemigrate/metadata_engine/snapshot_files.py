@@ -36,6 +36,7 @@ from icemigrate.metadata_engine.manifest_schemas import (
     manifest_fields,
     manifest_list_fields,
 )
+from icemigrate.metadata_engine.metadata_file_names import location_of_metadata
 from icemigrate.metadata_engine.snapshot_summary import append_summary
 from icemigrate.metadata_engine.table_store import FileStore, Json
 
@@ -102,6 +103,7 @@ def append_snapshot(
     :param parent_id: of a snapshot of the metadata; ``None`` for one without a parent.
     :raises EngineError: the table has another format version, is encrypted, or is partitioned and ``data``
         is not empty; or a file cannot be read or written.
+    :raises MissingExtra: fastavro is not installed.
     """
     version = _supported_version(metadata)
     parent = None if parent_id is None else _snapshot(metadata, parent_id)
@@ -112,7 +114,7 @@ def append_snapshot(
     contents = dict[str, bytes]()
     entries = kept.entries
     if data:
-        path = _metadata_location(metadata, f"{commit}-m0.avro")
+        path = location_of_metadata(metadata, f"{commit}-m0.avro")
         contents[path], entry = _manifest(metadata, version, snapshot_id, data)
         of_list = {"manifest_path": path, "sequence_number": sequence, "min_sequence_number": sequence}
         entries = ({**entry, **of_list}, *entries)
@@ -127,7 +129,7 @@ def append_snapshot(
         **{key: str(value) for key, value in numbers.items() if key != "added-rows"},
         "format-version": str(version),
     }
-    location = _metadata_location(metadata, f"snap-{snapshot_id}-1-{commit}.avro")
+    location = location_of_metadata(metadata, f"snap-{snapshot_id}-1-{commit}.avro")
     contents[location] = encode_avro(kept.schema, manifest_list_fields(version), entries, header)
     _write_all(files, contents)
     json_ = {
@@ -180,12 +182,6 @@ def _new_id(known: Collection[int]) -> int:
         new = (high ^ low) & (2**63 - 1)
         if new not in known:
             return new
-
-
-def _metadata_location(metadata: Json, name: str) -> str:
-    """Where a file of the table's metadata belongs (``write.metadata.path``)."""
-    folder = _properties(metadata).get("write.metadata.path")
-    return f"{folder.rstrip('/')}/{name}" if folder else f"{metadata['location'].rstrip('/')}/metadata/{name}"
 
 
 def _timestamp_ms(metadata: Json, parent: Json | None, now_ms: int) -> int:

@@ -1,0 +1,167 @@
+"""The metrics of a data file, from the footer of its Parquet file, as Java's ``ParquetMetrics`` has them.
+
+Columns inside lists and maps have a size and no other metrics.  The mode of a column is a property of the
+table (Iceberg's documentation, `Write properties
+<https://iceberg.apache.org/docs/latest/configuration/#write-properties>`_).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.names import FieldPath
+from icemigrate.iceberg.types import Decimal, Field, Primitive, Struct, Type, children, is_nested
+from icemigrate.metadata_engine.snapshot_files import DataFile
+from icemigrate.metadata_engine.table_store import Json
+
+_DEFAULT_MODE = "truncate(16)"
+_NUMBERS = {"boolean": "<?", "int": "<i", "date": "<i", "float": "<f", "double": "<d"}
+_LONG = "<q"
+"""The formats of numbers in a bound; all others are of eight bytes, and count units since a start."""
+_TEXTS = (Primitive("string"), Primitive("binary"))
+_FLOATS = (Primitive("float"), Primitive("double"))
+
+
+class _Column(Frozen):
+    """A column of the Parquet file.
+
+    :param path: the names of its fields, from the table's column down.
+    :param is_repeated: whether it is inside a list or a map.
+    """
+
+    field: Field
+    path: FieldPath
+    is_repeated: bool
+
+
+def describe_data_file(
+    location: str,
+    content: bytes,
+    fields: Sequence[Field],
+    rows: Sequence[Mapping[str, Any]],
+    metadata: Json,
+) -> DataFile:
+    """What a manifest says about a Parquet file of one row group.
+
+    :param fields: that the file has, in order.
+    :param rows: the stored values.
+    :param metadata: of the table, whose properties choose the metrics.
+    """
+    import pyarrow.parquet as pq
+
+    footer = pq.ParquetFile(BytesIO(content)).metadata
+    group = footer.row_group(0)
+    sizes, counts, nulls, nans = (dict[int, int]() for _ in range(4))
+    lower, upper = dict[int, bytes](), dict[int, bytes]()
+    for number, column in enumerate(_columns(fields)):
+        chunk, key, type_ = group.column(number), column.field.id, column.field.type
+        length = _bound_length(metadata.get("properties") or {}, column.path)
+        if length is None:
+            continue
+        sizes[key] = chunk.total_compressed_size
+        found = chunk.statistics
+        if column.is_repeated or found is None:
+            continue
+        counts[key], nulls[key] = chunk.num_values, found.null_count
+        if type_ in _FLOATS:
+            nans[key] = sum(_is_nan(row, column.path) for row in rows)
+        # Arrow writes no bounds of long values.
+        if length and found.has_min_max:
+            lower[key] = lower_bound(type_, found.min_raw, length)
+            if (highest := upper_bound(type_, found.max_raw, length)) is not None:
+                upper[key] = highest
+    first = group.column(0)
+    # A dictionary, where a column has one, is before its data.
+    start = first.dictionary_page_offset or first.data_page_offset
+    return DataFile(
+        location, len(content), footer.num_rows, sizes, counts, nulls, nans, lower, upper, (start,)
+    )
+
+
+def _columns(fields: Sequence[Field], path: FieldPath = (), is_repeated: bool = False) -> Iterator[_Column]:
+    """The columns that Parquet has for fields, in the order of the file."""
+    for field in fields:
+        line = (*path, field.name)
+        if is_nested(field.type):
+            inside = is_repeated or not isinstance(field.type, Struct)
+            yield from _columns(children(field.type), line, inside)
+        else:
+            yield _Column(field, line, is_repeated)
+
+
+def _bound_length(properties: Mapping[str, str], path: FieldPath) -> int | None:
+    """How many characters or bytes a bound has: 0 for counts only; ``None`` where there are no metrics.
+
+    A mode that Java's library does not know is the default there too.
+    """
+    default = properties.get("write.metadata.metrics.default", _DEFAULT_MODE)
+    mode = properties.get(f"write.metadata.metrics.column.{'.'.join(path)}", default).lower()
+    if mode in ("none", "counts", "full"):
+        return {"none": None, "counts": 0, "full": 2**31 - 1}[mode]
+    match = re.fullmatch(r"truncate\(([0-9]{1,9})\)", mode)
+    return int(match[1]) if match else 16
+
+
+def _is_nan(row: Mapping[str, Any], path: FieldPath) -> bool:
+    value: Any = row
+    for name in path:
+        value = None if value is None else value[name]
+    return value is not None and math.isnan(value)
+
+
+def lower_bound(type_: Type, value: Any, length: int) -> bytes:
+    """A value, or less, in the binary form of the specification's Appendix D.
+
+    :param value: as Parquet's statistics have it: a number, or bytes.
+    :param length: of a text in characters, of a binary value in bytes.
+    """
+    if type_ not in _TEXTS:
+        return _exact_bound(type_, value)
+    return _prefix(value, length, is_text=type_ == Primitive("string"))
+
+
+def upper_bound(type_: Type, value: bytes, length: int) -> bytes | None:
+    """A value, or more; ``None`` where no text of this length is larger.  See :func:`lower_bound`."""
+    if type_ not in _TEXTS:
+        return _exact_bound(type_, value)
+    is_text = type_ == Primitive("string")
+    prefix = _prefix(value, length, is_text)
+    if prefix == value:
+        return value
+    return _next_text(prefix.decode()) if is_text else _next_bytes(prefix)
+
+
+def _prefix(value: bytes, length: int, is_text: bool) -> bytes:
+    return value.decode()[:length].encode() if is_text else value[:length]
+
+
+def _next_text(text: str) -> bytes | None:
+    """The next larger text that is not longer; halves of surrogate pairs are no characters."""
+    while text:
+        following = ord(text[-1]) + 1
+        text = text[:-1]
+        if following <= 0x10FFFF:
+            return (text + chr(0xE000 if following == 0xD800 else following)).encode()
+    return None
+
+
+def _next_bytes(value: bytes) -> bytes | None:
+    shorter = value.rstrip(b"\xff")
+    return shorter[:-1] + bytes([shorter[-1] + 1]) if shorter else None
+
+
+def _exact_bound(type_: Type, value: Any) -> bytes:
+    if isinstance(type_, Decimal):
+        unscaled = value if isinstance(value, int) else int.from_bytes(value, "big", signed=True)
+        bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length()
+        return unscaled.to_bytes(bits // 8 + 1, "big", signed=True)
+    if isinstance(value, bytes):
+        return value  # a uuid, or of a fixed length
+    assert isinstance(type_, Primitive), "all others are numbers"
+    return struct.pack(_NUMBERS.get(type_.name, _LONG), value)
