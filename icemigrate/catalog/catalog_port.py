@@ -43,6 +43,11 @@ class CatalogSettings:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = DEFAULT_SECONDS
 
+    def with_properties(self, properties: Mapping[str, str]) -> CatalogSettings:
+        """The same settings with more properties, which override those of the same names."""
+        merged = {**self.properties, **properties}
+        return CatalogSettings(self.name, self.type, self.uri, self.warehouse, merged, self.timeout_s)
+
     def scrub(self, text: str) -> str:
         """A text, such as an error of a driver, without the secrets of this catalog."""
         secrets = [v for k, v in self.properties.items() if is_secret_setting(k)]

@@ -1,6 +1,6 @@
 """The kinds of catalogs that PyIceberg reaches.
 
-Only this file uses parts of PyIceberg that are not its public API.
+Only this file and :mod:`~icemigrate.catalog.rest_client` use parts of PyIceberg that are not its public API.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, Capabilities, kind_of, with_endpoints
 from icemigrate.catalog.catalog_kind import (
-    THREADS,
     CatalogKind,
     Find,
     MetadataDocument,
@@ -23,6 +21,7 @@ from icemigrate.catalog.catalog_kind import (
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.pyiceberg_files import file_io
 from icemigrate.catalog.reader_parts import joined_location
+from icemigrate.catalog.rest_client import RestClient, catalog_properties
 from icemigrate.catalog.sql_kind import SqlKind
 from icemigrate.errors import CatalogError
 from icemigrate.iceberg.names import TableName
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as TheirCatalog
     from pyiceberg.catalog.glue import GlueCatalog
     from pyiceberg.catalog.hive import HiveCatalog
-    from pyiceberg.catalog.rest import RestCatalog
-    from requests import Response, Session
 
 
 class _ByPyIceberg:
@@ -73,16 +70,20 @@ class _ByPyIceberg:
         found: set[Namespace] = set()
         below: list[Namespace] = [()]
         while below:
-            parent = below.pop()
-            listed = call_with_deadline(
-                self._settings.timeout_s, partial(self._catalog.list_namespaces, parent)
-            )
-            children = {tuple(n) for n in listed}
-            # Some servers ignore the parent and list the top again.
-            new = {n for n in children if n[: len(parent)] == parent and len(n) > len(parent)} - found
+            new = call_with_deadline(self._settings.timeout_s, partial(self.children, below.pop())) - found
             found |= new
             below += new if self.capabilities.nested_namespaces else ()
         return found
+
+    def children(self, parent: Namespace) -> set[Namespace]:
+        """The namespaces directly in a namespace; none where it does not exist."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        with suppress(NoSuchNamespaceError):
+            listed = {tuple(namespace) for namespace in self._catalog.list_namespaces(parent)}
+            # Some servers ignore the parent and list the top again.
+            return {one for one in listed if one[: len(parent)] == parent and len(one) > len(parent)}
+        return set()
 
     def default_location(self, name: TableName) -> str | None:
         """A namespace's own ``location`` comes first; a REST server's ``warehouse`` need not
@@ -106,40 +107,21 @@ class _ByPyIceberg:
         self._catalog.close()
 
 
-def _properties(settings: CatalogSettings) -> dict[str, str]:
-    named = {"uri": settings.uri, "warehouse": settings.warehouse}
-    return {**settings.properties, **{key: value for key, value in named.items() if value}}
-
-
 class RestKind(_ByPyIceberg):
-    """A REST catalog: its answer to "load this table" contains the metadata, so no file is read."""
+    """A REST catalog: its answer to "load this table" contains the metadata, so no file is read.
 
-    _catalog: RestCatalog
+    :ivar client: for requests that other classes make.
+    """
 
     def __init__(self, settings: CatalogSettings) -> None:
-        from pyiceberg.catalog.rest import RestCatalog
-
         self._settings = settings
-
-        class InTime(RestCatalog):
-            """A session whose connections wait no longer than the catalog's timeout."""
-
-            def _create_session(self) -> Session:
-                session = super()._create_session()
-                # The deadline of the whole call ends first; this frees the socket and its thread.
-                patient = partial(session.request, timeout=settings.timeout_s + 1)
-                session.request = patient  # type: ignore[method-assign]
-                return session
-
-        self._catalog = InTime(settings.name, **_properties(settings))
-        # As many connections as threads, or some are opened and thrown away.
-        adapter = self._catalog._session.get_adapter(self._catalog.uri)
-        adapter.init_poolmanager(THREADS, THREADS)  # type: ignore[attr-defined]
+        self.client = RestClient(settings)
+        self._catalog = self.client.catalog
 
     @property
     def capabilities(self) -> Capabilities:
         """The capabilities that the server lists in its configuration."""
-        return with_endpoints(super().capabilities, map(str, self._catalog._supported_endpoints))
+        return with_endpoints(super().capabilities, self.client.endpoints)
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
@@ -170,47 +152,14 @@ class RestKind(_ByPyIceberg):
 
     def view(self, name: TableName) -> View | None:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
-        answer = self._answer(name, "views", {})
+        answer = self.client.find(self.client.path(name, "views"), {})
         try:
             return None if answer is None else view_from_json(answer.get("metadata"), name)
         except BadMetadata as error:
             return View(name, problem=str(error))
 
     def _load(self, name: TableName, whole: bool) -> dict[str, Any] | None:
-        return self._answer(name, "tables", {"snapshots": "all" if whole else "refs"})
-
-    def _answer(self, name: TableName, kind: str, params: dict[str, str]) -> dict[str, Any] | None:
-        from pyiceberg.catalog.rest.response import _handle_non_200_response
-        from requests import HTTPError
-
-        response = self._get(name, kind, params)
-        if response.status_code in (401, 419):
-            # An expired token is renewed once, as in PyIceberg's own calls.
-            self._catalog._refresh_token()
-            response = self._get(name, kind, params)
-        if response.status_code == 404 and _is_error_of_a_catalog(response):
-            return None
-        try:
-            response.raise_for_status()
-        except HTTPError as error:
-            _handle_non_200_response(error, {})
-        answer: dict[str, Any] = response.json()
-        return answer
-
-    def _get(self, name: TableName, kind: str, params: dict[str, str]) -> Response:
-        namespace = self._catalog._encode_namespace_path(name.namespace)
-        path = f"namespaces/{namespace}/{kind}/{quote(name.name, safe='')}"
-        # Braces in a name must not be read as placeholders of `url`.
-        url = self._catalog.url("{path}", path=path)
-        return self._catalog._session.get(url, params=params)
-
-
-def _is_error_of_a_catalog(response: Response) -> bool:
-    """Whether the answer has the protocol's form: a proxy's 404 does not mean that there is no such table."""
-    try:
-        return "error" in response.json()
-    except ValueError:
-        return False
+        return self.client.find(self.client.path(name), {"snapshots": "all" if whole else "refs"})
 
 
 class GlueKind(_ByPyIceberg):
@@ -223,7 +172,7 @@ class GlueKind(_ByPyIceberg):
 
         self._settings = settings
         self._read = file_io(settings)
-        self._catalog = GlueCatalog(settings.name, **_properties(settings))
+        self._catalog = GlueCatalog(settings.name, **catalog_properties(settings))
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
@@ -255,7 +204,7 @@ class HiveKind(_ByPyIceberg):
 
         self._settings = settings
         self._read = file_io(settings)
-        self._catalog = HiveCatalog(settings.name, **_properties(settings))
+        self._catalog = HiveCatalog(settings.name, **catalog_properties(settings))
 
     def finder(self, names: Iterable[TableName], whole: bool) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""

@@ -34,6 +34,7 @@ from icemigrate.iceberg.schema_json import BadMetadata, order_from_json, spec_fi
 from icemigrate.iceberg.table import MAIN_BRANCH, BranchHead, Ref, Snapshot
 from icemigrate.iceberg.table_properties import (
     COMMIT_PROPERTY,
+    CREATION_PROPERTY,
     FENCE_PROPERTY,
     OWNER_PROPERTY,
     SUMMARY_PREFIX,
@@ -59,7 +60,12 @@ RESERVED_PROPERTIES = frozenset(
     }
 )
 """Names that Iceberg answers itself where properties are shown (``TableProperties.RESERVED_PROPERTIES``)."""
-_EXCLUDED_PROPERTIES = RESERVED_PROPERTIES | {OWNER_PROPERTY, FENCE_PROPERTY, COMMIT_PROPERTY}
+_EXCLUDED_PROPERTIES = RESERVED_PROPERTIES | {
+    OWNER_PROPERTY,
+    FENCE_PROPERTY,
+    COMMIT_PROPERTY,
+    CREATION_PROPERTY,
+}
 
 
 class SnapshotEntry(Frozen, rename="kebab"):

@@ -20,9 +20,16 @@ def _sql(settings: CatalogSettings) -> TableStore:
     return open_sql_store(settings)
 
 
+def _rest(settings: CatalogSettings) -> TableStore:
+    from icemigrate.metadata_engine.rest_store import open_rest_store
+
+    return open_rest_store(settings)
+
+
 TABLE_STORES: dict[str, Callable[[CatalogSettings], TableStore]] = {
     "sqlite": _sqlite,
     "sql": _sql,
+    "rest": _rest,
 }
 """Kinds of catalogs and their stores; imported on opening, because SQLAlchemy and PyIceberg take seconds."""
 

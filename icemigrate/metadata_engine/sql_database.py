@@ -17,13 +17,6 @@ class DuplicateRow(IcemigrateError):
         super().__init__("the database has a row of this key")
 
 
-class LostAnswer(IcemigrateError):
-    """It is not known whether a transaction was committed; caught within this package."""
-
-    def __init__(self) -> None:
-        super().__init__("the answer to `COMMIT` is missing or an error")
-
-
 class SqlTransaction(Protocol):
     """A transaction; parameters are written as ``:name``."""
 
@@ -54,8 +47,9 @@ class SqlDatabase(Protocol):
     def write(self, act: Callable[[SqlTransaction], T]) -> T:
         """Run one transaction, in a database that is created where it is missing.
 
-        :raises LostAnswer: it is not known whether the transaction was committed; after any other exception
-            it was not, and never will be.
+        :raises LostAnswer: it is not known whether the transaction was committed
+            (:mod:`icemigrate.metadata_engine.uncertain_outcome`); after any other exception it was not, and
+            never will be.
         """
         ...
 

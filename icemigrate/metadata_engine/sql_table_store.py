@@ -22,12 +22,7 @@ from icemigrate.metadata_engine.metadata_file_names import (
     new_metadata_location,
     removed_metadata_files,
 )
-from icemigrate.metadata_engine.sql_database import (
-    DuplicateRow,
-    LostAnswer,
-    SqlDatabase,
-    SqlTransaction,
-)
+from icemigrate.metadata_engine.sql_database import DuplicateRow, SqlDatabase, SqlTransaction
 from icemigrate.metadata_engine.sql_statements import SqlStatements
 from icemigrate.metadata_engine.table_store import (
     CommitConflict,
@@ -37,11 +32,9 @@ from icemigrate.metadata_engine.table_store import (
     StoredTable,
     TableCommit,
 )
+from icemigrate.metadata_engine.uncertain_outcome import until_known
 
 T = TypeVar("T")
-
-_PAUSES_S = (0.0, 0.2, 1.0, 3.0)
-"""Waits before a transaction is tried again whose outcome is not known."""
 
 
 class _Change(Frozen):
@@ -141,45 +134,36 @@ class SqlTableStore:
         if base is not None:
             # Java refuses metadata that is older than its snapshots; clocks of machines differ.
             now_ms = max(now_ms, int(base.json["last-updated-ms"]))
+        updates = commit.updates
+        if base is None and not any(update["action"] == "set-location" for update in updates):
+            updates += ({"action": "set-location", "location": self.default_location(commit.name)},)
         json = apply_updates(
             None if base is None else base.json,
-            commit.updates,
+            updates,
             previous_location=None if base is None else base.location,
             now_ms=now_ms,
         )
         return _Change(commit.name, base, StoredTable(new_metadata_location(json, base), json))
 
     def _swap(self, changes: Sequence[_Change]) -> None:
-        """Move all rows, or none; after a lost answer, find out and try again."""
-        is_lost = False
-        for pause_s in _PAUSES_S:
-            time.sleep(pause_s)
-            try:
-                self._write(lambda s: _move_rows(s, changes))
-                return
-            except LostAnswer:
-                is_lost = True
-            except (CatalogError, EngineError):
-                if not is_lost:
-                    raise
-            try:
-                is_committed = self._outcome(changes)
-            except CatalogError:
-                continue
-            if is_committed is not None:
-                if is_committed:
-                    return
-                raise _conflict(changes)
+        """Move all rows, or none."""
         names = ", ".join(f"`{change.name}`" for change in changes)
-        raise self._unknown(f"whether the commit to {names} was made")
 
-    def _outcome(self, changes: Sequence[_Change]) -> bool | None:
-        """Whether the commit was made; ``None`` while all rows are as before, or if no file shows it."""
-        outcomes = {self._outcome_of(change) for change in changes}
-        # All rows move in one transaction, so one of them decides.
-        return True if True in outcomes else False if False in outcomes else None
+        def attempt() -> bool:
+            self._write(lambda s: _move_rows(s, changes))
+            return True
+
+        def find(_: CommitConflict | None) -> bool | None:
+            outcomes = {self._outcome_of(change) for change in changes}
+            # All rows move in one transaction, so one of them decides.
+            if True not in outcomes and False in outcomes:
+                raise _conflict(changes)
+            return True if True in outcomes else None
+
+        until_known(attempt, find, self._settings.name, f"whether the commit to {names} was made")
 
     def _outcome_of(self, change: _Change) -> bool | None:
+        """Whether a row was moved; ``None`` while it is as before, or if no file shows it."""
         ours, base = change.after.location, change.base
 
         def find(statements: SqlStatements) -> tuple[str | None, bool]:
@@ -201,17 +185,7 @@ class SqlTableStore:
 
     def _write_until_known(self, act: Callable[[SqlStatements], T], what: str) -> T:
         """Run a transaction that has the same result if it is run twice."""
-        is_lost = False
-        for pause_s in _PAUSES_S:
-            time.sleep(pause_s)
-            try:
-                return self._write(act)
-            except LostAnswer:
-                is_lost = True
-            except CatalogError:
-                if not is_lost:
-                    raise
-        raise self._unknown(what)
+        return until_known(lambda: self._write(act), lambda _: None, self._settings.name, what)
 
     def _write(self, act: Callable[[SqlStatements], T]) -> T:
         def run(statements: SqlStatements) -> T:
@@ -233,12 +207,6 @@ class SqlTableStore:
     def _delete(self, locations: Sequence[str]) -> None:
         for location in locations:
             self.files.delete(location)
-
-    def _unknown(self, what: str) -> CommitStateUnknown:
-        return CommitStateUnknown(
-            f"catalog `{self._settings.name}` does not show {what}: the connection failed",
-            "run the command again when the catalog can be reached",
-        )
 
 
 def _move_rows(statements: SqlStatements, changes: Sequence[_Change]) -> None:

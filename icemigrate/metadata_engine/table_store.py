@@ -43,7 +43,8 @@ class TableCommit(Frozen):
     """One change of one table.
 
     :param base: the table that was read; ``None`` where the commit creates it.
-    :param updates: in order.
+    :param updates: in order.  A creation without ``set-location`` gets the catalog's default location, which
+        some REST servers alone know.
     :param requirements: what a REST server compares before it applies the updates.  A SQL catalog compares
         the location of the base, which is stricter.
     """
@@ -110,7 +111,10 @@ class TableStore(Protocol):
         ...
 
     def default_location(self, name: TableName) -> str:
-        """The location of a new table that declares none, without a slash at its end."""
+        """The location of a new table that declares none, without a slash at its end.
+
+        :raises CatalogError: only the server knows it.
+        """
         ...
 
     def rename(self, name: TableName, new: TableName) -> None:

@@ -197,7 +197,7 @@ def _by_another_client(connection: sqlite3.Connection) -> None:
 @pytest.fixture
 def failing(settings: CatalogSettings, monkeypatch: pytest.MonkeyPatch) -> SqlTableStore:
     """A store whose connections fail as :attr:`FailingConnection.outcomes` says."""
-    monkeypatch.setattr("icemigrate.metadata_engine.sql_table_store._PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr("icemigrate.metadata_engine.uncertain_outcome.PAUSES_S", (0.0, 0.0))
     monkeypatch.setattr(FailingConnection, "outcomes", [])
 
     def connect(*args: Any, **options: Any) -> sqlite3.Connection:

@@ -1,0 +1,191 @@
+"""Commits in Python on real catalogs, which other clients read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+import pytest
+
+from icemigrate.catalog import CatalogSettings, open_catalog
+from icemigrate.iceberg.names import TableName
+from icemigrate.metadata_engine.open_store import open_table_store
+from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, TableCommit, TableStore
+from icemigrate.project import choose_environment
+from icemigrate.project.namespace_mapping import catalog_settings
+from tests.servers.lake import Kind, Lake
+from tests.support.cutting_proxy import CuttingProxy
+from tests.support.small_commits import FIELD_IDS, created, set_properties
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def settings(kind: Kind, tmp_path: Path) -> CatalogSettings:
+    project = kind.project(tmp_path, "ns", history="ns.history")
+    return catalog_settings(choose_environment(project, None, kind.variables))
+
+
+@pytest.fixture
+def store(settings: CatalogSettings) -> Iterator[TableStore]:
+    store = open_table_store(settings)
+    assert store is not None
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def trades() -> TableName:
+    return TableName((f"stores{next(_numbers)}",), "trades")
+
+
+def loaded(store: TableStore, name: TableName) -> StoredTable:
+    table = store.load(name)
+    assert table is not None
+    return table
+
+
+def test_a_table_is_created_with_its_field_ids_changed_and_renamed(
+    store: TableStore, settings: CatalogSettings, trades: TableName
+) -> None:
+    assert store.load(trades) is None
+    table = created(store, trades, {"a": "0"})
+    assert loaded(store, trades) == table
+    with pytest.raises(CommitConflict):
+        created(store, trades)
+    (after,) = store.commit([set_properties(table, trades, a="1")])
+    assert loaded(store, trades) == after
+    read = open_catalog(settings).load([trades])[trades]
+    assert read is not None
+    assert tuple(field.id for _, field in read.schema.walk()) == FIELD_IDS
+    assert read.properties["a"] == "1"
+    quotes = TableName(trades.namespace, "quotes")
+    with pytest.raises(CommitConflict, match="there is no such table"):
+        store.rename(quotes, trades)
+    store.rename(trades, quotes)
+    assert store.load(trades) is None
+    assert loaded(store, quotes).json == after.json
+    assert not store.drop_namespace(trades.namespace)
+    store.drop(quotes)
+    store.drop(quotes)
+    assert store.load(quotes) is None
+    assert store.drop_namespace(trades.namespace)
+    assert store.drop_namespace(trades.namespace)
+
+
+def with_column(base: StoredTable, name: TableName, column: str) -> TableCommit:
+    """A new column, which is refused if another client changed the schema."""
+    json = base.json
+    current = next(s for s in json["schemas"] if s["schema-id"] == json["current-schema-id"])
+    field = {"id": json["last-column-id"] + 1, "name": column, "required": False, "type": "string"}
+    schema = {**current, "fields": [*current["fields"], field]}
+    updates = (
+        {"action": "add-schema", "schema": schema, "last-column-id": field["id"]},
+        {"action": "set-current-schema", "schema-id": -1},
+    )
+    requirements = (
+        {"type": "assert-table-uuid", "uuid": json["table-uuid"]},
+        {"type": "assert-current-schema-id", "current-schema-id": json["current-schema-id"]},
+        {"type": "assert-last-assigned-field-id", "last-assigned-field-id": json["last-column-id"]},
+    )
+    return TableCommit(name, base, updates, requirements)
+
+
+def columns(table: StoredTable) -> list[str]:
+    json = table.json
+    current = next(s for s in json["schemas"] if s["schema-id"] == json["current-schema-id"])
+    return [field["name"] for field in current["fields"]]
+
+
+def test_a_stale_base_is_refused(store: TableStore, trades: TableName) -> None:
+    base = created(store, trades)
+    (first,) = store.commit([with_column(base, trades, "first")])
+    with pytest.raises(CommitConflict):
+        store.commit([with_column(base, trades, "second")])
+    assert loaded(store, trades) == first
+
+
+def test_no_commit_of_ten_threads_is_lost(store: TableStore, trades: TableName) -> None:
+    created(store, trades)
+
+    def commit(number: int) -> None:
+        while True:
+            try:
+                store.commit([with_column(loaded(store, trades), trades, f"c{number}")])
+                return
+            except CommitConflict:
+                continue
+
+    threads = [Thread(target=commit, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(columns(loaded(store, trades))) == sorted(["id", "kind", *(f"c{n}" for n in range(10))])
+
+
+def test_several_tables_are_committed_together_or_not_at_all(store: TableStore, trades: TableName) -> None:
+    quotes = TableName(trades.namespace, "quotes")
+    first, second = created(store, trades), created(store, quotes)
+    if not store.commits_together:
+        assert open_kind(store) == "RestTableStore"
+        return
+    store.commit([with_column(first, trades, "a"), with_column(second, quotes, "a")])
+    after = loaded(store, trades)
+    assert columns(after) == columns(loaded(store, quotes)) == ["id", "kind", "a"]
+    with pytest.raises(CommitConflict):
+        store.commit([with_column(after, trades, "b"), with_column(second, quotes, "b")])
+    assert loaded(store, trades) == after
+
+
+def open_kind(store: TableStore) -> str:
+    return type(store).__name__
+
+
+@pytest.mark.parametrize("cut", ["answer", "request"])
+def test_a_commit_over_a_broken_connection_is_made_once(
+    kind: Kind, settings: CatalogSettings, store: TableStore, trades: TableName, cut: str
+) -> None:
+    address = urlsplit(settings.uri or "")
+    if address.port is None:
+        assert kind.name == "sqlite"
+        return
+    base = created(store, trades)
+    marker = b'"updates"' if kind.name == "rest" else b"COMMIT"
+    with CuttingProxy(address.port, marker) as proxy:
+        port = f":{proxy.port}"
+        cutting = open_table_store(
+            replace(settings, uri=(settings.uri or "").replace(f":{address.port}", port))
+        )
+        assert cutting is not None
+        cutting.load(trades)
+        proxy.cuts = [cut]
+        (after,) = cutting.commit([with_column(base, trades, "a")])
+        assert proxy.seen == {"answer": 1, "request": 2}[cut]
+        cutting.close()
+    assert loaded(store, trades) == after
+    assert columns(after) == ["id", "kind", "a"]
+    assert len(after.json["metadata-log"]) == 1
+
+
+def test_spark_and_pyiceberg_read_and_write_the_table(lake: Lake, settings: CatalogSettings) -> None:
+    store = open_table_store(settings)
+    assert store is not None
+    name = lake.name()
+    base = created(store, name)
+    store.commit([with_column(base, name, "source")])
+    assert lake.sql("SELECT * FROM {t}") == []
+    lake.sql("INSERT INTO {t} VALUES (1, 'a', 'web')")
+    changed = store.commit([with_column(loaded(store, name), name, "late")])[0]
+    lake.session.catalog.refreshTable(lake.sql_name())
+    assert lake.sql("SELECT id, kind, source, late FROM {t}") == [(1, "a", "web", None)]
+    catalog = lake.pyiceberg()
+    table = catalog.load_table((*name.namespace, name.name))
+    assert [field.name for field in table.schema().fields] == columns(changed)
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "kind": "a", "source": "web", "late": None}]
+    catalog.close()
+    store.close()
