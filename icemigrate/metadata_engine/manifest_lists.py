@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import Any, TypeAlias
 
 from icemigrate.catalog.avro import read_records
-from icemigrate.errors import EngineError, MissingExtra, extra_hint
+from icemigrate.errors import EngineError, IcemigrateError, MissingExtra, extra_hint
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import schema_to_json
@@ -75,7 +75,7 @@ def _read_list(location: str, files: FileStore) -> tuple[Json, list[Any]]:
     try:
         reader = _fastavro().reader(BytesIO(files.read(location)))
         return json.loads(reader.metadata["avro.schema"]), list(reader)
-    except MissingExtra:
+    except IcemigrateError:
         raise
     except Exception as error:  # fastavro raises any exception for a damaged file
         raise _unreadable("manifest list", location, error) from error
@@ -179,9 +179,9 @@ def _counted(location: str, files: FileStore) -> ManifestEntry:
             "manifest_path": location,
             "manifest_length": len(content),
             "partition_spec_id": int(header.get("partition-spec-id", 0)),
-            "added_snapshot_id": changed[0] if changed else max(e[_SNAPSHOT_ID] for e in found),
+            "added_snapshot_id": changed[0] if changed else max((e[_SNAPSHOT_ID] for e in found), default=0),
         }
-    except MissingExtra:
+    except IcemigrateError:
         raise
     except Exception as error:
         raise _unreadable("manifest", location, error) from error

@@ -22,7 +22,7 @@ from tests.support.embedded_project import Embedded
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 HEAVY = [
     *("pyspark", "py4j", "pyiceberg", "sqlalchemy", "pyarrow", "pandas", "numpy", "duckdb"),
-    *("rich", "jsonschema", "deepdiff"),
+    *("fastavro", "rich", "jsonschema", "deepdiff"),
 ]
 FIRST = "tables: [{name: shop.orders, columns: [{name: id, type: long}]}]\n"
 SECOND = "tables: [{name: shop.orders, drop_columns: [id], columns: [{name: key, type: long}]}]\n"

@@ -21,7 +21,7 @@ from icemigrate.catalog.file_layouts import read_manifest_list as read_by_own_re
 from icemigrate.catalog.manifest_reader import CatalogManifestReader
 from icemigrate.catalog.metadata_files import read_local
 from icemigrate.catalog.table_manifests import TableManifests
-from icemigrate.errors import EngineError
+from icemigrate.errors import CatalogError, EngineError
 from icemigrate.metadata_engine import snapshot_files
 from icemigrate.metadata_engine.snapshot_files import DataFile, append_snapshot
 from tests.spark.duckdb_rows import duckdb_rows
@@ -327,6 +327,17 @@ def test_refusals_name_the_file_or_the_table_and_write_nothing(table: FolderTabl
     Path(location).unlink()
     before.discard(Path(location))
     refused("manifest list .* cannot be read: No such file")
+
+
+def test_an_error_of_the_storage_keeps_its_hint(table: FolderTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.append()
+
+    def read(location: str) -> bytes:
+        raise CatalogError("the storage does not answer", "check the network")
+
+    monkeypatch.setattr(table.files, "read", read)
+    with pytest.raises(CatalogError, match="does not answer"):
+        table.append()
 
 
 def test_a_manifest_whose_list_cannot_be_written_is_deleted(table: FolderTable) -> None:
