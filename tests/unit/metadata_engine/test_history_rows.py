@@ -86,7 +86,7 @@ TYPES = [
     ("double", 3, 3.0, bytes(6) + b"\x08\x40"),
     ("date", "1970-01-03", dt.date(1970, 1, 3), b"\x02\x00\x00\x00"),
     ("date", dt.date(1969, 12, 31), dt.date(1969, 12, 31), b"\xff\xff\xff\xff"),
-    ("time", "00:00:01.5", dt.time(0, 0, 1, 500_000), (1_500_000).to_bytes(8, "little")),
+    ("time", "00:00:01.500", dt.time(0, 0, 1, 500_000), (1_500_000).to_bytes(8, "little")),
     ("timestamp", "2026-01-01T00:00:00.123456", AT, MICROS.to_bytes(8, "little")),
     ("timestamptz", "2026-01-01T02:00:00.123456+0200", AT.replace(tzinfo=UTC), MICROS.to_bytes(8, "little")),
     ("timestamptz", AT.replace(tzinfo=UTC), AT.replace(tzinfo=UTC), MICROS.to_bytes(8, "little")),
