@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -92,31 +92,44 @@ def _data_file(jvm: Any, table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
     target = iceberg.io.OutputFileFactory.builderFor(table, 1, 1).build().newOutputFile()
     factory = iceberg.data.GenericFileWriterFactory.Builder(table).build()
     writer = factory.newDataWriter(target, table.spec(), None)
+    schema = table.schema()
     try:
-        for row in rows:
-            writer.write(_record(jvm, table, row))
+        for record in build_records(jvm, schema, rows):
+            writer.write(record)
     finally:
         writer.close()
     return writer.toDataFile()
 
 
-def _record(jvm: Any, table: Any, row: Mapping[str, Any]) -> Any:
-    schema = table.schema()
+def build_records(jvm: Any, schema: Any, rows: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+    """Java's ``GenericRecord`` of each row.
+
+    The number of calls to the JVM does not depend on the number of columns.
+
+    :param schema: Java's ``Schema`` of the table.
+    :param rows: values by column; a missing column is null.
+    """
     # Py4J unboxes every Java number on its way through Python and sends a small one back as an `Integer`,
     # which the writer of a long refuses. So all other numbers are sent as JSON and parsed in the JVM.
-    objects = {
-        name: jvm.java.time.OffsetDateTime.parse(value.isoformat()) if isinstance(value, datetime) else value
-        for name, value in row.items()
-        if isinstance(value, datetime) or schema.findType(name).typeId().name() == "INTEGER"
-    }
-    plain = {name: value for name, value in row.items() if name not in objects}
+    fields = json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(schema))["fields"]
+    ints = {field["name"] for field in fields if field["type"] == "int"}
     databind = jvm.com.fasterxml.jackson.databind
     mapper = databind.ObjectMapper().enable(databind.DeserializationFeature.USE_LONG_FOR_INTS)
-    values = mapper.readValue(json.dumps(plain), jvm.java.lang.Class.forName("java.util.Map"))
-    record = jvm.org.apache.iceberg.data.GenericRecord.create(schema).copy(values)
-    for name, value in objects.items():
-        record.setField(name, value)
-    return record
+    java_map = jvm.java.lang.Class.forName("java.util.Map")
+    for row in rows:
+        objects = {
+            name: jvm.java.time.OffsetDateTime.parse(value.isoformat())
+            if isinstance(value, datetime)
+            else value
+            for name, value in row.items()
+            if isinstance(value, datetime) or (name in ints and value is not None)
+        }
+        plain = {name: value for name, value in row.items() if name not in objects}
+        values = mapper.readValue(json.dumps(plain), java_map)
+        record = jvm.org.apache.iceberg.data.GenericRecord.create(schema).copy(values)
+        for name, value in objects.items():
+            record.setField(name, value)
+        yield record
 
 
 FOR_EVER_MS = 2**63 - 1

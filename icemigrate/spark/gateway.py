@@ -93,6 +93,25 @@ def _environment(**values: str | None) -> Iterator[None]:
                 os.environ[key] = value
 
 
+_LOOKED_UP_EACH_TIME = ("PythonUtils", "py4j.reflection.TypeUtil")
+
+
+def cache_lookups(view: Any) -> None:
+    """Keep what PySpark looks up for each statement and, a dozen times, for each error of Java.
+
+    Py4J asks the JVM about each part of a name whenever it is written, and the JVM looks for a class of that
+    name in all jars.  A table that does not exist is such an error.
+
+    :param view: Py4J's view of the JVM; it gets the parts of the names as attributes.
+    """
+    for name in _LOOKED_UP_EACH_TIME:
+        at = view
+        for part in name.split("."):
+            found = getattr(at, part)
+            setattr(at, part, found)
+            at = found
+
+
 def stop_jvm(seconds: float = 30) -> None:
     """End the JVM, if there is one: PySpark would reuse it, and its class path, for the next context."""
     from pyspark import SparkContext

@@ -47,6 +47,8 @@ class CachedJvmView:
 
         value = getattr(self._found, name)
         if isinstance(value, (JavaPackage, JavaClass)):
+            # Py4J's own view gets it too, so that other catalogs of the same JVM need not ask.
+            setattr(self._found, name, value)
             value = CachedJvmView(value)
         # The next time it is an attribute like any other, and this is not called.
         setattr(self, name, value)

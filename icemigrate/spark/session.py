@@ -147,6 +147,7 @@ def _session(
         whole.set(key, value)
     context = SparkContext(conf=whole)
     held.hold()  # PySpark has set its own handler
+    gateway.cache_lookups(context._jvm)
     return session_class(context)
 
 

@@ -100,6 +100,8 @@ def spark_conf(settings: SparkSettings, located: JarLocations) -> dict[str, str]
     if settings.is_local:
         conf |= {
             "spark.ui.enabled": "false",
+            # Only the page that is off shows the plan that Spark writes out for each statement.
+            "spark.sql.ui.explainMode": "simple",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.catalogImplementation": "in-memory",
