@@ -23,7 +23,46 @@ def start_jvm(root: Path) -> SparkSession:
     :param root: the folder of the catalog that it starts with.
     """
     conf = sqlite_catalog_conf(root / "catalog.db", root / "warehouse")
-    return start_spark(with_every_driver(SparkSettings("of_the_jvm", conf)))
+    session = start_spark(with_every_driver(SparkSettings("of_the_jvm", conf)))
+    _write_without_chmod(session)
+    return session
+
+
+# Hadoop starts a process, `chmod`, for each of the two files that it writes for every file; a suite writes
+# some hundred thousand. The mode would be the one that the system gives a new file anyway.
+_FILE_SYSTEM = """
+public class WithoutChmod extends org.apache.hadoop.fs.LocalFileSystem {
+    public WithoutChmod() {
+        super(new org.apache.hadoop.fs.RawLocalFileSystem() {
+            public void setPermission(
+                org.apache.hadoop.fs.Path path, org.apache.hadoop.fs.permission.FsPermission permission
+            ) {
+            }
+        });
+    }
+}
+"""
+
+
+def _write_without_chmod(session: SparkSession) -> None:
+    """Make the JVM write local files without a process for each.
+
+    Hadoop keeps one file system for all of a JVM's local files, and makes it of the class that it is told at
+    first; Spark's own compiler of Java makes the class.
+    """
+    context = session.sparkContext
+    jvm, hadoop = context._jvm, context._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(_FILE_SYSTEM)
+    file_system = compiler.getClassLoader().loadClass("WithoutChmod")
+    jvm.org.apache.hadoop.fs.FileSystem.closeAll()
+    again = jvm.org.apache.hadoop.conf.Configuration(hadoop)
+    again.setClassLoader(file_system.getClassLoader())
+    again.set("fs.file.impl", "WithoutChmod")
+    local = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), again)
+    assert local.getClass().getName() == "WithoutChmod"
+    assert jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), hadoop).equals(local)
 
 
 def end_jvm() -> None:
