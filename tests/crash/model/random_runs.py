@@ -82,7 +82,7 @@ def jvm(folder: Path) -> Iterator[Gateway]:
     session = start_jvm(folder)
     at = session.sparkContext._gateway
     assert at is not None
-    # Each checksum file would start the program `chmod`; the file system is one object in the whole JVM.
+    # No run reads the checksum files; the file system is one object in the whole JVM.
     files = at.jvm.org.apache.hadoop.fs.FileSystem.getLocal(session.sparkContext._jsc.hadoopConfiguration())
     files.setWriteChecksum(False)
     try:
