@@ -55,7 +55,7 @@ def apply_updates(
     :param now_ms: milliseconds since the epoch.
     :raises InvalidUpdate: the metadata has no part that an update names, or the result is not valid.
     """
-    edit = _Edit(_blank() if json is None else _with_lists(json), now_ms)
+    edit = _Edit(_blank() if json is None else complete_metadata(json), now_ms)
     for update in updates:
         handle = _HANDLERS.get(update["action"])
         if handle is None:
@@ -147,7 +147,7 @@ def _blank() -> dict[str, Any]:
     }
 
 
-def _with_lists(json: Json) -> dict[str, Any]:
+def complete_metadata(json: Json) -> dict[str, Any]:
     """A copy whose lists may be changed, with the parts that format version 1 may omit."""
     metadata = dict(json)
     if not metadata.get("schemas"):
@@ -160,12 +160,11 @@ def _with_lists(json: Json) -> dict[str, Any]:
         metadata["last-partition-id"] = max(ids, default=_FIRST_PARTITION_ID - 1)
     if not metadata.get("sort-orders"):
         metadata |= {"sort-orders": [{"order-id": 0, "fields": []}], "default-sort-order-id": 0}
-    if metadata.get("current-snapshot-id") is None:
-        metadata["current-snapshot-id"] = _NO_SNAPSHOT
-    if not metadata.get("refs"):
-        current = metadata["current-snapshot-id"]
-        main = {MAIN_BRANCH: {"snapshot-id": current, "type": "branch"}}
-        metadata["refs"] = {} if current == _NO_SNAPSHOT else main
+    if metadata.get("current-snapshot-id") in (None, _NO_SNAPSHOT):
+        metadata["current-snapshot-id"] = None if metadata["format-version"] >= 3 else _NO_SNAPSHOT
+    elif not metadata.get("refs"):
+        main = {"snapshot-id": metadata["current-snapshot-id"], "type": "branch"}
+        metadata["refs"] = {MAIN_BRANCH: main}
     metadata |= {key: list(metadata.get(key) or ()) for key in _LISTS}
     metadata |= {key: dict(metadata.get(key) or {}) for key in ("properties", "refs")}
     return metadata
@@ -207,6 +206,8 @@ def _upgrade_format_version(edit: _Edit, update: Json) -> None:
     metadata.setdefault("last-sequence-number", 0)
     if version >= 3:
         metadata.setdefault("next-row-id", 0)
+        if metadata["current-snapshot-id"] == _NO_SNAPSHOT:
+            metadata["current-snapshot-id"] = None
 
 
 def _add_schema(edit: _Edit, update: Json) -> None:

@@ -1,0 +1,391 @@
+"""The engine that commits table metadata in Python.
+
+What only Spark can do (statements in SQL, rows, data files) goes to Spark's engine, which starts when it is
+first needed; where there is none, it is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from icemigrate.catalog.catalog_port import Catalog
+from icemigrate.errors import EngineError, HeadMoved, LockHeld
+from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery
+from icemigrate.iceberg.metadata import table_from_json
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.ref_names import is_branch_of
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
+from icemigrate.iceberg.table_properties import OWNER_PROPERTY
+from icemigrate.iceberg.views import View
+from icemigrate.metadata_engine.history_append import append_commit
+from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable, open_table
+from icemigrate.metadata_engine.table_creation import creation_commit
+from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, TableStore
+from icemigrate.spark.commit_fence import Fence, owner_from_properties
+from icemigrate.spark.engine_port import Marker, OnProgress, no_progress
+from icemigrate.spark.file_evidence import gather_without_jvm
+from icemigrate.spark.java_errors import is_commit_conflict, retry_on_conflict
+from icemigrate.spark.partition_entries import lossy_partition_fields
+from icemigrate.spark.partition_restore import returning_columns
+from icemigrate.spark_sql.identifiers import table_sql
+
+if TYPE_CHECKING:
+    from icemigrate.spark.spark_engine import SparkEngine
+
+T = TypeVar("T")
+
+_LONGEST_PAUSE_S = 0.1
+
+
+class MetadataEngine:
+    """Changes tables by commits of their metadata; see :class:`~icemigrate.spark.engine_port.Engine`.
+
+    :param catalog: reads the same catalog.
+    :param spark: gives Spark's engine; ``None`` where Spark may not be used.
+    """
+
+    runs_sql = False
+
+    def __init__(self, store: TableStore, catalog: Catalog, spark: Callable[[], SparkEngine] | None) -> None:
+        self.store = store
+        self.guard: Fence | None = None
+        self._catalog = catalog
+        self._start_spark = spark
+        self._spark: SparkEngine | None = None
+        self._time_zone: str | None = None
+
+    @property
+    def commits(self) -> MetadataCommits:
+        """Its commits."""
+        return MetadataCommits(self)
+
+    def table_copies(self) -> None:
+        """None: it runs no statements on tables."""
+
+    @property
+    def catalog_name(self) -> str:
+        """The catalog's name in Spark SQL."""
+        return self._catalog.settings.name
+
+    @property
+    def takes_many_columns(self) -> bool:
+        """It runs no statements."""
+        return True
+
+    def in_spark(self, purpose: str) -> SparkEngine:
+        """Spark's engine, which starts with the first call.
+
+        :param purpose: what needs Spark, as the subject of a sentence.
+        :raises EngineError: Spark may not be used.
+        """
+        if self._start_spark is None:
+            raise EngineError(
+                f"{purpose} needs Spark, and `apply_with: metadata` does not use it",
+                "use `--apply-with auto`, which starts Spark where a step needs it",
+            )
+        if self._spark is None:
+            self._spark = self._start_spark()
+        self._spark.guard = self.guard
+        return self._spark
+
+    def sql(self, text: str) -> None:
+        """Run one statement in Spark."""
+        with self._spark_in_zone("a statement in SQL") as spark:
+            spark.sql(text)
+
+    def in_time_zone(self, zone: str) -> AbstractContextManager[None]:
+        """A block in which times without a zone are in this one, if Spark runs in it."""
+        return self._in_zone(zone)
+
+    @contextmanager
+    def _in_zone(self, zone: str) -> Iterator[None]:
+        self._time_zone, before = zone, self._time_zone
+        try:
+            yield
+        finally:
+            self._time_zone = before
+
+    @contextmanager
+    def _spark_in_zone(self, purpose: str) -> Iterator[SparkEngine]:
+        spark = self.in_spark(purpose)
+        with nullcontext() if self._time_zone is None else spark.in_time_zone(self._time_zone):
+            yield spark
+
+    def write(self, name: TableName, branch: str, text: str, summary: Mapping[str, str]) -> None:
+        """Run one statement that writes rows, in Spark."""
+        with self._spark_in_zone(f"writing rows of table `{name}`") as spark:
+            spark.write(name, branch, text, summary)
+
+    def rewrite_old_files(
+        self, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress = no_progress
+    ) -> int:
+        """Rewrite data files, in Spark."""
+        with self._spark_in_zone(f"rewriting files of table `{name}`") as spark:
+            return spark.rewrite_old_files(name, call, is_sorted, on_progress)
+
+    def ask(self, text: str) -> list[tuple[Any, ...]]:
+        """The rows that a query gives, in Spark."""
+        with self._spark_in_zone("a query of rows") as spark:
+            return spark.ask(text)
+
+    def evidence(self, name: TableName, questions: EvidenceQuery) -> Evidence:
+        """The answers to questions about a table's manifests; Spark counts rows where they do not suffice."""
+        metadata = self.metadata_json(name)
+        if metadata is not None:
+            rows = table_sql(self.catalog_name, name)
+            found = gather_without_jvm(metadata, self.store.files.read, self.ask, rows, questions)
+            if found is not None:
+                return found
+        return self.in_spark(f"reading files of table `{name}`").evidence(name, questions)
+
+    def create_namespace(self, namespace: tuple[str, ...]) -> None:
+        """Create a namespace, unless it exists."""
+        self.store.create_namespace(namespace)
+
+    def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
+        """Drop an empty namespace; :returns: whether it is gone."""
+        self._require()
+        return self.store.drop_namespace(namespace)
+
+    def table(self, name: TableName) -> Table | None:
+        """The current table; ``None`` where there is none."""
+        stored = self.store.load(name)
+        return None if stored is None else table_from_json(stored.json, name)
+
+    def view(self, name: TableName) -> View | None:
+        """The current view; ``None`` where there is none, and where the catalog has no views."""
+        if not self._catalog.capabilities.views:
+            return None
+        return next(iter(self._catalog.load_views((name,))), None)
+
+    def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:
+        """The table's current metadata."""
+        stored = self.store.load(name)
+        return None if stored is None else stored.json
+
+    def metadata_location(self, name: TableName) -> str | None:
+        """The location of the table's current metadata file."""
+        stored = self.store.load(name)
+        return None if stored is None else stored.location
+
+    def commit(self, name: TableName, update: Callable[[Table], Table], holds_rows: bool = False) -> Table:
+        """Apply a change to the current table, in one commit."""
+
+        def attempt() -> Table:
+            base = self.read_base(name)
+            after = update(base.table)
+            if self.needs_spark(base, after):
+                spark = self.in_spark(f"restoring partition values of table `{name}`")
+                return spark.commit(name, update, holds_rows)
+            draft = self.draft(base)
+            if not draft.change(after):
+                return base.table
+            return table_from_json(self.land(draft, holds_rows=holds_rows).json, name)
+
+        return self._retried(attempt)
+
+    def create_branch(self, name: TableName, branch: str) -> None:
+        """Create a branch at the table's current snapshot, or move it there."""
+        ref = Ref("branch", CURRENT_SNAPSHOT)
+        self.commit(name, lambda table: replace(table, refs={**table.refs, branch: ref}))
+
+    def create(self, table: Table) -> Table:
+        """Create a table with exactly these field ids, in one commit."""
+        self.store.create_namespace(table.name.namespace)
+        commit = creation_commit(table, str(uuid4()), self.store.default_location(table.name))
+        self._require()
+        try:
+            (stored,) = self.store.commit([commit])
+        except CommitConflict as error:
+            raise EngineError(f"table `{table.name}` already exists") from error
+        return table_from_json(stored.json, table.name)
+
+    @contextmanager
+    def guarded(self, guard: Fence) -> Iterator[None]:
+        """A block in which every change has to pass the guard of the lock."""
+        before, self.guard = self.guard, guard
+        try:
+            yield
+        finally:
+            self.guard = before
+            if self._spark is not None:
+                self._spark.guard = before
+
+    def fence(self, name: TableName, version: str) -> bool:
+        """Move a table, so that every commit to it that began earlier is refused."""
+        by = self.guard
+        assert by is not None, "only a holder of the lock fences"
+
+        def attempt() -> bool:
+            stored = self.store.load(name)
+            properties = {} if stored is None else stored.json.get("properties") or {}
+            if stored is None or owner_from_properties(properties) not in (None, by.project):
+                return False
+            base = self._opened(stored, name)
+            draft = self.draft(base)
+            refs = base.table.refs.items()
+            draft.drop_refs(
+                [n for n, r in refs if r.kind == "branch" and is_branch_of(n, by.project, version)]
+            )
+            draft.fence(by)
+            self.land(draft)
+            return True
+
+        return self._retried(attempt)
+
+    def set_owner(self, name: TableName, owner: str | None) -> None:
+        """Claim a table for a project, or give it free."""
+
+        def attempt() -> None:
+            base = self.read_base(name)
+            if self.guard is None or base.table.owner == owner:
+                return
+            draft = self.draft(base)
+            draft.set_properties({OWNER_PROPERTY: owner})
+            draft.move_fence_tag(self.guard)
+            self.land(draft)
+
+        self._retried(attempt)
+
+    def rename(self, name: TableName, new: TableName) -> None:
+        """Give a table another name, in a namespace that is made where it is missing."""
+        self.store.create_namespace(new.namespace)
+        self._require()
+        self.store.rename(name, new)
+
+    def mark(self, name: TableName, marker: Marker) -> None:
+        """Put the marker and its tags on a table."""
+
+        def attempt() -> None:
+            draft = self.draft(self.read_base(name))
+            draft.mark(marker, self.guard)
+            if not draft.is_empty:
+                self.land(draft)
+
+        if not marker.is_empty:
+            self._retried(attempt)
+
+    def append(
+        self,
+        name: TableName,
+        rows: Sequence[Mapping[str, Any]],
+        properties: Mapping[str, str],
+        remove: Sequence[str],
+        *,
+        expected_head: int | None,
+        summary: Mapping[str, str],
+    ) -> int:
+        """Move the head of main by compare-and-swap."""
+        stored = self.store.load(name)
+        if stored is None:
+            raise EngineError(f"table `{name}` no longer exists in catalog `{self.catalog_name}`")
+        built = append_commit(
+            name, stored, self.store.files, rows, properties, remove, expected_head=expected_head,
+            summary=summary,
+        )  # fmt: skip
+        try:
+            self.store.commit([built.commit])
+        except CommitConflict as error:
+            built.discard(self.store.files)
+            raise HeadMoved(f"another writer changed table `{name}`", "try again") from error
+        return built.head
+
+    def close(self) -> None:
+        """Close the catalog's connections."""
+        self.store.close()
+
+    def read_base(self, name: TableName) -> OpenTable:
+        """The current table, if the holder of the lock may change it.
+
+        :raises EngineError: the table does not exist.
+        :raises LockLost: this process does not hold the lock any more.
+        :raises ConflictError: it belongs to another project.
+        """
+        stored = self.store.load(name)
+        if stored is None:
+            raise EngineError(f"table `{name}` no longer exists in catalog `{self.catalog_name}`")
+        return self._opened(stored, name)
+
+    def _opened(self, stored: StoredTable, name: TableName) -> OpenTable:
+        if self.guard is not None:
+            self.guard.require_access(name, stored.json)
+        return open_table(stored, name)
+
+    def needs_spark(self, base: OpenTable, after: Table) -> bool:
+        """Whether a commit has to write manifests again, which only Spark's engine does."""
+        columns = returning_columns(base.table, after)
+        return bool(base.table.snapshot and columns and lossy_partition_fields(base.json, columns))
+
+    def draft(self, base: OpenTable) -> CommitDraft:
+        """An empty commit of a table."""
+        return CommitDraft(base, self.store.files, is_rest=self._catalog.settings.type == "rest")
+
+    def land(self, draft: CommitDraft, *, holds_rows: bool = False) -> StoredTable:
+        """Commit a draft, if this process still holds the lock.
+
+        :raises CommitConflict: another writer was faster; nothing was written.
+        """
+        commit = draft.finished(holds_rows=holds_rows)
+        try:
+            self._require()
+            (stored,) = self.store.commit([commit])
+        except (CommitConflict, LockHeld):
+            draft.discard()
+            raise
+        if self._spark is not None:
+            self._spark.java.refresh(commit.name)
+        return stored
+
+    def _require(self) -> None:
+        if self.guard is not None:
+            self.guard.require()
+
+    def _retried(self, attempt: Callable[[], T]) -> T:
+        return retry_on_conflict(attempt, _LONGEST_PAUSE_S, lambda error: isinstance(error, CommitConflict))
+
+
+class MetadataCommits(Frozen):
+    """See :class:`~icemigrate.spark.publish_atomic.TableCommits`."""
+
+    engine: MetadataEngine
+
+    def read_base(self, name: TableName) -> OpenTable:
+        """The current table, if the holder of the lock may change it."""
+        return self.engine.read_base(name)
+
+    def commit(
+        self, base: OpenTable, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
+    ) -> Schema | None:
+        """Commit the difference between an opened table and a target, and the marker."""
+        if self.engine.needs_spark(base, after):
+            return self._commit_in_spark(base, after, marker, holds_rows=holds_rows, run=run)
+        draft = self.engine.draft(base)
+        if draft.change(after) and run:
+            draft.sign(run)
+        if marker is not None and not marker.is_empty:
+            draft.mark(marker, self.engine.guard)
+        if draft.is_empty:
+            return None
+        self.engine.land(draft, holds_rows=holds_rows)
+        return after.schema
+
+    def _commit_in_spark(
+        self, base: OpenTable, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
+    ) -> Schema | None:
+        """The same through Spark, whose engine writes manifests again."""
+        name = base.table.name
+        spark = self.engine.in_spark(f"restoring partition values of table `{name}`")
+        there = spark.commits.read_base(name)
+        if there.json.get("last-updated-ms") != base.json["last-updated-ms"]:
+            raise CommitConflict(f"another writer changed table `{name}`")
+        return spark.commits.commit(there, after, marker, holds_rows=holds_rows, run=run)
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Whether another writer committed first."""
+        return isinstance(error, CommitConflict) or ("py4j" in sys.modules and is_commit_conflict(error))

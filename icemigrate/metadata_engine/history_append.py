@@ -1,0 +1,100 @@
+"""The commit that moves the head of the history: one snapshot on main, with or without rows, and properties.
+
+It does what :func:`icemigrate.spark.append_snapshot.build_append_commit` does with Iceberg's Java library.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from icemigrate.errors import HeadMoved
+from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.table import MAIN_BRANCH, Ref
+from icemigrate.metadata_engine.apply_updates import complete_metadata
+from icemigrate.metadata_engine.snapshot_files import DataFile, append_snapshot
+from icemigrate.metadata_engine.table_store import FileStore, Json, StoredTable, TableCommit
+from icemigrate.metadata_engine.table_updates import property_updates, ref_update, requirements
+from icemigrate.spark.append_snapshot import MOST_SNAPSHOTS
+
+
+class HistoryAppend(Frozen):
+    """A commit with a new head.
+
+    :param files: that were written for it.
+    """
+
+    commit: TableCommit
+    head: int
+    files: tuple[str, ...]
+
+    def discard(self, store: FileStore) -> None:
+        """Delete the files of a commit that was refused."""
+        for location in self.files:
+            store.delete(location)
+
+
+def append_commit(
+    name: TableName,
+    stored: StoredTable,
+    files: FileStore,
+    rows: Sequence[Mapping[str, Any]],
+    properties: Mapping[str, str],
+    remove: Sequence[str],
+    *,
+    expected_head: int | None,
+    summary: Mapping[str, str],
+) -> HistoryAppend:
+    """Write the files of a new head, and build its commit.
+
+    :param stored: the history's table, freshly read; unpartitioned.
+    :raises HeadMoved: its head is not ``expected_head``; nothing was written.
+    """
+    json = complete_metadata(stored.json)
+    main = json["refs"].get(MAIN_BRANCH)
+    head = None if main is None else main["snapshot-id"]
+    if head != expected_head:
+        raise HeadMoved(f"another writer changed table `{name}`", "try again")
+    data = (_data_file(json, files, rows),) if rows else ()
+    now_ms = time.time_ns() // 1_000_000
+    snapshot = append_snapshot(json, files, summary, data=data, parent_id=head, now_ms=now_ms)
+    number: int = snapshot.json["snapshot-id"]
+    before = json["properties"]
+    after = {key: value for key, value in {**before, **properties}.items() if key not in remove}
+    ref = Ref("branch", number) if main is None else _moved(main, number)
+    updates: list[Json] = [
+        {"action": "add-snapshot", "snapshot": snapshot.json},
+        ref_update(MAIN_BRANCH, ref, number),
+        *property_updates(before, after),
+        *_expiry(json),
+    ]
+    wanted = requirements(json, updates, (MAIN_BRANCH,))
+    commit = TableCommit(name, stored, tuple(updates), tuple(wanted))
+    return HistoryAppend(commit, number, (*(file.path for file in data), *snapshot.files))
+
+
+def _data_file(json: Json, files: FileStore, rows: Sequence[Mapping[str, Any]]) -> DataFile:
+    # Most commits have no rows, and this imports PyArrow.
+    from icemigrate.metadata_engine.history_rows import write_rows
+
+    return write_rows(json, files, rows)
+
+
+def _moved(main: Json, number: int) -> Ref:
+    """The branch main at another snapshot, with its limits."""
+    limits = {
+        key.replace("-", "_"): value for key, value in main.items() if key not in ("type", "snapshot-id")
+    }
+    return replace(Ref("branch", number), **limits)
+
+
+def _expiry(json: Json) -> list[Json]:
+    """Remove the older half of too many snapshots; their rows stay, because later snapshots have them too."""
+    snapshots = json["snapshots"]
+    if len(snapshots) < MOST_SNAPSHOTS:
+        return []
+    referenced = {ref["snapshot-id"] for ref in json["refs"].values()}
+    old = [s["snapshot-id"] for s in snapshots[: len(snapshots) - MOST_SNAPSHOTS // 2]]
+    return [{"action": "remove-snapshots", "snapshot-ids": [i for i in old if i not in referenced]}]

@@ -1,0 +1,47 @@
+"""The commit that creates a table, as Iceberg's Java library and Spark SQL create it."""
+
+from __future__ import annotations
+
+from icemigrate.iceberg.partitioning import UNSORTED, SortOrder
+from icemigrate.iceberg.schema_json import order_to_json, schema_to_json, spec_to_json
+from icemigrate.iceberg.table import Table
+from icemigrate.metadata_engine.apply_updates import LAST_ADDED
+from icemigrate.metadata_engine.table_store import Json, TableCommit
+from icemigrate.metadata_engine.table_updates import property_updates
+
+LIBRARY_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
+"""What Iceberg's Java library sets on every new table (``TableMetadata.persistedProperties``)."""
+
+
+def creation_commit(table: Table, uuid: str, location: str) -> TableCommit:
+    """The commit that creates a table with exactly these ids.
+
+    Older specs and orders of the table are those that statements would make on the way; they are added too.
+
+    :param table: without references, which need a snapshot.
+    :param location: where the table has none of its own.
+    """
+    updates: list[Json] = [
+        {"action": "assign-uuid", "uuid": uuid},
+        {"action": "upgrade-format-version", "format-version": table.format_version},
+        {
+            "action": "add-schema",
+            "schema": schema_to_json(table.schema),
+            "last-column-id": table.last_column_id,
+        },
+        {"action": "set-current-schema", "schema-id": LAST_ADDED},
+    ]
+    for spec in (*table.older_specs, table.spec):
+        updates.append({"action": "add-spec", "spec": spec_to_json(spec)})
+        updates.append({"action": "set-default-spec", "spec-id": LAST_ADDED})
+    for order in (*table.older_orders, table.sort_order):
+        updates.append({"action": "add-sort-order", "sort-order": _order(order)})
+        updates.append({"action": "set-default-sort-order", "sort-order-id": LAST_ADDED})
+    updates.append({"action": "set-location", "location": table.location or location})
+    updates.extend(property_updates({}, {**LIBRARY_PROPERTIES, **table.properties}))
+    return TableCommit(table.name, None, tuple(updates), ({"type": "assert-create"},))
+
+
+def _order(order: SortOrder) -> Json:
+    """Iceberg uses id 0 for the unsorted order."""
+    return {**order_to_json(order), "order-id": UNSORTED.id if not order.fields else max(order.id, 1)}
