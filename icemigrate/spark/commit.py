@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from icemigrate.spark.spark_engine import SparkEngine
 
 
-_TAG_SUMMARY_KEY = f"{SUMMARY_PREFIX}tag"
+TAG_SUMMARY_KEY = f"{SUMMARY_PREFIX}tag"
 """Names the tag for which an empty snapshot was made."""
 
 
@@ -208,7 +208,7 @@ def _without_new_snapshots(before: Table, after: Table) -> tuple[Table, dict[str
 
 def _create_on_empty_snapshot(transaction: Any, name: str, ref: Ref) -> None:
     if ref.kind == "tag":
-        empty = append_snapshot.stage_marker_snapshot(transaction, {_TAG_SUMMARY_KEY: name})
+        empty = append_snapshot.stage_marker_snapshot(transaction, {TAG_SUMMARY_KEY: name})
         manage = transaction.manageSnapshots()
         manage.createTag(name, int(empty.snapshotId()))
     else:
@@ -268,3 +268,26 @@ def _same_parts(now: Any, built: Any) -> bool:
             (now.refs(), built.refs()),
         )
     )
+
+
+class SparkCommits(Frozen):
+    """See :class:`~icemigrate.spark.publish_atomic.TableCommits`."""
+
+    engine: SparkEngine
+
+    def read_base(self, name: TableName) -> CommitBase:
+        """The current table, if the holder of the lock may change it."""
+        return open_commit_base(self.engine, name)
+
+    def commit(
+        self, base: CommitBase, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
+    ) -> Schema | None:
+        """Commit the difference between an opened table and a target, and the marker."""
+        committed = commit_changes(self.engine, base, after, marker, holds_rows, run)
+        if committed is not None:
+            self.engine.java.refresh(base.table.name)
+        return committed
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Whether another writer committed first; its Java cause shows it."""
+        return is_commit_conflict(error)

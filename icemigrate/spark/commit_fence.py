@@ -31,7 +31,7 @@ from icemigrate.iceberg.table_properties import (
 from icemigrate.spark import append_snapshot
 
 _OF_REST = "RESTTableOperations"
-_LONGEST_PAUSE = timedelta(days=7)
+LONGEST_PAUSE = timedelta(days=7)
 
 
 class Fence(Frozen):
@@ -151,7 +151,7 @@ def move_tag(
         manage.replaceTag(FENCE_TAG, snapshot_id)
     else:
         manage.createTag(FENCE_TAG, snapshot_id)
-    age = append_snapshot.max_ref_age_ms(None if keep is None else max(keep, _LONGEST_PAUSE), 0)
+    age = append_snapshot.max_ref_age_ms(None if keep is None else max(keep, LONGEST_PAUSE), 0)
     manage.setMaxRefAgeMs(FENCE_TAG, age)
     manage.commit()
 

@@ -111,6 +111,10 @@ It may raise: finished commits stay.
 """
 
 
+def no_progress(files: OldSpecFiles) -> None:
+    """Ignore the progress of a rewrite."""
+
+
 class Engine(Protocol):
     """Changes tables. Names are those in the catalog, without the catalog's own name.
 
@@ -120,6 +124,11 @@ class Engine(Protocol):
     @property
     def catalog_name(self) -> str:
         """The catalog's name in Spark SQL."""
+        ...
+
+    @property
+    def runs_sql(self) -> bool:
+        """Whether steps run as the plan's statements; otherwise the engine commits what they would make."""
         ...
 
     @property
@@ -145,7 +154,7 @@ class Engine(Protocol):
         ...
 
     def rewrite_old_files(
-        self, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress = lambda share: None
+        self, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress = no_progress
     ) -> int:
         """Rewrite only the files whose partition spec is not the table's current one.
 

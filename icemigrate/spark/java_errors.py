@@ -254,17 +254,22 @@ TRIES = 20
 _Result = TypeVar("_Result")
 
 
-def retry_on_conflict(act: Callable[[], _Result], longest_pause_s: float = 0) -> _Result:
+def retry_on_conflict(
+    act: Callable[[], _Result],
+    longest_pause_s: float = 0,
+    is_conflict: Callable[[BaseException], bool] = is_commit_conflict,
+) -> _Result:
     """Retry an operation until no other writer commits between its read and its own commit.
 
     :param longest_pause_s: maximum random pause before the next attempt.
+    :param is_conflict: whether an error is that of a commit which another one preceded.
     :raises Exception: an error of another kind, or that of the last attempt.
     """
     for _ in range(TRIES - 1):
         try:
             return act()
         except Exception as error:  # identified by its Java cause
-            if not is_commit_conflict(error):
+            if not is_conflict(error):
                 raise
         time.sleep(random.uniform(0, longest_pause_s))  # noqa: S311 (nothing secret)
     return act()

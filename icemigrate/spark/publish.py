@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -126,6 +127,9 @@ def run_step(
         run_view_step(engine, step, announcer)
         return foreseen
     _require_unmoved_references(engine, name, step)
+    if not engine.runs_sql:
+        _commit_step(engine, step, current, foreseen, announcer)
+        return foreseen
     for statement in step.statements:
         with announcer.statement(name, statement.text):
             if isinstance(statement, SqlStatement):
@@ -142,6 +146,44 @@ def run_step(
                     name, lambda table: _apply_changes(step, current, table), is_row_dependent([step])
                 )
     return foreseen
+
+
+def _commit_step(
+    engine: Engine, step: Step, current: Table | None, foreseen: Table, announcer: StatementAnnouncer
+) -> None:
+    """Make the changes of a step without its statements, at the first of them; the others are only announced.
+
+    :param current: the predicted table before it; ``None`` where the step creates it.
+    """
+    name = foreseen.name if current is None else current.name
+    for number, statement in enumerate(step.statements):
+        with announcer.statement(name, statement.text):
+            if number:
+                continue
+            if current is None:
+                _create(engine, step, foreseen)
+            elif isinstance(rename := step.changes[0].change, RenameTable):
+                engine.rename(rename.table, rename.new)
+            elif foreseen.name != current.name:
+                engine.rename(current.name, foreseen.name)
+            else:
+                engine.commit(
+                    name, lambda table: _apply_changes(step, current, table), is_row_dependent([step])
+                )
+
+
+def _create(engine: Engine, step: Step, foreseen: Table) -> None:
+    """Create a table as the step's statements would: Spark SQL sets an owner, and identifier fields later."""
+    first = replace(foreseen, refs={})
+    if isinstance(step.statements[0], SqlStatement):
+        schema = replace(foreseen.schema, identifier_ids=frozenset())
+        first = replace(first, schema=schema, properties={**foreseen.properties, "owner": getpass.getuser()})
+    engine.create(first)
+    if foreseen.refs or foreseen.schema != first.schema:
+        engine.commit(
+            foreseen.name,
+            lambda table: replace(table, schema=foreseen.schema, refs={**table.refs, **foreseen.refs}),
+        )
 
 
 def _require_unmoved_references(engine: Engine, name: TableName, step: Step) -> None:

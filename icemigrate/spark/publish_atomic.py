@@ -10,15 +10,17 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from icemigrate.changes.change import ChangePhase, SqlStatement
 from icemigrate.errors import EngineError
 from icemigrate.events import TableMarked, TablePublished, TablePublishing
 from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.ref_names import refill_branch_name
+from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.planning.plan import Step, TablePlan
-from icemigrate.spark.commit import CommitBase, commit_changes, open_commit_base
 from icemigrate.spark.conflict_check import (
     is_row_dependent,
     require_checked_rows,
@@ -26,13 +28,15 @@ from icemigrate.spark.conflict_check import (
     require_preconditions,
     table_without_rows,
 )
-from icemigrate.spark.engine_port import Marker
-from icemigrate.spark.java_errors import convert_java_errors, is_commit_conflict
+from icemigrate.spark.engine_port import Engine, Marker
+from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.spark.publish import OnCommit, apply_step, no_commit, run_step
 from icemigrate.spark.refill import is_refill
-from icemigrate.spark.spark_engine import SparkEngine
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
 from icemigrate.spark.table_copies import TableCopies, copy_differences
+
+if TYPE_CHECKING:
+    from icemigrate.spark.spark_engine import SparkEngine
 
 TRIES = 40
 """How often the commit of one table is tried; with the pauses between them some fifteen seconds."""
@@ -49,10 +53,60 @@ writes rows.
 """
 
 
-class _CopyResult(Frozen):
-    """The result of the steps on a copy.
+class TableCommits(Protocol):
+    """Commits of an engine, each of one table's metadata on the state that was read."""
 
-    :param before: the table that was copied.
+    def read_base(self, name: TableName) -> Any:
+        """The current table; its attributes ``table`` and ``json`` are the plan's table and the metadata.
+
+        :raises EngineError: the table does not exist.
+        :raises LockLost: this process does not hold the lock any more.
+        :raises ConflictError: it belongs to another project.
+        """
+        ...
+
+    def commit(
+        self, base: Any, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
+    ) -> Schema | None:
+        """Commit the difference between an opened table and a target, and the marker.
+
+        :param holds_rows: as in :meth:`~icemigrate.spark.engine_port.Engine.commit`.
+        :param run: id that the commit records where no marker of the migration does; empty elsewhere.
+        :returns: the schema that the commit produced; ``None`` without a difference.
+        :raises Exception: another writer was faster (:meth:`is_conflict`), or an engine's own error.
+        """
+        ...
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Whether an error of :meth:`commit` is that of the slower of two writers; nothing was written."""
+        ...
+
+
+class CommittingEngine(Engine, Protocol):
+    """An engine that commits several changes of a table at once."""
+
+    @property
+    def commits(self) -> TableCommits:
+        """Its commits."""
+        ...
+
+    def in_spark(self, purpose: str) -> SparkEngine:
+        """Spark's engine, which may start now.
+
+        :param purpose: what needs Spark, as the subject of a sentence.
+        :raises EngineError: Spark may not be used.
+        """
+        ...
+
+    def table_copies(self) -> TableCopies | None:
+        """Copies of tables on which statements run; ``None`` where the engine runs no statements."""
+        ...
+
+
+class _CopyResult(Frozen):
+    """The result of the steps, on a copy or by the plan's own prediction.
+
+    :param before: the table from which they started.
     :param after: the target, without references.
     """
 
@@ -71,7 +125,7 @@ class AtomicPublisher:
     signs = True
 
     def __init__(
-        self, engine: SparkEngine, tags: bool = True, pause: Callable[[float], None] = time.sleep
+        self, engine: CommittingEngine, tags: bool = True, pause: Callable[[float], None] = time.sleep
     ) -> None:
         self._engine = engine
         self._tags = tags
@@ -157,7 +211,7 @@ class AtomicPublisher:
                 # Told before the table is read: who listens may take his time, and every moment between
                 # reading and landing is one in which another writer can be faster.
                 announcer.on_event(TablePublishing(announcer.version, foreseen.name, attempt))
-                base = open_commit_base(self._engine, foreseen.name)
+                base = self._engine.commits.read_base(foreseen.name)
                 require_checked_rows(foreseen, steps, base.table)
                 if made is None or table_without_rows(base.table) != table_without_rows(made.before):
                     announcer.again(done)
@@ -166,10 +220,12 @@ class AtomicPublisher:
                     require_preconditions(foreseen, steps, base.table)  # others wrote rows
                 try:
                     after, dated = _onto(base.table, made, steps), _dated(marker, plan, base)
-                    committed = commit_changes(self._engine, base, after, dated, is_row_dependent(steps), run)
+                    committed = self._engine.commits.commit(
+                        base, after, dated, holds_rows=is_row_dependent(steps), run=run
+                    )
                     break
-                except Exception as error:  # identified by its Java cause
-                    if not is_commit_conflict(error) or attempt == TRIES:
+                except Exception as error:  # the engine identifies it
+                    if not self._engine.commits.is_conflict(error) or attempt == TRIES:
                         raise
                 announcer.note(
                     foreseen.name, f"another writer committed first; attempt {attempt + 1} of {TRIES}"
@@ -177,7 +233,6 @@ class AtomicPublisher:
                 self._pause(pause_after(attempt))
         if committed is not None:
             on_commit(base.table.schema, committed)
-            self._engine.java.refresh(foreseen.name)
             elapsed = time.monotonic() - clock
             announcer.on_event(TablePublished(announcer.version, foreseen.name, attempt, elapsed))
         if marker is not None and not marker.is_started:
@@ -187,7 +242,7 @@ class AtomicPublisher:
         self,
         plan: TablePlan,
         steps: Sequence[Step],
-        base: CommitBase,
+        base: Any,
         foreseen: Table,
         announcer: StatementAnnouncer,
     ) -> _CopyResult:
@@ -200,11 +255,12 @@ class AtomicPublisher:
             require_no_conflict(foreseen, steps, base.table)
             announcer.note(foreseen.name, "another client made changes that do not conflict with the plan")
         require_preconditions(foreseen, steps, base.table)
-        if not any(isinstance(statement, SqlStatement) for step in steps for statement in step.statements):
-            return _CopyResult(base.table, _apply_changes(steps, base.table, announcer))
-        if self._copies is None:
-            self._copies = TableCopies(self._engine)
+        runs_sql = any(isinstance(statement, SqlStatement) for step in steps for statement in step.statements)
+        if runs_sql and self._copies is None:
+            self._copies = self._engine.table_copies()
         copies, name = self._copies, base.table.name
+        if copies is None or not runs_sql:
+            return _CopyResult(base.table, _apply_changes(steps, base.table, announcer))
         copies.add(name, base.json)
         try:
             wanted = base.table
@@ -237,11 +293,12 @@ def pause_after(attempt: int) -> float:
 
 
 def _apply_changes(steps: Sequence[Step], table: Table, announcer: StatementAnnouncer) -> Table:
-    """The steps without Spark, where all of them are metadata commits."""
+    """The table after the steps, where no statement runs."""
     for step in announcer.each(steps):
         for statement in step.statements:
             with announcer.statement(table.name, statement.text, on_copy=True):
-                table = apply_step(step, table)
+                pass
+        table = apply_step(step, table)
     return table
 
 
@@ -254,7 +311,7 @@ def _onto(now: Table, made: _CopyResult, steps: Sequence[Step]) -> Table:
     return table
 
 
-def _dated(marker: Marker | None, plan: TablePlan, base: CommitBase) -> Marker | None:
+def _dated(marker: Marker | None, plan: TablePlan, base: Any) -> Marker | None:
     """The marker with the rows before it as they are in the very state that the commit starts from."""
     if marker is None or marker.is_fixed or not plan.steps:
         return marker

@@ -14,7 +14,7 @@ from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
 from icemigrate.iceberg.views import View, view_from_json
 from icemigrate.spark import append_snapshot, commit, file_evidence, metadata_commit, rewrite_files
 from icemigrate.spark.commit_fence import Fence
-from icemigrate.spark.engine_port import Marker, OnProgress
+from icemigrate.spark.engine_port import Marker, OnProgress, no_progress
 from icemigrate.spark.java_catalog import JavaCatalog
 from icemigrate.spark.java_errors import (
     cause_chain,
@@ -28,6 +28,8 @@ from icemigrate.spark_sql.identifiers import namespace_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from icemigrate.spark.table_copies import TableCopies
 
 _SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property"
 """The prefix of a snapshot summary key as a setting of the session."""
@@ -44,6 +46,8 @@ class SparkEngine:
     :param is_own: whether the session is icemigrate's own, so that its settings are pinned permanently.
     """
 
+    runs_sql = True
+
     def __init__(self, session: SparkSession, catalog_name: str, *, is_own: bool = False) -> None:
         self.java = JavaCatalog(session, catalog_name)
         self.guard: Fence | None = None
@@ -52,6 +56,21 @@ class SparkEngine:
         self.is_own = is_own
         if is_own:
             pin_settings(session)
+
+    @property
+    def commits(self) -> commit.SparkCommits:
+        """Its commits."""
+        return commit.SparkCommits(self)
+
+    def in_spark(self, purpose: str) -> SparkEngine:
+        """Itself."""
+        return self
+
+    def table_copies(self) -> TableCopies:
+        """Copies of tables on which statements run."""
+        from icemigrate.spark.table_copies import TableCopies
+
+        return TableCopies(self)
 
     def pinned(self) -> AbstractContextManager[None]:
         """A block in which no setting of the session changes the effect of a statement."""
@@ -141,7 +160,7 @@ class SparkEngine:
             self.sql(text)
 
     def rewrite_old_files(
-        self, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress = lambda share: None
+        self, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress = no_progress
     ) -> int:
         """See :mod:`icemigrate.spark.rewrite_files`."""
         return rewrite_files.rewrite_old_files(

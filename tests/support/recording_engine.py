@@ -54,6 +54,7 @@ class RecordingEngine(Engine):
     :param rows: appended rows, by table.
     :param answers: results of queries, by a part of their text; others return no rows.
     :param takes_many_columns: whether it behaves as Spark 4.0 or later.
+    :param runs_sql: whether steps run as statements.
     :param known: evidence of tables' files; other tables have none.
     """
 
@@ -68,6 +69,7 @@ class RecordingEngine(Engine):
     answers: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
     catalog_name: str = "lake"
     takes_many_columns: bool = True
+    runs_sql: bool = True
     known: dict[TableName, Evidence] = field(default_factory=dict)
     views: dict[TableName, View] = field(default_factory=dict)
     _mutex: Lock = field(default_factory=Lock, repr=False)
