@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from contextlib import nullcontext
 from functools import partial
@@ -13,6 +14,7 @@ import click
 from icemigrate.cli.approval import ApprovalPrompt, replan_hint, show_plan
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
 from icemigrate.cli.options import (
+    apply_with_option,
     auto_approve_option,
     format_option,
     global_options,
@@ -35,6 +37,7 @@ from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from icemigrate.project import Project
+    from icemigrate.project.project_values import ApplyWith
     from icemigrate.results.command_results import PlanResult
 
 
@@ -54,6 +57,7 @@ _RECORD = ApprovalPrompt("Record these migrations?", "records them")
     "with --to all up to that version.",
 )
 @reconcile_options
+@apply_with_option
 @auto_approve_option
 @lock_timeout_option
 @format_option("text", "json")
@@ -69,6 +73,7 @@ def command(
     reconcile: bool,
     tables: tuple[str, ...],
     allow: tuple[str, ...],
+    apply_with: ApplyWith | None,
     auto_approve: bool,
     lock_timeout_s: float | None,
 ) -> ExitCode:
@@ -77,7 +82,7 @@ def command(
     With PLAN, a file that `plan --out` wrote, applies exactly that plan or nothing.  With --baseline, changes
     no table: records the migrations that only adopt, or with --to all up to a version that the catalog is at.
     """
-    project = settings.open_project()
+    project = dataclasses.replace(settings.open_project(), apply_with=apply_with)
     spark = SparkStartNotice() if auto_approve else SparkStartNotice(_APPLY.require_terminal)
     require_compatible_options(reconcile, tables, allow, plan_file, to, overwrite, redo)
     if reconcile and baseline:

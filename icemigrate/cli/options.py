@@ -43,6 +43,13 @@ lock_timeout_option = click.option(
     help="How long to wait for another process's lock: seconds (`30`), or a number and a unit (`5s`, "
     "`2m`); `0` to not wait (default: `2m`, longer than it takes to detect a dead process).",
 )
+apply_with_option = click.option(
+    "--apply-with",
+    type=click.Choice(["spark", "metadata", "auto"]),
+    envvar="ICEMIGRATE_APPLY_WITH",
+    help="Commit changes of metadata with Spark, in Python without Spark, or in Python with Spark for steps "
+    "on rows and files (default: `apply_with` of the environment, or `spark`).",
+)
 auto_approve_option = click.option(
     "-y",
     "--auto-approve",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,7 +11,13 @@ import click
 
 from icemigrate.cli.approval import ApprovalPrompt, replan_hint, show_plan
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
-from icemigrate.cli.options import auto_approve_option, format_option, global_options, lock_timeout_option
+from icemigrate.cli.options import (
+    apply_with_option,
+    auto_approve_option,
+    format_option,
+    global_options,
+    lock_timeout_option,
+)
 from icemigrate.cli.progress import run_with_progress
 from icemigrate.cli.streams import write_stream
 from icemigrate.errors import ExitCode, UsageError
@@ -18,6 +25,7 @@ from icemigrate.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from icemigrate.planning.undo import UndoOptions
     from icemigrate.project import Project
+    from icemigrate.project.project_values import ApplyWith
     from icemigrate.results.command_results import PlanResult
 
 
@@ -56,6 +64,7 @@ _QUESTION = ApprovalPrompt("Roll back these migrations?", "rolls them back")
     is_flag=True,
     help="With `--dry-run`: exit with 2 if there is something to roll back.",
 )
+@apply_with_option
 @auto_approve_option
 @lock_timeout_option
 @format_option("text", "json", "markdown")
@@ -71,6 +80,7 @@ def command(
     refill: bool | None,
     dry_run: bool,
     detailed_exitcode: bool,
+    apply_with: ApplyWith | None,
     auto_approve: bool,
     lock_timeout_s: float | None,
 ) -> ExitCode:
@@ -86,7 +96,7 @@ def command(
     options = UndoOptions(partial, discard_new_data, metadata_only, refill=refill)
     if not dry_run:
         _refuse_plan_options(settings, detailed_exitcode)
-    project = settings.open_project()
+    project = dataclasses.replace(settings.open_project(), apply_with=apply_with)
     is_asked = not (auto_approve or dry_run)
     spark = SparkStartNotice(_QUESTION.require_terminal) if is_asked else SparkStartNotice()
     result = _plan(settings, project, to, only, options, spark)

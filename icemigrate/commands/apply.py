@@ -13,8 +13,8 @@ from icemigrate.events import Event
 from icemigrate.evidence.undo_evidence import failed_run_undo_planner
 from icemigrate.execution.carry_out import carry_out
 from icemigrate.execution.continued_run import require_finished
+from icemigrate.execution.engine_choice import LazyEngine
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
-from icemigrate.execution.spark_start import LazySpark
 from icemigrate.frozen import replace
 from icemigrate.history.recorded_versions import VersionState
 from icemigrate.planning.plan import Plan
@@ -25,7 +25,7 @@ from icemigrate.results.command_results import ApplyResult, PlanResult, errors_o
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.publish_atomic import CommittingEngine
 
 
 def verify_saved_plan(project: Project, saved: Plan) -> PlanResult:
@@ -76,7 +76,7 @@ def apply(
         # Once before Spark's start, so that a refused plan does not wait for it.
         require_ready(_replan(session, plan))
 
-        def replan(_: SparkEngine) -> Plan:
+        def replan(_: CommittingEngine) -> Plan:
             if _is_done(session, plan):
                 return replace(plan, migrations=())
             fresh = _replan(session, plan)
@@ -88,7 +88,7 @@ def apply(
                 session,
                 plan,
                 replan,
-                spark=LazySpark(session, spark, on_start),
+                engine=LazyEngine(session, spark, on_start),
                 on_event=on_event,
                 lock_timeout_s=lock_timeout_s,
                 inverse=lambda engine: failed_run_undo_planner(

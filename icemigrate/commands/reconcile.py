@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from icemigrate.catalog.capabilities import server_managed_predicate
@@ -18,15 +18,15 @@ from icemigrate.evidence.narrowed_types import with_narrow_type_problems
 from icemigrate.evidence.undo_evidence import UndoPlanner, UndoTarget, declared_state_after
 from icemigrate.execution.carry_out import carry_out
 from icemigrate.execution.continued_run import unfinished_rollbacks
+from icemigrate.execution.engine_choice import LazyEngine
 from icemigrate.execution.environment_session import (
     EnvironmentSession,
     environment_plan,
     open_environment,
 )
-from icemigrate.execution.spark_start import LazySpark
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import History
-from icemigrate.history.past_states import last_recorded_snapshots
+from icemigrate.history.past_states import applied_table_undos
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Snapshot, Table
 from icemigrate.iceberg.undo_record import UndoRecord
@@ -54,7 +54,7 @@ from icemigrate.results.drift_results import ReconcileResult
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.publish_atomic import CommittingEngine
 
 _DESCRIPTION = "Restore tables to their recorded state"
 
@@ -102,7 +102,7 @@ def plan_reconcile(
     :raises HistoryError: the history cannot be used.
     """
     with open_environment(project, environment) as session:
-        return _plan(session, what or ReconcileRequest(), LazySpark(session, spark, on_start))
+        return _plan(session, what or ReconcileRequest(), LazyEngine(session, spark, on_start))
 
 
 def reconcile(
@@ -127,9 +127,9 @@ def reconcile(
         return ReconcileResult(project.name, plan.environment, (), 0)
     with open_environment(project, plan.environment) as session:
 
-        def replan(engine: SparkEngine) -> Plan:
+        def replan(engine: CommittingEngine) -> Plan:
             fresh = _plan(
-                session, plan.reconcile or ReconcileRequest(), LazySpark(session, None, lambda: None, engine)
+                session, plan.reconcile or ReconcileRequest(), LazyEngine(session, None, lambda: None, engine)
             )
             if not fresh.plan.is_empty:
                 require_not_stale(plan, fresh.plan)
@@ -140,7 +140,7 @@ def reconcile(
             session,
             plan,
             replan,
-            spark=LazySpark(session, spark, on_start),
+            engine=LazyEngine(session, spark, on_start),
             on_event=on_event,
             lock_timeout_s=lock_timeout_s,
         )
@@ -165,7 +165,7 @@ def unready_tables(session: EnvironmentSession, what: ReconcileRequest) -> froze
     :raises UsageError: no such table is recorded.
     """
 
-    def refuse() -> SparkEngine:
+    def refuse() -> CommittingEngine:
         raise _SparkNeeded
 
     try:
@@ -182,7 +182,7 @@ class _SparkNeeded(Exception):
 def _plan(
     session: EnvironmentSession,
     what: ReconcileRequest,
-    spark: Callable[[], SparkEngine],
+    spark: Callable[[], CommittingEngine],
     has_spark: bool = True,
 ) -> PlanResult:
     """The plan.
@@ -243,37 +243,45 @@ def _scoped(table: TablePlan) -> TablePlan:
 
 
 def _find_reversals(
-    session: EnvironmentSession, history: History, met: Sequence[ComparedTable]
+    session: EnvironmentSession, history: History, met: Iterable[ComparedTable]
 ) -> _TableReversals:
     found, problems = list[ReconcileTarget](), list[PlanProblem]()
-    bases = [replace(one.base, name=session.names.declared(one.base.name)) for one in met]
-    # Later files of a table may have the current types.
-    then = last_recorded_snapshots(history, (b for b, one in zip(bases, met, strict=True) if one.there))
-    for base, one in zip(bases, met, strict=True):
+    for one in met:
+        declared = session.names.declared(one.base.name)
         if one.there is None:
-            problems.append(_gone(one, base.name))
+            problems.append(_gone(one, declared))
             continue
         if one.stranger is not None:
-            problems.append(_taken(one, base.name))
+            problems.append(_taken(one, declared))
             continue
-        way = find_reconcile_target(base, one.there, _known(session, one, one.there, then.get(base.name)))
+        base = replace(one.base, name=declared)
+        way = find_reconcile_target(base, one.there, _known(session, history, one))
         if way is not None:
             found.append(way)
             problems += way.problems
     return _TableReversals(tuple(found), tuple(problems))
 
 
-def _known(
-    session: EnvironmentSession, met: ComparedTable, there: Table, then: Snapshot | None
-) -> ReconcileContext:
-    metadata = (session.catalog.metadata_json(there.name) or {}) if met.base.refs else {}
+def _known(session: EnvironmentSession, history: History, met: ComparedTable) -> ReconcileContext:
+    assert met.there is not None, "what is gone has no way back"
+    declared = session.names.declared(met.base.name)
+    metadata = (session.catalog.metadata_json(met.there.name) or {}) if met.base.refs else {}
     return ReconcileContext(
         name=met.base.name,
-        declared=session.names.declared(there.name),
+        declared=session.names.declared(met.there.name),
         machines=server_managed_predicate(session.catalog.capabilities),
         snapshots=frozenset(s["snapshot-id"] for s in metadata.get("snapshots") or ()),
-        then=then,
+        then=_then(history, replace(met.base, name=declared)),
     )
+
+
+def _then(history: History, base: Table) -> Snapshot | None:
+    """The table's snapshot when it was recorded: later files may have the current types."""
+    found = (
+        undo.actual_after for _, undo in applied_table_undos(history, base) if undo.actual_after is not None
+    )
+    last = next(found, None)
+    return None if last is None else last.snapshot
 
 
 def _gone(met: ComparedTable, declared: TableName) -> PlanProblem:

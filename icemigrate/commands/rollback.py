@@ -9,6 +9,7 @@ from icemigrate.changes.change import PlanProblem
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.commands.affected_views import with_affected_views
 from icemigrate.commands.kept_view_checks import with_kept_view_problems
+from icemigrate.commands.spark_use import with_spark_use
 from icemigrate.commands.unlock import interrupted_intents
 from icemigrate.diagnostics import Diagnostic, Severity, format_count
 from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
@@ -17,12 +18,12 @@ from icemigrate.evidence.old_partition_files import with_old_partition_files
 from icemigrate.evidence.undo_evidence import UndoPlanner, UndoTarget, declared_state_after
 from icemigrate.execution.carry_out import carry_out
 from icemigrate.execution.continued_run import choices_of, commit_tracer, require_finished, with_recorded
+from icemigrate.execution.engine_choice import LazyEngine
 from icemigrate.execution.environment_session import (
     EnvironmentSession,
     environment_plan,
     open_environment,
 )
-from icemigrate.execution.spark_start import LazySpark
 from icemigrate.files.version_number import number_of
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import AppliedVersion, History
@@ -38,7 +39,7 @@ from icemigrate.results.command_results import PlanResult, RollbackResult, error
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.publish_atomic import CommittingEngine
 
 
 def plan_rollback(
@@ -66,7 +67,7 @@ def plan_rollback(
         history = environment_session.history()
         chosen = _chosen(history, to, only, options)
         is_late = bool(chosen) and all(a.state is VersionState.ROLLED_BACK for a in chosen)
-        lazy = LazySpark(environment_session, spark, on_start)
+        lazy = LazyEngine(environment_session, spark, on_start)
         choice = f" --to {to}" if to is not None else f" --only {only}" if only is not None else ""
         given = RollbackInputs(environment_session, history, tuple(chosen), options, lazy, is_late, choice)
         result = _plan(environment_session, history, chosen, options, lazy, is_late=is_late)
@@ -93,7 +94,7 @@ class RollbackInputs(Frozen):
     history: History
     chosen: tuple[AppliedVersion, ...]
     options: UndoOptions
-    spark: LazySpark
+    spark: LazyEngine
     is_late: bool
     choice: str = ""
 
@@ -132,13 +133,13 @@ def rollback(
         )
     with open_environment(project, plan.environment) as environment_session:
 
-        def replan(engine: SparkEngine) -> Plan:
+        def replan(engine: CommittingEngine) -> Plan:
             history = environment_session.history()
             chosen = [_applied(history, m.version) for m in plan.migrations]
             is_late = all(m.refill_only for m in plan.migrations)
             if all(a.state is VersionState.ROLLED_BACK for a in chosen) and not is_late:
                 return replace(plan, migrations=())
-            again = LazySpark(environment_session, None, lambda: None, engine)
+            again = LazyEngine(environment_session, None, lambda: None, engine)
             fresh = _plan(environment_session, history, chosen, options, again, is_late=is_late)
             require_not_stale(plan, fresh.plan)
             require_undoable(fresh)
@@ -148,7 +149,7 @@ def rollback(
             environment_session,
             plan,
             replan,
-            spark=LazySpark(environment_session, spark, on_start),
+            engine=LazyEngine(environment_session, spark, on_start),
             on_event=on_event,
             lock_timeout_s=lock_timeout_s,
         )
@@ -192,7 +193,7 @@ def _plan(
     history: History,
     chosen: Sequence[AppliedVersion],
     options: UndoOptions,
-    spark: LazySpark,
+    spark: LazyEngine,
     *,
     is_late: bool,
 ) -> PlanResult:
@@ -202,7 +203,7 @@ def _plan(
         replace(_traced(environment_session, history, _version(history, a)), options=wanted[a.version.text])
         for a in chosen
     ]
-    has_spark = spark.session is not None or spark.engine is not None
+    has_spark = spark.runs_spark
     undoing = UndoPlanner(environment_session, spark, frozenset(version.text for version in begun), has_spark)
     if is_late:
         migrations = tuple(_refilled(undoing, version, history) for version in versions)
@@ -221,10 +222,11 @@ def _plan(
         for i in interrupted_intents(history)
         if i.version.text in wanted
     ]
-    return PlanResult(
+    result = PlanResult(
         with_old_partition_files(plan, environment_session.catalog),
         (*_diagnostics(plan), *continued, *unfilled),
     )
+    return with_spark_use(environment_session, result)
 
 
 def _last_applied(history: History, chosen: Sequence[AppliedVersion]) -> Iterator[Diagnostic]:

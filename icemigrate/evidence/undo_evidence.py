@@ -36,7 +36,7 @@ from icemigrate.planning.undo import (
 from icemigrate.spark_sql.identifiers import table_sql
 
 if TYPE_CHECKING:
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.engine_port import Engine
 
 
 class UndoTarget(Frozen):
@@ -62,7 +62,7 @@ class UndoPlanner:
     """
 
     session: EnvironmentSession
-    engine: Callable[[], SparkEngine]
+    engine: Callable[[], Engine]
     interrupted: frozenset[str] = frozenset()
     has_spark: bool = True
     actual: dict[TableName, Table | None] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class UndoPlanner:
 
 
 def failed_run_undo_planner(
-    session: EnvironmentSession, engine: SparkEngine, state: Callable[[], DeclaredState]
+    session: EnvironmentSession, engine: Engine, state: Callable[[], DeclaredState]
 ) -> Callable[[UndoRecord], MigrationPlan]:
     """The planner of the undo of a failed migration.
 

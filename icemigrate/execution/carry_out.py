@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
+from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.events import Event, MigrationStarted
 from icemigrate.execution.continued_run import commit_tracer
+from icemigrate.execution.engine_choice import LazyEngine
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.execution.project_journal import open_journal
 from icemigrate.execution.publishers import environment_publishers
-from icemigrate.execution.spark_start import LazySpark
 from icemigrate.execution.statement_log import NoteCollector, plan_note_lines
 from icemigrate.frozen import Frozen
 from icemigrate.history.history_record import HistoryRecord
@@ -20,7 +21,7 @@ from icemigrate.planning.plan_staleness import as_stale
 
 if TYPE_CHECKING:
     from icemigrate.execution.recovery import PlanInverse
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.publish_atomic import CommittingEngine
 
 
 class CarriedOut(Frozen):
@@ -51,12 +52,12 @@ class CarriedOut(Frozen):
 def carry_out(
     session: EnvironmentSession,
     plan: Plan,
-    replan: Callable[[SparkEngine], Plan],
+    replan: Callable[[CommittingEngine], Plan],
     *,
-    spark: LazySpark,
+    engine: LazyEngine,
     on_event: Callable[[Event], None],
     lock_timeout_s: float | None = None,
-    inverse: Callable[[SparkEngine], PlanInverse] = lambda engine: lambda record: None,
+    inverse: Callable[[CommittingEngine], PlanInverse] = lambda engine: lambda record: None,
 ) -> CarriedOut:
     """Run a plan under the project's lock, in any direction.
 
@@ -73,16 +74,18 @@ def carry_out(
     from icemigrate.spark.data_step_trial import require_valid_data_steps
     from icemigrate.spark.refill_trial import require_refill_writes
 
-    engine, notes = spark(on_event), NoteCollector(on_event)
+    chosen, notes = engine(on_event), NoteCollector(on_event)
 
     def trial(migrations: Sequence[MigrationPlan], begun: Collection[str]) -> None:
-        if plan.direction is Direction.APPLY:
-            require_valid_data_steps(engine, migrations, begun)
-        require_refill_writes(engine, migrations)
+        tables = [table for migration in migrations for table in migration.tables]
+        if plan.direction is Direction.APPLY and any(table.rows for table in tables):
+            require_valid_data_steps(chosen.in_spark("a data step"), migrations, begun)
+        if any(isinstance(c.change, RefillColumns) for table in tables for c in table.changes()):
+            require_refill_writes(chosen.in_spark("a refill"), migrations)
 
     def replanned() -> Plan:
         with as_stale():
-            return replan(engine)
+            return replan(chosen)
 
     # Neither the start of Spark nor a wait for the lock counts, so that runs can be compared.
     begun: list[float] = []
@@ -94,13 +97,13 @@ def carry_out(
 
     records = run_plan(
         plan,
-        engine,
-        open_journal(session, engine, lock_timeout_s),
+        chosen,
+        open_journal(session, chosen, lock_timeout_s),
         listen,
         keep=session.environment.keep_tags,
         replan=replanned,
-        publishers=environment_publishers(session, engine),
-        inverse=inverse(engine),
+        publishers=environment_publishers(session, chosen),
+        inverse=inverse(chosen),
         trial=trial,
         trace=commit_tracer(session),
     )

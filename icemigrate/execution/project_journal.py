@@ -13,13 +13,13 @@ from icemigrate.history.project_lock import LOCK_LEASE_S
 from icemigrate.iceberg.retention import BadDuration, parse_seconds
 
 if TYPE_CHECKING:
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.engine_port import Engine
 
 LEASE_VARIABLE = "ICEMIGRATE_LOCK_LEASE"
 """The environment variable with the lease of the lock: seconds, or a duration such as ``2m``."""
 
 
-def open_journal(session: EnvironmentSession, engine: SparkEngine, timeout_s: float | None = None) -> Journal:
+def open_journal(session: EnvironmentSession, engine: Engine, timeout_s: float | None = None) -> Journal:
     """The journal of a project in an environment.
 
     :param timeout_s: how long to wait while another process holds the lock; ``None`` for the default.

@@ -10,7 +10,7 @@ from icemigrate.spark.engine_port import Engine
 from icemigrate.spark.publish import DirectPublisher, Publisher
 
 if TYPE_CHECKING:
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.publish_atomic import CommittingEngine
 
 
 class EnvironmentPublishers(Frozen):
@@ -29,7 +29,9 @@ def direct_publishers(engine: Engine) -> EnvironmentPublishers:
     return EnvironmentPublishers(DirectPublisher(engine), DirectPublisher(engine, tags=False))
 
 
-def choose_publisher(session: EnvironmentSession, engine: SparkEngine, *, marked: bool = True) -> Publisher:
+def choose_publisher(
+    session: EnvironmentSession, engine: CommittingEngine, *, marked: bool = True
+) -> Publisher:
     """The publisher of an environment.
 
     ``publish: atomic`` needs a catalog with compare-and-swap.  Otherwise statements run on the tables
@@ -49,7 +51,7 @@ def choose_publisher(session: EnvironmentSession, engine: SparkEngine, *, marked
     return DirectPublisher(engine, tags)
 
 
-def environment_publishers(session: EnvironmentSession, engine: SparkEngine) -> EnvironmentPublishers:
+def environment_publishers(session: EnvironmentSession, engine: CommittingEngine) -> EnvironmentPublishers:
     """Both publishers of an environment.
 
     An undo of a table is one metadata commit already (two where a date returns with its partitions or its

@@ -37,6 +37,10 @@ HISTORY_CODES: Mapping[str, str] = {
     "rollback left. Remove that from the file, or from the tables, first.",
     "lock-held": "Another process is applying or rolling back migrations. The plan can be different when "
     "it has finished.",
+    "applied-with": "`apply_with` of the environment, or `--apply-with`, commits changes of metadata in "
+    "Python. The note names the migrations that need Spark too, and why.",
+    "needs-spark": "`apply_with: metadata` never starts Spark, and a part of the migration changes rows, "
+    "data files or views, which only Spark does. Apply it with `--apply-with auto` or `spark`.",
     "missing-file": "The file of an applied version is missing. Pull the branch that has it, or restore it "
     "from version control.",
     "name-taken": "A dropped column cannot be restored: another column has its name now.",

@@ -39,7 +39,7 @@ _ADDRESSES = frozenset(
         *(("catalog", key) for key in ("type", "uri", "warehouse", "user")),
         *(("storage", key) for key in ("endpoint", "region", "path_style")),
         *(("spark", key) for key in ("master", "remote", "jars")),
-        *(("record",), ("publish",), ("keep_tags",)),
+        *(("record",), ("publish",), ("keep_tags",), ("apply_with",)),
     }
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Mapping as Dict
@@ -28,6 +29,7 @@ from icemigrate.files.read.node_values import (
 from icemigrate.project.environment_variables import VariableResolver
 from icemigrate.project.project_checks import catalog_mistakes
 from icemigrate.project.project_values import (
+    ApplyWith,
     CatalogDescription,
     CatalogType,
     Environment,
@@ -72,7 +74,7 @@ def choose_environment(project: Project, name: str | None, environ: Dict[str, st
         raise UsageError(f"there is no environment `{name}`", hint)
     chosen = _chosen(project, name, environ)
     _require_inside(project, chosen)
-    return chosen
+    return dataclasses.replace(chosen, apply_with=project.apply_with or chosen.apply_with)
 
 
 def _require_inside(project: Project, environment: Environment) -> None:
@@ -126,6 +128,7 @@ def build_environment(name: str, node: YamlMapping, root: Path) -> Environment:
         cast('Literal["atomic", "direct"]', publish),
         None if node.get("keep_tags") is None else read_duration(node.get("keep_tags")),
         read_flag(node.get("disposable")) is True,
+        cast("ApplyWith", _text(node, "apply_with") or "spark"),
     )
 
 

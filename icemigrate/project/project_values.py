@@ -99,6 +99,9 @@ class StorageSettings:
     properties: Mapping[str, Setting] = field(default_factory=dict)
 
 
+ApplyWith: TypeAlias = Literal["spark", "metadata", "auto"]
+
+
 @dataclass(frozen=True, slots=True)
 class SparkConfig:
     """The Spark that applies changes.
@@ -131,6 +134,8 @@ class Environment:
 
     :param keep_tags: how long the tags of a migration are kept; ``None`` for ever.
     :param disposable: whether ``reset`` may drop its tables.
+    :param apply_with: what commits changes of metadata: Spark, Python alone, or Python with Spark for steps
+        that need it.
     """
 
     name: str
@@ -143,6 +148,7 @@ class Environment:
     publish: Literal["atomic", "direct"] = "atomic"
     keep_tags: timedelta | None = None
     disposable: bool = False
+    apply_with: ApplyWith = "spark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +198,7 @@ class Project:
     :param impact: SQL that reads or writes the tables.
     :param public_variables: names of environment variables whose values may be printed and stored.
     :param file: the project file, as shown to the user; ``None`` where there is none.
+    :param apply_with: replaces that of every environment, see :class:`Environment`.
     """
 
     name: str
@@ -207,6 +214,7 @@ class Project:
     trash_max_age: timedelta = timedelta(days=30)
     impact: tuple[SqlFiles, ...] = ()
     public_variables: frozenset[str] = frozenset()
+    apply_with: ApplyWith | None = None
 
     @property
     def top(self) -> Path:

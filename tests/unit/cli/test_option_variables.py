@@ -46,10 +46,10 @@ SHARED |= {"ICEMIGRATE_VERBOSE"}
     ("name", "own"),
     [
         ("plan", {"OUT", "TO", "REDO", "REHEARSE", "RECONCILE", "TABLE", "DETAILED_EXITCODE"}),
-        ("apply", {"TO", "REDO", "BASELINE", "RECONCILE", "TABLE", "AUTO_APPROVE"}),
+        ("apply", {"APPLY_WITH", "TO", "REDO", "BASELINE", "RECONCILE", "TABLE", "AUTO_APPROVE"}),
         ("import", {"EXCLUDE", "DESCRIPTION", "DRY_RUN"}),
         ("check", {"GIT_BASE", "FIX"}),
-        ("rollback", {"DRY_RUN", "DETAILED_EXITCODE", "AUTO_APPROVE"}),
+        ("rollback", {"APPLY_WITH", "DRY_RUN", "DETAILED_EXITCODE", "AUTO_APPROVE"}),
         ("maintain", {"DRY_RUN", "AUTO_APPROVE"}),
         ("reset", {"DRY_RUN"}),
         ("repair", set()),
