@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from icemigrate.errors import IcemigrateError
-from icemigrate.spark import metadata_commit, publish_atomic
+from icemigrate.spark import commit, metadata_commit
 from tests.servers.lake import Lake
 
 Patch = pytest.MonkeyPatch
@@ -80,13 +80,13 @@ def test_rows_that_come_before_the_commit_of_what_allows_any_are_another_try(
     lake.apply()
     lake.sql(LATE)
     lake.write("0002_rename", "tables: [{name: market_data.trades, renames: {n: m}}]")
-    land, came = publish_atomic.commit_changes, list[object]()
+    land, came = commit.commit_changes, list[object]()
 
     def late(*args: Any) -> bool:
         if not came:
             came.append(lake.sql(LATE))
         return land(*args)
 
-    monkeypatch.setattr(publish_atomic, "commit_changes", late)
+    monkeypatch.setattr(commit, "commit_changes", late)
     lake.apply()
     assert lake.sql("SELECT m FROM {t}") == [(1,), (1,)]

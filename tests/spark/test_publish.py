@@ -403,7 +403,7 @@ def test_a_writer_that_never_lets_go_ends_the_tries(lake: Lake, monkeypatch: pyt
         lake.insert()
         return base
 
-    monkeypatch.setattr(publish_atomic, "open_commit_base", opened_before_an_append)
+    monkeypatch.setattr(commit, "open_commit_base", opened_before_an_append)
     with pytest.raises(EngineError, match="another writer changed"):
         lake.publish(plan, "0002")
     assert len(pauses) == 2
