@@ -18,15 +18,14 @@ COUNTED: Counter[tuple[str, str]] = Counter()
 """Examples that came to a good end, by what they are and their format version."""
 
 
-def run(case: str, course: Callable[[st.DataObject], None], projects: int = 1) -> None:
+def run(case: str, course: Callable[[st.DataObject], None]) -> None:
     """Run a course on random examples.
 
     :param case: what tells this case from others of the test: each has examples of its own.
-    :param projects: examples where one is asked for: an example may hold so much and no more.
     """
 
     @settings(
-        max_examples=EXAMPLES * projects,
+        max_examples=EXAMPLES,
         database=None,
         # To make a failing example smaller takes as long as it took to find it, many times over.
         phases=(Phase.explicit, Phase.generate),
