@@ -17,14 +17,15 @@ from icemigrate.metadata_engine.table_store import Json
 _OF_CREATION = frozenset({"assign-uuid", "upgrade-format-version", "set-location"})
 
 
-def create_request(name: str, updates: Sequence[Json], staged_as: str | None) -> dict[str, Any]:
+def create_request(name: str, updates: Sequence[Json], creation: str, is_staged: bool) -> dict[str, Any]:
     """The body of a request to create a table (schema ``CreateTableRequest``).
 
     It has no partition spec and no sort order: they would refer to fields by ids that the server changes.
 
-    :param staged_as: a text that no other creation has; ``None`` to create the table at once.
+    :param creation: a text that no other creation has.
+    :param is_staged: whether a commit creates the table, and not this request.
     """
-    properties = {} if staged_as is None else {CREATION_PROPERTY: staged_as}
+    properties = {CREATION_PROPERTY: creation}
     for update in updates:
         if update["action"] == "set-properties":
             properties |= update["updates"]
@@ -33,7 +34,7 @@ def create_request(name: str, updates: Sequence[Json], staged_as: str | None) ->
     body: dict[str, Any] = {
         "name": name,
         "schema": next(dict(u["schema"]) for u in updates if u["action"] == "add-schema"),
-        "stage-create": staged_as is not None,
+        "stage-create": is_staged,
         "properties": properties,
     }
     location = next((u["location"] for u in updates if u["action"] == "set-location"), None)
@@ -54,9 +55,9 @@ def with_staged_identity(updates: Sequence[Json], staged: Json) -> tuple[Json, .
     )
 
 
-def was_created_by(metadata: Json, staged_as: str) -> bool:
-    """Whether a server created a table at once when it was asked to stage it."""
-    return bool(metadata.get("properties", {}).get(CREATION_PROPERTY) == staged_as)
+def was_created_by(metadata: Json, creation: str) -> bool:
+    """Whether a request created a table, which still has the server's ids."""
+    return bool(metadata.get("properties", {}).get(CREATION_PROPERTY) == creation)
 
 
 def missing_changes(updates: Sequence[Json]) -> tuple[Json, ...]:

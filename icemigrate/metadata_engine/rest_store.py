@@ -209,8 +209,8 @@ class RestTableStore:
 
     def _create(self, commit: TableCommit) -> StoredTable:
         """Create a table with its own field ids, see :mod:`~icemigrate.metadata_engine.rest_creation`."""
-        name, staged_as = commit.name, str(uuid4())
-        staged = self._staged(commit, staged_as)
+        name, creation = commit.name, str(uuid4())
+        staged = self._staged(commit, creation)
         body = _change(name, _requirements(staged), staged.updates)
         exists = CommitConflict(f"there is a table or view `{name}` already")
 
@@ -218,10 +218,10 @@ class RestTableStore:
             response = self._send("POST", self._kind.client.path(name), body)
             if response.status_code == 404:
                 # The server does not commit staged tables.
-                return self._with_own_ids(commit, self._created(commit, None))
+                return self._with_own_ids(staged, self._created(commit, creation, is_staged=False))
             if response.status_code == 409:
                 table = self.load(name)
-                if table is None or not was_created_by(table.json, staged_as):
+                if table is None or not was_created_by(table.json, creation):
                     raise exists
                 return self._with_own_ids(staged, table)
             return self._stored(name, self._read(response))
@@ -230,7 +230,7 @@ class RestTableStore:
             table = self.load(name)
             if table is None:
                 return None
-            if was_created_by(table.json, staged_as):
+            if was_created_by(table.json, creation):
                 return self._with_own_ids(staged, table)
             if not is_made(staged, table.json):
                 raise conflict or exists
@@ -238,30 +238,30 @@ class RestTableStore:
 
         return self._until_known(attempt, find, f"whether table `{name}` was created")
 
-    def _staged(self, commit: TableCommit, staged_as: str) -> TableCommit:
+    def _staged(self, commit: TableCommit, creation: str) -> TableCommit:
         """A creation with the uuid and the location that the server chose."""
         if self.load(commit.name) is not None:
             # Some servers stage a table that exists, with its own uuid.
             raise CommitConflict(f"there is a table or view `{commit.name}` already")
-        metadata = self._created(commit, staged_as).json
+        metadata = self._created(commit, creation, is_staged=True).json
         return replace(commit, updates=with_staged_identity(commit.updates, metadata))
 
-    def _created(self, commit: TableCommit, staged_as: str | None) -> StoredTable:
+    def _created(self, commit: TableCommit, creation: str, is_staged: bool) -> StoredTable:
         name = commit.name
         path = f"{self._kind.client.namespace_path(name.namespace)}/tables"
+        body = create_request(name.name, commit.updates, creation, is_staged)
 
         def attempt() -> StoredTable:
-            response = self._send("POST", path, create_request(name.name, commit.updates, staged_as))
+            response = self._send("POST", path, body)
             if response.status_code == 409:
                 raise CommitConflict(f"there is a table or view `{name}` already")
             return self._stored(name, self._read(response))
 
         def find(conflict: CommitConflict | None) -> StoredTable | None:
             table = self.load(name)
-            if table is not None and staged_as is not None and was_created_by(table.json, staged_as):
+            if table is not None and was_created_by(table.json, creation):
                 return table
-            # Whether an existing table is this one, nothing else shows: the server chose its uuid.
-            if staged_as is not None and conflict is not None:
+            if conflict is not None:
                 raise conflict
             return None
 

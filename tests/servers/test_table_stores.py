@@ -14,12 +14,12 @@ import pytest
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.open_store import open_table_store
-from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, TableCommit, TableStore
+from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, TableStore
 from icemigrate.project import choose_environment
 from icemigrate.project.namespace_mapping import catalog_settings
 from tests.servers.lake import Kind, Lake
 from tests.support.cutting_proxy import CuttingProxy
-from tests.support.small_commits import FIELD_IDS, created, set_properties
+from tests.support.small_commits import FIELD_IDS, columns, created, set_properties, with_column
 
 _numbers = count(1)
 
@@ -75,30 +75,6 @@ def test_a_table_is_created_with_its_field_ids_changed_and_renamed(
     assert store.load(quotes) is None
     assert store.drop_namespace(trades.namespace)
     assert store.drop_namespace(trades.namespace)
-
-
-def with_column(base: StoredTable, name: TableName, column: str) -> TableCommit:
-    """A new column, which is refused if another client changed the schema."""
-    json = base.json
-    current = next(s for s in json["schemas"] if s["schema-id"] == json["current-schema-id"])
-    field = {"id": json["last-column-id"] + 1, "name": column, "required": False, "type": "string"}
-    schema = {**current, "fields": [*current["fields"], field]}
-    updates = (
-        {"action": "add-schema", "schema": schema, "last-column-id": field["id"]},
-        {"action": "set-current-schema", "schema-id": -1},
-    )
-    requirements = (
-        {"type": "assert-table-uuid", "uuid": json["table-uuid"]},
-        {"type": "assert-current-schema-id", "current-schema-id": json["current-schema-id"]},
-        {"type": "assert-last-assigned-field-id", "last-assigned-field-id": json["last-column-id"]},
-    )
-    return TableCommit(name, base, updates, requirements)
-
-
-def columns(table: StoredTable) -> list[str]:
-    json = table.json
-    current = next(s for s in json["schemas"] if s["schema-id"] == json["current-schema-id"])
-    return [field["name"] for field in current["fields"]]
 
 
 def test_a_stale_base_is_refused(store: TableStore, trades: TableName) -> None:

@@ -48,3 +48,28 @@ def set_properties(base: StoredTable, name: TableName = TRADES, **properties: st
     requirement = {"type": "assert-table-uuid", "uuid": base.json["table-uuid"]}
     update = {"action": "set-properties", "updates": properties}
     return TableCommit(name, base, (update,), (requirement,))
+
+
+def with_column(base: StoredTable, name: TableName, column: str) -> TableCommit:
+    """A new column, which is refused if another client changed the schema."""
+    json = base.json
+    current = next(s for s in json["schemas"] if s["schema-id"] == json["current-schema-id"])
+    field = {"id": json["last-column-id"] + 1, "name": column, "required": False, "type": "string"}
+    schema = {**current, "fields": [*current["fields"], field]}
+    updates = (
+        {"action": "add-schema", "schema": schema, "last-column-id": field["id"]},
+        {"action": "set-current-schema", "schema-id": -1},
+    )
+    requirements = (
+        {"type": "assert-table-uuid", "uuid": json["table-uuid"]},
+        {"type": "assert-current-schema-id", "current-schema-id": json["current-schema-id"]},
+        {"type": "assert-last-assigned-field-id", "last-assigned-field-id": json["last-column-id"]},
+    )
+    return TableCommit(name, base, updates, requirements)
+
+
+def columns(table: StoredTable) -> list[str]:
+    """The names of the current columns."""
+    json = table.json
+    current = next(s for s in json["schemas"] if s["schema-id"] == json["current-schema-id"])
+    return [field["name"] for field in current["fields"]]
