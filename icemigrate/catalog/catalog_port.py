@@ -1,6 +1,6 @@
 """The read-only interface of every catalog.
 
-Everything that changes a catalog goes through Spark (:mod:`icemigrate.spark`), so that there is one writer.
+What changes a catalog is in :mod:`icemigrate.spark` and :mod:`icemigrate.metadata_engine`.
 """
 
 from __future__ import annotations

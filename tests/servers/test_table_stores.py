@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
+from icemigrate.errors import EngineError
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, TableStore
@@ -75,6 +76,19 @@ def test_a_table_is_created_with_its_field_ids_changed_and_renamed(
     assert store.load(quotes) is None
     assert store.drop_namespace(trades.namespace)
     assert store.drop_namespace(trades.namespace)
+
+
+def test_files_of_a_table_are_written_once_read_and_deleted(store: TableStore, trades: TableName) -> None:
+    folder = created(store, trades).json["location"]
+    location, content = f"{folder}/metadata/5f3b-m0.avro", b"rows" * 1_000_000
+    store.files.write(location, content)
+    assert store.files.read(location) == content
+    with pytest.raises(EngineError, match="exists already"):
+        store.files.write(location, b"")
+    store.files.delete(location)
+    store.files.delete(location)
+    with pytest.raises(OSError, match=r"5f3b-m0\.avro"):
+        store.files.read(location)
 
 
 def test_a_stale_base_is_refused(store: TableStore, trades: TableName) -> None:

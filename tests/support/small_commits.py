@@ -22,20 +22,26 @@ def schema(*names: str) -> dict[str, Any]:
     return {"type": "struct", "schema-id": 0, "fields": fields}
 
 
+CREATION: tuple[Json, ...] = (
+    {"action": "assign-uuid", "uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1"},
+    {"action": "upgrade-format-version", "format-version": 2},
+    {"action": "add-schema", "schema": schema("kind"), "last-column-id": FIELD_IDS[1]},
+    {"action": "set-current-schema", "schema-id": -1},
+    {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
+    {"action": "set-default-spec", "spec-id": -1},
+    {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
+    {"action": "set-default-sort-order", "sort-order-id": -1},
+)
+"""The updates that create a table, without a location."""
+
+
 def created(
     store: TableStore, name: TableName = TRADES, properties: dict[str, str] | None = None
 ) -> StoredTable:
     """Create a table, with its namespace."""
     store.create_namespace(name.namespace)
     updates: tuple[Json, ...] = (
-        {"action": "assign-uuid", "uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1"},
-        {"action": "upgrade-format-version", "format-version": 2},
-        {"action": "add-schema", "schema": schema("kind"), "last-column-id": FIELD_IDS[1]},
-        {"action": "set-current-schema", "schema-id": -1},
-        {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
-        {"action": "set-default-spec", "spec-id": -1},
-        {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
-        {"action": "set-default-sort-order", "sort-order-id": -1},
+        *CREATION,
         {"action": "set-location", "location": store.default_location(name)},
         {"action": "set-properties", "updates": properties or {}},
     )

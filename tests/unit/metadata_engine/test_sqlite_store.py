@@ -22,8 +22,13 @@ from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.sql_table_store import SqlTableStore
 from icemigrate.metadata_engine.sqlite_store import SqliteDatabase, open_sqlite_store
 from icemigrate.metadata_engine.table_files import TableFiles
-from icemigrate.metadata_engine.table_store import CommitConflict, CommitStateUnknown, StoredTable
-from tests.support.small_commits import FIELD_IDS, QUOTES, TRADES, created, set_properties
+from icemigrate.metadata_engine.table_store import (
+    CommitConflict,
+    CommitStateUnknown,
+    StoredTable,
+    TableCommit,
+)
+from tests.support.small_commits import CREATION, FIELD_IDS, QUOTES, TRADES, created, set_properties
 from tests.support.sqlite_lakes import make
 
 ARCHIVED = TableName(("archive",), "trades")
@@ -246,6 +251,43 @@ def test_a_commit_that_is_never_answered_keeps_its_file(failing: SqlTableStore, 
     assert len(files_of(base)) == 2
 
 
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_an_interrupted_swap_keeps_its_file(
+    store: SqlTableStore, monkeypatch: pytest.MonkeyPatch, is_committed: bool
+) -> None:
+    """Only the catalog shows whether it refers to the file."""
+    base = created(store)
+    write = SqliteDatabase.write
+
+    def interrupted(*args: Any) -> Any:
+        if is_committed:
+            write(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SqliteDatabase, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.commit([set_properties(base, a="1")])
+    assert len(files_of(base)) == 2
+    table = store.load(TRADES)
+    assert table is not None
+    assert (table != base) == is_committed
+
+
+def test_an_interrupted_write_leaves_no_file(store: SqlTableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    trades, quotes = created(store), created(store, QUOTES)
+    write = TableFiles.write
+
+    def interrupted(files: TableFiles, location: str, content: bytes) -> None:
+        write(files, location, content)
+        if "/quotes/" in location:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(TableFiles, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.commit([set_properties(trades, a="1"), set_properties(quotes, QUOTES, a="1")])
+    assert (files_of(trades), files_of(quotes)) == (names(trades), names(quotes))
+
+
 @pytest.mark.parametrize("outcome", ["refused", "lost"])
 def test_other_changes_without_an_answer_are_made(
     failing: SqlTableStore, store: SqlTableStore, outcome: str
@@ -309,10 +351,44 @@ def test_metadata_is_written_to_the_path_of_the_property(store: SqlTableStore, t
     assert store.load(TRADES) == table
 
 
-@pytest.mark.parametrize("location", ["wh/db/trades", "../trades", "file:wh/trades"])
-def test_a_relative_location_is_not_written_to(store: SqlTableStore, location: str) -> None:
+@pytest.mark.parametrize("folder", ["a b", "a%20b", "a%2520b"])
+def test_a_location_is_the_folder_that_readers_find(
+    store: SqlTableStore, tmp_path: Path, folder: str
+) -> None:
+    table = created(store, properties={"write.metadata.path": f"file:{tmp_path}/{folder}"})
+    assert store.load(TRADES) == table
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("a")] == [folder]
+    # Other clients name the same folder otherwise.
+    spelled = f"file:{tmp_path}/{folder.replace(' ', '%20')}"
+    (after,) = store.commit([set_properties(table, **{"write.metadata.path": spelled})])
+    assert store.load(TRADES) == after
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("a")] == [folder]
+
+
+def test_a_new_table_without_a_location_gets_the_default_one(store: SqlTableStore) -> None:
+    updates = tuple(u for u in CREATION if u["action"] != "set-location")
+    (table,) = store.commit([TableCommit(TRADES, None, updates)])
+    assert table.json["location"] == store.default_location(TRADES)
+
+
+def test_a_catalog_without_a_warehouse_has_no_default_location(settings: CatalogSettings) -> None:
+    store = open_sqlite_store(replace(settings, warehouse=None))
+    with pytest.raises(CatalogError, match="catalog `lake` has no `warehouse`"):
+        store.default_location(TRADES)
+
+
+def test_a_clock_that_is_behind_does_not_date_metadata_back(store: SqlTableStore) -> None:
+    """Java refuses to read metadata that is older than its own log."""
     base = created(store)
-    with pytest.raises(EngineError, match=r"neither an absolute path nor a URI"):
+    ahead = {**base.json, "last-updated-ms": base.json["last-updated-ms"] + 3_600_000}
+    (after,) = store.commit([set_properties(StoredTable(base.location, ahead), a="1")])
+    assert after.json["last-updated-ms"] == ahead["last-updated-ms"]
+
+
+@pytest.mark.parametrize("location", ["wh/db/trades", "../trades", "file:wh/trades", "/wh/a\0b"])
+def test_a_location_that_is_no_absolute_path_is_not_written_to(store: SqlTableStore, location: str) -> None:
+    base = created(store)
+    with pytest.raises(EngineError, match=r"neither an absolute path nor a URI|null byte"):
         store.commit([set_properties(base, **{"write.metadata.path": location})])
     assert store.load(TRADES) == base
 
