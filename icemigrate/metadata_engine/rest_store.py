@@ -329,7 +329,7 @@ class RestTableStore:
             answer = response.json()
         except ValueError:
             answer = None
-        if not isinstance(answer, dict):
+        if not isinstance(answer, dict) or "metadata" not in answer:
             raise LostAnswer
         return answer
 

@@ -40,8 +40,8 @@ class RestTables(ThreadingHTTPServer):
 
     :ivar creates: what it does with a table that is staged: ``staged``, ``at once``, or ``never`` commits it.
     :ivar faults: for each change of a table in turn: ``before`` fails without making it, ``after`` makes it
-        and fails, ``cut`` makes it and closes the connection, ``garbled`` makes it and answers no JSON, a
-        number is a status.
+        and fails, ``cut`` makes it and closes the connection, ``garbled`` makes it and answers no JSON,
+        ``empty`` makes it and answers an empty object, a number is a status.
     """
 
     daemon_threads = True
@@ -171,7 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == "after":
             self._send(502, b"<html>a gateway</html>")
         else:
-            self._send(200, b"<html>" if fault == "garbled" else json.dumps(answer).encode())
+            contents = {"garbled": b"<html>", "empty": b"{}"}
+            self._send(200, contents.get(str(fault)) or json.dumps(answer).encode())
 
     def _answer(self, path: list[str], body: Any) -> Any:
         server = self.server

@@ -16,7 +16,15 @@ from icemigrate.metadata_engine.rest_store import RestTableStore, open_rest_stor
 from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.table_store import CommitConflict, CommitStateUnknown, TableCommit
 from tests.support.rest_tables import RestTables, rest_tables
-from tests.support.small_commits import FIELD_IDS, QUOTES, TRADES, created, set_properties, with_column
+from tests.support.small_commits import (
+    CREATION,
+    FIELD_IDS,
+    QUOTES,
+    TRADES,
+    created,
+    set_properties,
+    with_column,
+)
 
 SECRET = "hush-kx82qpz"
 
@@ -61,7 +69,7 @@ def test_every_server_creates_a_table_with_the_field_ids(
 
 
 @pytest.mark.parametrize("creates", ["staged", "at once", "never"])
-@pytest.mark.parametrize("fault", ["before", "after", "cut", "garbled"])
+@pytest.mark.parametrize("fault", ["before", "after", "cut", "garbled", "empty"])
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_creation_without_an_answer_is_made_or_refused(
     server: RestTables, store: RestTableStore, creates: str, fault: str, number: int
@@ -75,7 +83,7 @@ def test_a_creation_without_an_answer_is_made_or_refused(
     assert CREATION_PROPERTY not in table.json["properties"]
 
 
-@pytest.mark.parametrize("fault", ["before", "after", "cut", "garbled"])
+@pytest.mark.parametrize("fault", ["before", "after", "cut", "garbled", "empty"])
 @pytest.mark.parametrize("kind", ["column", "properties"])
 def test_a_commit_without_an_answer_is_made_once(
     server: RestTables, store: RestTableStore, fault: str, kind: str
@@ -174,6 +182,22 @@ def test_several_tables_are_committed_in_one_request(
     assert [len(table.json["metadata-log"]) for table in tables] == [1, 1]
     with pytest.raises(CommitConflict, match=r"another client changed `db.trades`, `db.quotes` first"):
         transactional.commit([with_column(tables[0], TRADES, "b"), with_column(quotes, QUOTES, "b")])
+    assert server.tables[TRADES] == tables[0].json
+
+
+@pytest.mark.parametrize("fault", ["", "before", "after", "cut"])
+def test_a_table_is_created_together_with_a_change_of_another(
+    server: RestTables, transactional: RestTableStore, fault: str
+) -> None:
+    trades = created(transactional)
+    creation = TableCommit(QUOTES, None, CREATION)
+    server.faults = ["", fault]
+    tables = transactional.commit([with_column(trades, TRADES, "a"), creation])
+    assert [server.tables[TRADES], server.tables[QUOTES]] == [table.json for table in tables]
+    assert field_ids(server, QUOTES) == FIELD_IDS
+    assert CREATION_PROPERTY not in tables[1].json["properties"]
+    with pytest.raises(CommitConflict, match=r"there is a table or view `db.quotes` already"):
+        transactional.commit([with_column(tables[0], TRADES, "b"), creation])
     assert server.tables[TRADES] == tables[0].json
 
 

@@ -1,0 +1,139 @@
+"""Files of tables on a storage that PyIceberg reaches, here a double of its FileIO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from icemigrate.catalog import CatalogSettings
+from icemigrate.errors import EngineError, MissingExtra
+from icemigrate.metadata_engine.table_files import TableFiles
+
+SECRET = "hush-kx82qpz"
+LOCATION = "s3://lake/t/metadata/a.avro"
+
+
+class Storage:
+    """A FileIO in memory, and its own input, output and stream; `fault` is what it raises."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.fault: Exception | None = None
+        self.hangs: Event | None = None
+        self.location = ""
+        self.parts = [b""]
+
+    def new_output(self, location: str) -> Storage:
+        self.location, self.parts = location, []
+        return self
+
+    new_input = new_output
+
+    def create(self) -> Storage:
+        if self.fault is not None:
+            raise self.fault
+        if self.location in self.files:
+            raise FileExistsError(self.location)
+        return self
+
+    def open(self) -> Storage:
+        if self.fault is not None:
+            raise self.fault
+        self.parts = [self.files[self.location], b""]
+        return self
+
+    def read(self, _: int) -> bytes:
+        return self.parts.pop(0)
+
+    def write(self, part: bytes) -> None:
+        if self.hangs is not None:
+            self.hangs.wait(10)
+        self.parts.append(part)
+
+    def close(self) -> None:
+        self.files.setdefault(self.location, b"".join(self.parts))
+
+    def delete(self, location: str) -> None:
+        if self.fault is not None:
+            raise self.fault
+        del self.files[location]
+
+
+@pytest.fixture
+def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
+    made = Storage()
+    monkeypatch.setattr("pyiceberg.io.load_file_io", lambda properties, location: made)
+    return made
+
+
+def files(timeout_s: float = 5, warehouse: str = "s3://lake") -> TableFiles:
+    properties = {"s3.secret-access-key": SECRET}
+    uri = "postgresql://catalog.example/lake"
+    return TableFiles(CatalogSettings("lake", "sql", uri, warehouse, properties, timeout_s))
+
+
+def test_a_file_is_written_in_parts_once(storage: Storage) -> None:
+    content = b"x" * (2 << 20) + b"y"
+    files().write(LOCATION, content)
+    assert storage.files == {LOCATION: content}
+    with pytest.raises(EngineError, match=r"the file s3://lake/t/metadata/a.avro exists already"):
+        files().write(LOCATION, b"")
+    assert files().read(LOCATION) == content
+    files().delete(LOCATION)
+    files().delete(LOCATION)
+    assert storage.files == {}
+
+
+def test_errors_of_a_storage_have_no_secret(storage: Storage) -> None:
+    storage.fault = RuntimeError(f"denied for {SECRET}\nand more")
+    with pytest.raises(EngineError, match=r"a.avro cannot be written: denied for \*\*\*$") as raised:
+        files().write(LOCATION, b"")
+    with pytest.raises(OSError, match=r"denied for \*\*\*$") as unread:
+        files().read(LOCATION)
+    assert SECRET not in f"{raised.value}{raised.value.__cause__}{unread.value}{unread.value.__cause__}"
+    files().delete(LOCATION)
+
+
+def test_a_storage_that_never_answers_ends_in_time(storage: Storage) -> None:
+    storage.hangs = Event()
+    with pytest.raises(EngineError, match=r"was not written: no answer within 0\.1 s"):
+        files(timeout_s=0.1).write(LOCATION, b"x")
+    storage.hangs.set()
+
+
+def test_a_library_that_is_not_installed_is_named(storage: Storage) -> None:
+    storage.fault = ImportError("No module named 's3fs'")
+    with pytest.raises(MissingExtra, match="s3fs"):
+        files().write(LOCATION, b"x")
+
+
+def test_only_a_local_warehouse_lets_a_database_elsewhere_name_local_files(tmp_path: Path) -> None:
+    location = f"file://{tmp_path}/t/metadata/a.avro"
+    with pytest.raises(EngineError, match="is on this machine, but catalog `lake` is not"):
+        files().write(location, b"x")
+    files(warehouse=f"file://{tmp_path}").write(location, b"x")
+    assert files().read(location) == b"x"
+    files().delete(location)
+    assert files().read(location) == b"x"
+    files(warehouse=str(tmp_path)).delete(location)
+    with pytest.raises(FileNotFoundError):
+        files().read(location)
+
+
+def test_a_link_in_place_of_a_file_is_neither_written_nor_deleted(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("kept")
+    (tmp_path / "a.avro").symlink_to(tmp_path / "target")
+    local = files(warehouse=str(tmp_path))
+    with pytest.raises(EngineError, match="exists already"):
+        local.write(f"{tmp_path}/a.avro", b"x")
+    local.delete(f"{tmp_path}/a.avro")
+    assert (tmp_path / "a.avro").read_text() == "kept"
+
+
+def test_the_checksum_file_of_hadoop_is_deleted_too(tmp_path: Path) -> None:
+    (tmp_path / "a.avro").write_text("x")
+    (tmp_path / ".a.avro.crc").write_text("x")
+    files(warehouse=str(tmp_path)).delete(f"{tmp_path}/a.avro")
+    assert list(tmp_path.iterdir()) == []
