@@ -16,6 +16,8 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from icemigrate.cli import main as icemigrate
@@ -406,6 +408,21 @@ def _check(folder: Path) -> None:
         os._exit(code)
 
 
+def _load_modules() -> None:
+    """Load what a check imports, so that each process begins with it; the input does not decide it."""
+    own = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="bomb") as folder:
+        for name, text in {**_sql("select a from db.t"), **_python('spark.table("db.t")\n')}.items():
+            (Path(folder) / name).parent.mkdir(exist_ok=True)
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        os.chdir(folder)
+        try:
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                icemigrate(["check"])
+        finally:
+            os.chdir(own)
+
+
 def projects(count: int, seed: int) -> Iterator[tuple[str, Files]]:
     """The fixed projects, then random ones."""
     for name, make in FIXED.items():
@@ -420,6 +437,7 @@ def main() -> int:
     parser.add_argument("--random", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    _load_modules()
     is_fine = True
     for name, files in projects(given.random, given.seed):
         good, took = outcome(files)
