@@ -9,6 +9,8 @@ from pathlib import Path
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import icemigrate
 from icemigrate.commands.project_files import open_project
 from icemigrate.events import Event
@@ -28,6 +30,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KINDS = ("sqlite", "postgres", "rest")
+
+
+def on(*kinds: str) -> pytest.MarkDecorator:
+    """Run tests on these kinds of catalogs alone.
+
+    :param kinds: some of :data:`KINDS`.
+    """
+    return pytest.mark.parametrize("kind", kinds, indirect=True)
 
 
 @dataclass(frozen=True, slots=True)

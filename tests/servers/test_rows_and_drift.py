@@ -1,4 +1,7 @@
-"""Rows that a migration writes, and tables that others changed by hand: on every kind of catalog."""
+"""Rows that a migration writes, and tables that others changed by hand: on catalogs that have a server.
+
+``tests/spark`` shows the same on SQLite, in more cases.  Rows are written to S3 and asked about there.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from icemigrate.iceberg.table import Table
 from icemigrate.planning.drift.differing_facts import find_differing_facts
 from icemigrate.planning.undo import UndoOptions
 from icemigrate.results.command_results import errors_of
-from tests.servers.lake import Lake
+from tests.servers.lake import Lake, on
 
 MAKE = """
     description: Make trades
@@ -77,6 +80,7 @@ def roll_back(lake: Lake, options: UndoOptions) -> None:
     assert lake.api.rollback(options=options, spark=lake.session).rolled_back == ("0002",)
 
 
+@on("rest")
 def test_rows_are_written_and_asked_about_before_anybody_sees_them(trades: Lake) -> None:
     before = trades.table()
     trades.write("0002_fill", FILL.replace("'WRONG'", "'NONE'"))
@@ -100,6 +104,7 @@ def test_rows_are_written_and_asked_about_before_anybody_sees_them(trades: Lake)
     assert trades.api.drift().tables == ()
 
 
+@on("rest")
 def test_rows_that_were_overwritten_go_back_as_it_is_asked(trades: Lake) -> None:
     ids = [f.id for f in trades.table().schema.fields]
     trades.write("0002_fill", FILL)
@@ -144,6 +149,7 @@ BUCKETS = """
 """
 
 
+@on("rest")
 def test_files_of_the_old_way_are_written_again(lake: Lake) -> None:
     lake.write("0001_make", DAYS)
     lake.apply()
@@ -239,6 +245,7 @@ def differing(old: Table, new: Table) -> list[str]:
     return [fact for fact in facts if fact != f"properties.{NAME_MAPPING}"]
 
 
+@on("postgres", "rest")
 def test_what_others_did_is_told_and_accepted_or_led_back(lake: Lake) -> None:
     names = ("trades", "quotes")
     lake.write("0001_make", "tables:" + "".join(dedent(ALIKE).replace("NAME", name) for name in names))
@@ -276,6 +283,7 @@ def test_what_others_did_is_told_and_accepted_or_led_back(lake: Lake) -> None:
     assert lake.plan().is_empty
 
 
+@on("postgres", "rest")
 def test_a_table_under_another_name_is_found_and_led_back(lake: Lake) -> None:
     lake.write("0001_make", MAKE)
     lake.apply()

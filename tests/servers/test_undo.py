@@ -1,4 +1,7 @@
-"""Taking back, holding, redoing, and one at a time: on every kind of catalog."""
+"""Taking back, holding, redoing, and one at a time: on catalogs that have a server.
+
+``tests/spark`` shows the same on SQLite, in more cases.  The lock is looked at on every kind of catalog.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.planning.undo import UndoOptions
 from icemigrate.project import choose_environment
 from icemigrate.spark.session import start_spark
-from tests.servers.lake import Lake, rest_kind
+from tests.servers.lake import Lake, on, rest_kind
 from tests.servers.seaweedfs import SeaweedFS
 
 if TYPE_CHECKING:
@@ -70,6 +73,7 @@ def states(lake: Lake) -> list[tuple[str, str]]:
     return [(m.version, m.state) for m in lake.api.status().migrations]
 
 
+@on("postgres", "rest")
 def test_a_rollback_keeps_newer_rows_and_foreign_columns_and_brings_values_back(changed: Lake) -> None:
     before = changed.table()
     assert roll_back(changed) == ("0002",)
@@ -85,6 +89,7 @@ def test_a_rollback_keeps_newer_rows_and_foreign_columns_and_brings_values_back(
     ]
 
 
+@on("postgres", "rest")
 def test_a_version_that_was_taken_back_is_held_and_redone_under_its_field_ids(changed: Lake) -> None:
     ids = {f.name: f.id for f in changed.table().schema.fields}
     roll_back(changed)
@@ -101,6 +106,7 @@ def test_a_version_that_was_taken_back_is_held_and_redone_under_its_field_ids(ch
     ]
 
 
+@on("postgres", "rest")
 def test_a_drop_and_a_creation_are_taken_back(lake: Lake) -> None:
     lake.write("0001_make", MAKE)
     lake.apply()
@@ -128,6 +134,7 @@ def test_a_drop_and_a_creation_are_taken_back(lake: Lake) -> None:
     lake.sql(f"DROP TABLE {lake.sql_name('theirs')}")
 
 
+@on("postgres", "rest")
 def test_a_move_is_taken_back(changed: Lake) -> None:
     uuid = changed.table().uuid
     changed.write("0003_move", "tables: [{name: archive.deals, renamed_from: market_data.trades}]")
@@ -189,6 +196,7 @@ def test_what_a_storage_refuses_of_a_refill_is_told(
     assert {name for name, ref in lake.table().refs.items() if ref.kind == "branch"} == {"main"}
 
 
+@on("rest")
 def test_values_that_were_rewritten_away_come_back_from_the_tag(lake: Lake) -> None:
     make = MAKE.replace("{name: symbol, type: string}", "{name: symbol, type: string, required: true}")
     lake.write("0001_make", f"{make.rstrip()}\n        identifier: [symbol]\n")
@@ -207,6 +215,7 @@ def test_values_that_were_rewritten_away_come_back_from_the_tag(lake: Lake) -> N
     assert {name for name, ref in lake.table().refs.items() if ref.kind == "branch"} == {"main"}
 
 
+@on("rest")
 def test_a_column_that_partitioned_reads_its_values_on_every_branch(lake: Lake) -> None:
     """Iceberg merges the manifests of the earlier partitioning, and writes null for its values."""
     make = "{tables: [{name: market_data.trades, columns: [{name: id, type: long}, {name: s, type: string}], "
