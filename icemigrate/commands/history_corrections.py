@@ -1,4 +1,4 @@
-"""What the kinds of ``repair`` share: start Spark only if needed, take the lock, and write a history row."""
+"""What the kinds of ``repair`` share: take the lock, and write a history row."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from icemigrate.execution.engine_choice import history_engine
 from icemigrate.execution.environment_session import EnvironmentSession, current_operator
 from icemigrate.execution.project_journal import open_journal
 from icemigrate.execution.spark_start import engine_of
@@ -30,9 +31,8 @@ def correct_history(
     :param on_start: called before Spark is started.
     :raises LockHeld: another process held the lock until the timeout.
     """
-    if spark is None:
-        on_start()
-    return correct(open_journal(session, engine_of(session, spark), lock_timeout_s))
+    engine = history_engine(session, lambda: engine_of(session, spark, on_start))
+    return correct(open_journal(session, engine, lock_timeout_s))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from icemigrate.commands.unlock import unfinished_run_texts
 from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.execution.command_record import command_record
+from icemigrate.execution.engine_choice import history_engine
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.execution.project_journal import open_journal
 from icemigrate.execution.spark_start import LazySpark, engine_of
@@ -150,9 +151,9 @@ def maintain(
         clock = time.monotonic()
         with (
             watch_stop_signals() as stop,
-            open_journal(environment_session, engine, lock_timeout_s).hold_lock(
-                "maintain", by.user, by.host, wait=stop.wait
-            ) as held,
+            open_journal(
+                environment_session, history_engine(environment_session, lambda: engine), lock_timeout_s
+            ).hold_lock("maintain", by.user, by.host, wait=stop.wait) as held,
             fence_interrupted_migrations(engine, held),
         ):
             stop.check()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.errors import StalePlan, UsageError
 from icemigrate.execution.command_record import command_record
+from icemigrate.execution.engine_choice import history_engine
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.execution.project_journal import open_journal
 from icemigrate.execution.spark_start import engine_of
@@ -87,7 +88,7 @@ def reset(
     with open_environment(project, plan.environment) as session:
         engine = engine_of(session, spark, on_start)
         with watch_stop_signals() as stop:
-            journal = open_journal(session, engine, lock_timeout_s)
+            journal = open_journal(session, history_engine(session, lambda: engine), lock_timeout_s)
             return run_reset(session, plan, engine, journal, stop, on_table)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate import versions
 from icemigrate.diagnostics import Diagnostic, Severity
+from icemigrate.execution.engine_choice import history_engine
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.project_journal import open_journal
 from icemigrate.execution.spark_start import engine_of
@@ -117,7 +118,7 @@ def unlock(
         held = lock_status(history)
         if held is None or not approve(held):
             return UnlockResult(project.name, session.environment.name, held, taken=False)
-        engine = engine_of(session, spark)
+        engine = history_engine(session, lambda: engine_of(session, spark))
         now, by = datetime.now(timezone.utc), current_operator()
         assert history.lock is not None
         record = HistoryRecord(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.events import Event, MigrationStarted
 from icemigrate.execution.continued_run import commit_tracer
-from icemigrate.execution.engine_choice import LazyEngine
+from icemigrate.execution.engine_choice import LazyEngine, history_engine
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.execution.project_journal import open_journal
 from icemigrate.execution.publishers import environment_publishers
@@ -98,7 +98,7 @@ def carry_out(
     records = run_plan(
         plan,
         chosen,
-        open_journal(session, chosen, lock_timeout_s),
+        open_journal(session, history_engine(session, lambda: chosen), lock_timeout_s),
         listen,
         keep=session.environment.keep_tags,
         replan=replanned,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from icemigrate.errors import UsageError
+from icemigrate.errors import MissingExtra, UsageError, extra_hint
 from icemigrate.events import Event
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.execution.spark_start import LazySpark
@@ -14,7 +15,13 @@ from icemigrate.execution.spark_start import LazySpark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from icemigrate.metadata_engine.engine import MetadataEngine
+    from icemigrate.spark.engine_port import Engine
     from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.spark_engine import SparkEngine
+
+METADATA_LIBRARIES = ("fastavro", "pyarrow")
+"""What commits in Python need; the extra ``metadata`` has them."""
 
 
 @dataclass(slots=True)
@@ -51,20 +58,39 @@ class LazyEngine:
         spark = LazySpark(session, self.session, self.on_start)
         if apply_with == "spark":
             return spark(on_event)
-        from icemigrate.metadata_engine.engine import MetadataEngine
-        from icemigrate.metadata_engine.open_store import open_table_store
-
-        settings = session.catalog.settings
-        store = open_table_store(settings)
-        if store is None and apply_with == "metadata":
+        if apply_with == "auto":
+            return _metadata_engine(session, lambda: spark(on_event)) or spark(on_event)
+        if missing := [library for library in METADATA_LIBRARIES if find_spec(library) is None]:
+            raise MissingExtra(f"`apply_with: metadata` needs {', '.join(missing)}", extra_hint("metadata"))
+        found = _metadata_engine(session, None)
+        if found is None:
             raise UsageError(
-                f"`apply_with: metadata` does not support catalogs of type `{settings.type}`",
+                f"`apply_with: metadata` does not support catalogs of type `{session.catalog.settings.type}`",
                 "use `--apply-with spark` for this environment",
             )
-        if store is None:
-            return spark(on_event)
-        engine = MetadataEngine(
-            store, session.catalog, None if apply_with == "metadata" else lambda: spark(on_event)
-        )
-        session.on_close(engine.close)
-        return engine
+        return found
+
+
+def history_engine(session: EnvironmentSession, otherwise: Callable[[], Engine]) -> Engine:
+    """What writes the history and its lock: commits in Python, whatever changes the tables.
+
+    :param otherwise: the engine where Python cannot: the catalog has no store, or a library is missing.
+    """
+    return _metadata_engine(session, None) or otherwise()
+
+
+def _metadata_engine(
+    session: EnvironmentSession, spark: Callable[[], SparkEngine] | None
+) -> MetadataEngine | None:
+    """The engine that commits in Python, closed with the session; ``None`` where the environment has none."""
+    if any(find_spec(library) is None for library in METADATA_LIBRARIES):
+        return None
+    from icemigrate.metadata_engine.engine import MetadataEngine
+    from icemigrate.metadata_engine.open_store import open_table_store
+
+    store = open_table_store(session.catalog.settings)
+    if store is None:
+        return None
+    engine = MetadataEngine(store, session.catalog, spark)
+    session.on_close(engine.close)
+    return engine

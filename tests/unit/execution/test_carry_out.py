@@ -34,6 +34,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Embedded:
         encoding="utf-8",
     )
     monkeypatch.setattr(spark_start, "engine_of", lambda *_: made.engine)
+    monkeypatch.setattr(carry_out, "history_engine", lambda session, otherwise: otherwise())
     made.write("0002_k.yaml", SECOND)
     return made
 

@@ -275,7 +275,7 @@ def test_unlock_removes_a_lock_that_cannot_be_read(
         shown.append(lock.words)
         return True
 
-    monkeypatch.setattr("icemigrate.commands.unlock.engine_of", lambda *_: shop.engine)
+    monkeypatch.setattr("icemigrate.commands.unlock.history_engine", lambda *_: shop.engine)
     monkeypatch.setattr(
         "icemigrate.execution.environment_session.read_history",
         lambda _catalog, name, project, **how: history_of(shop.engine.tables[name], name, project, **how),
