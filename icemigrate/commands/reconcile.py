@@ -102,7 +102,9 @@ def plan_reconcile(
     :raises HistoryError: the history cannot be used.
     """
     with open_environment(project, environment) as session:
-        return _plan(session, what or ReconcileRequest(), LazyEngine(session, spark, on_start))
+        return _plan(
+            session, what or ReconcileRequest(), LazyEngine(session, spark, on_start, prefers_python=True)
+        )
 
 
 def reconcile(
@@ -129,7 +131,9 @@ def reconcile(
 
         def replan(engine: CommittingEngine) -> Plan:
             fresh = _plan(
-                session, plan.reconcile or ReconcileRequest(), LazyEngine(session, None, lambda: None, engine)
+                session,
+                plan.reconcile or ReconcileRequest(),
+                LazyEngine(session, None, lambda: None, engine=engine),
             )
             if not fresh.plan.is_empty:
                 require_not_stale(plan, fresh.plan)
@@ -140,7 +144,7 @@ def reconcile(
             session,
             plan,
             replan,
-            engine=LazyEngine(session, spark, on_start),
+            engine=LazyEngine(session, spark, on_start, prefers_python=True),
             on_event=on_event,
             lock_timeout_s=lock_timeout_s,
         )

@@ -30,11 +30,14 @@ class LazyEngine:
 
     :param session: a running Spark session; without it one is started where Spark is needed.
     :param on_start: called right before that.
+    :param prefers_python: whether ``apply_with: spark``, which is about statements of ``apply``, is read as
+        ``auto``: an undo is commits of metadata, and a baseline changes no table.
     """
 
     environment_session: EnvironmentSession
     session: SparkSession | None
     on_start: Callable[[], None]
+    prefers_python: bool = False
     engine: CommittingEngine | None = None
 
     def __call__(self, on_event: Callable[[Event], None] = lambda event: None) -> CommittingEngine:
@@ -55,6 +58,8 @@ class LazyEngine:
     def _make(self, on_event: Callable[[Event], None]) -> CommittingEngine:
         session = self.environment_session
         apply_with = session.environment.apply_with
+        if apply_with == "spark" and self.prefers_python:
+            apply_with = "auto"
         spark = LazySpark(session, self.session, self.on_start)
         if apply_with == "spark":
             return spark(on_event)
