@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from icemigrate.catalog.capabilities import server_managed_predicate
 from icemigrate.catalog.readable_tables import load_readable_tables
 from icemigrate.commands.compared_tables import ComparedTable, compare_recorded_tables
+from icemigrate.commands.drift_notes import FactNotes, fact_notes, missing_tag_notes
 from icemigrate.commands.out_of_order import OutOfOrderCheck
 from icemigrate.commands.plan import planning_context
 from icemigrate.commands.project_files import file_errors_first, load_unapplied
@@ -14,22 +15,19 @@ from icemigrate.commands.unlock import unfinished_run_texts
 from icemigrate.errors import CatalogError
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.files.read.migration_file import AnyFile
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.history.history_properties import History
 from icemigrate.history.migration_states import migration_states
-from icemigrate.history.past_states import states_seen
-from icemigrate.history.recorded_versions import VersionState
+from icemigrate.history.past_states import FactsOfTable, states_seen
 from icemigrate.iceberg.declared_sides import DeclaredState
-from icemigrate.iceberg.names import TableName, format_path
-from icemigrate.iceberg.ref_names import (
-    is_icemigrate_branch,
-    is_maintain_branch_of,
-    older_tag_names,
-    tag_name,
-)
-from icemigrate.iceberg.schema import schema_index
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.ref_names import is_icemigrate_branch, is_maintain_branch_of
 from icemigrate.iceberg.table import Table
-from icemigrate.planning.drift.attribution import ChangeAttribution, attribute_changes
+from icemigrate.planning.drift.attribution import (
+    ChangeAttribution,
+    PastObservation,
+    attribute_changes,
+)
 from icemigrate.planning.drift.differing_facts import (
     DifferingFact,
     find_differing_facts,
@@ -95,7 +93,8 @@ def drift(project: Project, environment: str | None = None, tables: Iterable[str
         loaded = load_unapplied(project, history.applied)
         met = compare_recorded_tables(session, history, tables)
         wanted = pending_state(session, history, loaded.files) if any(has_drift(m) for m in met) else None
-        found = [_table(session, history, m, wanted) for m in met]
+        past = _recorded_past(session, history, met)
+        found = [_table(session, history, m, wanted, past) for m in met]
         result = DriftResult(
             project=project.name,
             environment=session.environment.name,
@@ -142,7 +141,7 @@ def declared_already(
     session: EnvironmentSession, history: History, met: ComparedTable, wanted: PendingState
 ) -> str | None:
     """The pending migration that declares a table as it is now; ``None`` without one."""
-    table = _table(session, history, met, wanted)
+    table = _table(session, history, met, wanted, _RecordedPast())
     by = [table.pending] if table.state != "there" else []
     by += [fact.pending for fact in table.facts]
     return by[-1] if by and None not in by else None
@@ -171,8 +170,42 @@ def has_drift(met: ComparedTable) -> bool:
     return met.unreadable is None and (bool(met.facts) or met.there is None or met.is_renamed)
 
 
+class _RecordedPast(Frozen):
+    """What the undo records show beside the current state; by default nothing.
+
+    :param traces: by the declared name of the table.
+    :param tag_notes: by the uuid of the table.
+    """
+
+    traces: Mapping[TableName, Mapping[DifferingFact, ChangeAttribution]] = field(default_factory=dict)
+    tag_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fact_notes: FactNotes = field(default_factory=dict)
+
+
+def _recorded_past(
+    session: EnvironmentSession, history: History, met: Sequence[ComparedTable]
+) -> _RecordedPast:
+    names = {m.base.name: session.names.declared(m.base.name) for m in met}
+    differing = [
+        (m, FactsOfTable(replace(m.base, name=names[m.base.name]), m.there, m.facts))
+        for m in met
+        if m.there is not None and m.facts
+    ]
+    machines = server_managed_predicate(session.catalog.capabilities)
+    seen = states_seen(history, (one for _, one in differing), machines)
+    return _RecordedPast(
+        {one.base.name: _traces(session, m, seen[one.base.name]) for m, one in differing},
+        missing_tag_notes(session, history, met),
+        fact_notes(history, ((one.base, one.facts) for _, one in differing)),
+    )
+
+
 def _table(
-    session: EnvironmentSession, history: History, met: ComparedTable, wanted: PendingState | None
+    session: EnvironmentSession,
+    history: History,
+    met: ComparedTable,
+    wanted: PendingState | None,
+    past: _RecordedPast,
 ) -> TableDrift:
     declared = session.names.declared(met.base.name)
     if met.unreadable is not None:
@@ -182,7 +215,7 @@ def _table(
     row = TableDrift(
         str(declared),
         str(met.base.name),
-        notes=(*_missing_tag_notes(session, history, met), *_strays(history, declared, met)),
+        notes=(*past.tag_notes.get(met.base.uuid or "", ()), *_strays(history, declared, met)),
     )
     if met.there is None:
         if met.stranger is not None:
@@ -196,11 +229,11 @@ def _table(
             row = replace(row, pending=wanted.version(base, ("name",)))
     done = _done(session, met, then)
     pending = {f: wanted.version(base, f.subject) for f in done} if wanted is not None else {}
-    traces = _traces(session, history, met)
+    traces = past.traces.get(declared, {})
     facts = (
         replace(
             _drift_fact(f, pending.get(f), traces.get(f, _NOTHING), met),
-            note=_namesake(history, base, f) or _optional_after_rollback_note(history, base, f),
+            note=past.fact_notes.get((declared, f)),
         )
         for f in met.facts
     )
@@ -239,86 +272,17 @@ def _drift_fact(
     )
 
 
-def _namesake(history: History, base: Table, fact: DifferingFact) -> str | None:
-    """A note about an undeclared column with the name of a dropped, declared one."""
-    if fact.managed or fact.key[0] != "columns":
-        return None
-    path, kept = fact.subject[1], {*schema_index(base.schema), fact.key[1]}
-    for applied in history.applied:
-        record = history.undo_record(applied.version) if applied.state is VersionState.APPLIED else None
-        for undo in record.tables if record is not None else ():
-            if undo.after is None or undo.after.uuid not in (None, base.uuid):
-                continue
-            if undo.after.uuid is None and undo.declared != base.name:
-                continue
-            for field_id, entry in schema_index(undo.after.schema).items():
-                if field_id == fact.key[1]:
-                    return f"unmanaged: {applied.version} declared it, and no migration declares it now"
-                if format_path(entry.path) == path and field_id not in kept:
-                    return (
-                        f"unmanaged: {applied.version} declared {path} as field {field_id}, which was "
-                        f"dropped; the current {path} is a different column"
-                    )
-    return None
-
-
-def _optional_after_rollback_note(history: History, base: Table, fact: DifferingFact) -> str | None:
-    """A note about a required column that a rollback restored as optional."""
-    if fact.subject[2:] != ("required",):
-        return None
-    for applied in history.applied:
-        record = history.undo_record(applied.version) if applied.state is VersionState.ROLLED_BACK else None
-        for undo in record.tables if record is not None else ():
-            if undo.before is None or undo.after is None or undo.before.uuid != base.uuid:
-                continue
-            was, dropped = undo.before.schema.by_id(fact.key[1]), undo.after.schema.by_id(fact.key[1]) is None
-            if was is not None and was.required and dropped:
-                return (
-                    f"the rollback of {applied.version} left it optional, because rows were written "
-                    "without a value: `apply --reconcile` makes it required again when every row has a "
-                    "value"
-                )
-    return None
-
-
 def _traces(
-    session: EnvironmentSession, history: History, met: ComparedTable
-) -> dict[DifferingFact, ChangeAttribution]:
+    session: EnvironmentSession, met: ComparedTable, seen: Sequence[PastObservation]
+) -> Mapping[DifferingFact, ChangeAttribution]:
+    """The times and writers of the changes of one table, as far as they are known."""
     if not met.facts or met.there is None:
         return {}
     try:
         metadata = session.catalog.metadata_json(met.there.name)
     except CatalogError:
         metadata = None
-    if metadata is None:
-        return {}
-    declared = replace(met.base, name=session.names.declared(met.base.name))
-    seen = states_seen(
-        history, declared, met.there, met.facts, server_managed_predicate(session.catalog.capabilities)
-    )
-    return attribute_changes(metadata, tuple(seen), met.facts)
-
-
-def _missing_tag_notes(session: EnvironmentSession, history: History, met: ComparedTable) -> Iterable[str]:
-    """Notes about markers that another client removed from a table."""
-    if met.there is None or session.environment.keep_tags is not None or session.environment.record != "tags":
-        return
-    for applied in history.applied:
-        tag, older = (
-            tag_name(session.project.name, applied.version.text),
-            older_tag_names(applied.version.text)[0],
-        )
-        if applied.state is not VersionState.APPLIED or {tag, older} & met.there.refs.keys():
-            continue
-        record = history.undo_record(applied.version)
-        if record is not None and record.baseline:
-            continue  # it was recorded without touching a table, and never had a tag
-        uuids = [t.actual_after.uuid for t in record.tables if t.actual_after] if record else []
-        if met.base.uuid is not None and met.base.uuid in uuids:
-            yield (
-                f"the tag {tag} is missing: the rows as of that migration can no longer be read by "
-                "tag; `rollback` does not need it"
-            )
+    return {} if metadata is None else attribute_changes(metadata, tuple(seen), met.facts)
 
 
 def _strays(history: History, declared: TableName, met: ComparedTable) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from icemigrate.catalog.capabilities import server_managed_predicate
@@ -26,7 +26,7 @@ from icemigrate.execution.environment_session import (
 )
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import History
-from icemigrate.history.past_states import applied_table_undos
+from icemigrate.history.past_states import last_recorded_snapshots
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Snapshot, Table
 from icemigrate.iceberg.undo_record import UndoRecord
@@ -247,45 +247,37 @@ def _scoped(table: TablePlan) -> TablePlan:
 
 
 def _find_reversals(
-    session: EnvironmentSession, history: History, met: Iterable[ComparedTable]
+    session: EnvironmentSession, history: History, met: Sequence[ComparedTable]
 ) -> _TableReversals:
     found, problems = list[ReconcileTarget](), list[PlanProblem]()
-    for one in met:
-        declared = session.names.declared(one.base.name)
+    bases = [replace(one.base, name=session.names.declared(one.base.name)) for one in met]
+    # Later files of a table may have the current types.
+    then = last_recorded_snapshots(history, (b for b, one in zip(bases, met, strict=True) if one.there))
+    for base, one in zip(bases, met, strict=True):
         if one.there is None:
-            problems.append(_gone(one, declared))
+            problems.append(_gone(one, base.name))
             continue
         if one.stranger is not None:
-            problems.append(_taken(one, declared))
+            problems.append(_taken(one, base.name))
             continue
-        base = replace(one.base, name=declared)
-        way = find_reconcile_target(base, one.there, _known(session, history, one))
+        way = find_reconcile_target(base, one.there, _known(session, one, one.there, then.get(base.name)))
         if way is not None:
             found.append(way)
             problems += way.problems
     return _TableReversals(tuple(found), tuple(problems))
 
 
-def _known(session: EnvironmentSession, history: History, met: ComparedTable) -> ReconcileContext:
-    assert met.there is not None, "what is gone has no way back"
-    declared = session.names.declared(met.base.name)
-    metadata = (session.catalog.metadata_json(met.there.name) or {}) if met.base.refs else {}
+def _known(
+    session: EnvironmentSession, met: ComparedTable, there: Table, then: Snapshot | None
+) -> ReconcileContext:
+    metadata = (session.catalog.metadata_json(there.name) or {}) if met.base.refs else {}
     return ReconcileContext(
         name=met.base.name,
-        declared=session.names.declared(met.there.name),
+        declared=session.names.declared(there.name),
         machines=server_managed_predicate(session.catalog.capabilities),
         snapshots=frozenset(s["snapshot-id"] for s in metadata.get("snapshots") or ()),
-        then=_then(history, replace(met.base, name=declared)),
+        then=then,
     )
-
-
-def _then(history: History, base: Table) -> Snapshot | None:
-    """The table's snapshot when it was recorded: later files may have the current types."""
-    found = (
-        undo.actual_after for _, undo in applied_table_undos(history, base) if undo.actual_after is not None
-    )
-    last = next(found, None)
-    return None if last is None else last.snapshot
 
 
 def _gone(met: ComparedTable, declared: TableName) -> PlanProblem:

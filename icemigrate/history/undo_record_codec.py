@@ -11,14 +11,26 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.errors import HistoryError
+from icemigrate.frozen import Frozen
 from icemigrate.history.recorded_versions import RESTORE_HINT
-from icemigrate.iceberg.json_text import compress, decompress, write_json
+from icemigrate.iceberg.json_text import Raw, compress, decompress, object_form, read_json, write_json
+from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord, last_copies_of
 
 if TYPE_CHECKING:
     from icemigrate.iceberg.value_codec import Codec
 
-__all__ = ["TableUndo", "UndoRecord", "pack_undo", "undo_from_json", "undo_to_json", "unpack_undo"]
+__all__ = [
+    "TableUndo",
+    "TableUndoOutline",
+    "UndoOutline",
+    "UndoRecord",
+    "outline_undo",
+    "pack_undo",
+    "undo_from_json",
+    "undo_to_json",
+    "unpack_undo",
+]
 
 UNDO_FORMAT = 3
 """Format of a record with last copies: an older release would move their tags.
@@ -54,12 +66,7 @@ def undo_from_json(json_: Any) -> UndoRecord:
     :raises HistoryError: it is damaged, or a newer release wrote it.
     """
     try:
-        if json_["format"] > UNDO_FORMAT:
-            raise HistoryError(
-                f"the undo record was written by a newer icemigrate (format {json_['format']}, "
-                f"known is {UNDO_FORMAT})",
-                "pip install --upgrade icemigrate",
-            )
+        _check_format(json_["format"])
         record: UndoRecord = _codec().decode(UndoRecord, json_, "undo record")
         return record
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -81,6 +88,84 @@ def unpack_undo(text: str) -> UndoRecord:
     except (ValueError, RecursionError) as error:
         raise _damaged(error) from error
     return undo_from_json(json_)
+
+
+class TableUndoOutline(Frozen):
+    """Which table a part of an undo record is about; its definitions are read on demand.
+
+    :param declared_after: its declared name after the migration; ``None`` where it was dropped.
+    :param uuids: of the recorded table before and after the migration, and of the table as it was read back;
+        ``None`` for one that is missing or has none.
+    :param text: the part.
+    """
+
+    declared_before: TableName | None
+    declared_after: TableName | None
+    uuids: tuple[str | None, str | None, str | None]
+    text: Raw
+
+    def read(self) -> TableUndo:
+        """All of it.
+
+        :raises HistoryError: it is damaged.
+        """
+        try:
+            undo: TableUndo = _codec().decode(TableUndo, json.loads(bytes(self.text)), "undo record")
+            return undo
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise _damaged(error) from error
+
+
+class UndoOutline(Frozen):
+    """The tables of an undo record.
+
+    :param baseline: as in :class:`UndoRecord`.
+    """
+
+    tables: tuple[TableUndoOutline, ...]
+    baseline: bool = False
+
+
+_UUID_KEYS = ("before", "after", "actual-after")
+_RECORD_FORM = object_form({"format": Any, "baseline": Any, "tables": list[Raw]})
+_UUID_FORM: Any = object_form({"uuid": str | None}) | None
+_TABLE_FORM = object_form(
+    {"declared-before": Any, "declared-after": Any} | dict.fromkeys(_UUID_KEYS, _UUID_FORM)
+)
+
+
+def outline_undo(text: str) -> UndoOutline:
+    """The tables in the output of :func:`pack_undo`, without their definitions.
+
+    :raises HistoryError: as :func:`undo_from_json`, as far as it is read.
+    """
+    try:
+        json_ = read_json(decompress(text), _RECORD_FORM)
+        _check_format(json_["format"])
+        tables = tuple(map(_outline, json_["tables"]))
+        return UndoOutline(tables, bool(json_.get("baseline", False)))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise _damaged(error) from error
+
+
+def _outline(text: Any) -> TableUndoOutline:
+    # Text that only Python's own parser accepts was read without a form.
+    text = text if isinstance(text, Raw) else Raw(write_json(text).encode())
+    json_ = read_json(text, _TABLE_FORM)
+    before, after = (
+        None if name is None else TableName.parse(name)
+        for name in (json_["declared-before"], json_["declared-after"])
+    )
+    first, second, third = (None if (t := json_[key]) is None else t["uuid"] for key in _UUID_KEYS)
+    return TableUndoOutline(before, after, (first, second, third), text)
+
+
+def _check_format(number: int) -> None:
+    if number > UNDO_FORMAT:
+        raise HistoryError(
+            f"the undo record was written by a newer icemigrate (format {number}, known is {UNDO_FORMAT})",
+            "pip install --upgrade icemigrate",
+        )
 
 
 def _damaged(error: Exception) -> HistoryError:

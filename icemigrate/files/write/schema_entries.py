@@ -25,7 +25,8 @@ class SchemaEntry(Frozen):
 def schema_between(before: Table, after: Table) -> SchemaEntry:
     """The keys that change the columns of one table to those of the other."""
     writer = _SchemaWriter(before.dropped)
-    writer.siblings(before.schema.fields, after.schema.fields, (), (), None)
+    if before.schema.fields != after.schema.fields:
+        writer.siblings(before.schema.fields, after.schema.fields, (), (), None)
     keys: EntryData = {
         "renames": writer.renames,
         "drop_columns": writer.drops,

@@ -16,7 +16,7 @@ from icemigrate.iceberg.kept_views import is_kept_view_key, without_kept_views
 from icemigrate.iceberg.locations import normalize_location
 from icemigrate.iceberg.ref_names import is_icemigrate_ref, is_reserved
 from icemigrate.iceberg.retention import ROW_COLUMN
-from icemigrate.iceberg.schema import IndexedField, schema_index, sibling_ids
+from icemigrate.iceberg.schema import IndexedField, differing_fields, schema_index, sibling_ids
 from icemigrate.iceberg.schema_edits import remove_by_id
 from icemigrate.iceberg.table import (
     CREATED_BY_PROPERTY,
@@ -39,13 +39,30 @@ def is_never_server_managed(_key: str, _value: str) -> bool:
     return False
 
 
-def comparable_values(table: Table, known: Table, both: frozenset[int]) -> ComparableValues:
+def comparable_values(table: Table, known: Table, both: frozenset[int] | None) -> ComparableValues:
     """The table as values, restricted to the facts that ``known`` declares.
 
-    :param both: ids of the declared fields that are on both sides.
+    :param both: ids of the declared fields that are on both sides; ``None`` where both sides have the same
+        fields, which are left out then.
     """
     refs = {n: r for n, r in table.refs.items() if n in known.refs and r.kind == known.refs[n].kind}
     is_placed = known.location is not None and table.location is not None
+    return {
+        **({} if both is None else _comparable_fields(table, known, both)),
+        "identifier": sorted(table.schema.identifier_ids),
+        "partition_by": sorted([*f.source_ids, str(f.transform), f.name] for f in table.spec.live),
+        "sort_by": [
+            [*f.source_ids, str(f.transform), f.direction, f.null_order] for f in table.sort_order.fields
+        ],
+        "properties": {k: table.properties[k] for k in known.properties if k in table.properties},
+        "format_version": table.format_version,
+        "location": normalize_location(table.location or "") if is_placed else None,
+        "branches": {n: _limits(r) for n, r in refs.items() if r.kind == "branch"},
+        "tags": {n: [*_limits(r), r.snapshot_id] for n, r in refs.items() if r.kind == "tag"},
+    }
+
+
+def _comparable_fields(table: Table, known: Table, both: frozenset[int]) -> ComparableValues:
     return {
         "columns": {
             i: field_aspects(entry.field)
@@ -57,16 +74,6 @@ def comparable_values(table: Table, known: Table, both: frozenset[int]) -> Compa
             for parent, ids in sibling_ids(table.schema).items()
             if parent is None or parent in both
         },
-        "identifier": sorted(table.schema.identifier_ids),
-        "partition_by": sorted([*f.source_ids, str(f.transform), f.name] for f in table.spec.live),
-        "sort_by": [
-            [*f.source_ids, str(f.transform), f.direction, f.null_order] for f in table.sort_order.fields
-        ],
-        "properties": {k: table.properties[k] for k in known.properties if k in table.properties},
-        "format_version": table.format_version,
-        "location": normalize_location(table.location or "") if is_placed else None,
-        "branches": {n: _limits(r) for n, r in refs.items() if r.kind == "branch"},
-        "tags": {n: [*_limits(r), r.snapshot_id] for n, r in refs.items() if r.kind == "tag"},
     }
 
 
@@ -106,7 +113,7 @@ def only_declared(base: Table, actual: Table) -> Table:
 def foreign_fields(base: Table, actual: Table) -> Iterator[IndexedField]:
     """Fields that no file ever declared, without their nested fields."""
     known = schema_index(base.schema)
-    for field_id, entry in schema_index(actual.schema).items():
+    for field_id, entry in differing_fields(actual.schema, base.schema):
         if field_id not in known and (entry.parent is None or entry.parent in known):
             yield entry
 

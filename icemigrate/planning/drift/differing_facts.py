@@ -70,7 +70,9 @@ def find_differing_facts(
     :param machines: facts that the catalog's server and its clients set automatically.
     """
     known = recorded_with_renames(base, actual)
-    both = shared_ids(base, actual)
+    # Most tables have the recorded fields, and a table may have thousands of them.
+    is_same = known.schema.fields == actual.schema.fields
+    both = None if is_same else shared_ids(base, actual)
     old, new = comparable_values(known, known, both), comparable_values(actual, known, both)
     managed = [_fact(key, known, actual) for key in _differing(old, new)]
     places = {i: at for at, i in enumerate(schema_index(known.schema))} if managed else {}
@@ -120,16 +122,24 @@ def is_expired_reference(fact: DifferingFact, base: Table) -> bool:
     return base.refs[fact.key[1]].max_ref_age_ms is not None
 
 
-def _differing(old: ComparableValues, new: ComparableValues) -> list[tuple[Any, ...]]:
+def _differing(old: ComparableValues, new: ComparableValues) -> Iterator[tuple[Any, ...]]:
     """The keys of the facts that differ."""
-    if old == new:
-        return []
-    from deepdiff import DeepDiff
+    for room in old:
+        yield from _differing_below((room,), old[room], new[room], _DEPTHS.get(room, 1))
 
-    # The threshold: two sides with few equal values are still compared value by value.
-    found = DeepDiff(old, new, view="tree", threshold_to_diff_deeper=0)
-    paths = [level.path(output_format="list") for kind in found for level in found[kind]]
-    return list(dict.fromkeys(tuple(path[: _DEPTHS.get(path[0], 1)]) for path in paths))
+
+def _differing_below(key: tuple[Any, ...], old: Any, new: Any, depth: int) -> Iterator[tuple[Any, ...]]:
+    """The keys below one that differ, down to the depth of a fact; a missing value differs as a whole."""
+    if old is new or old == new:
+        return
+    if len(key) == depth or not (isinstance(old, dict) and isinstance(new, dict)):
+        yield key
+        return
+    for part in old | new:
+        if part in old and part in new:
+            yield from _differing_below((*key, part), old[part], new[part], depth)
+        else:
+            yield (*key, part)
 
 
 _ORDER = (

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bench.replay_speed import KINDS, make
 from icemigrate.commands.check import check
 from icemigrate.project.project_reader import load_project
-
-
-def calls(act: Callable[[], object]) -> int:
-    """How many functions of Python it calls: the same number in every run, unlike a time."""
-    count = 0
-
-    def note(_frame: Any, event: str, _arg: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        act()
-    finally:
-        sys.setprofile(before)
-    return count
+from tests.support.call_counts import calls
 
 
 @pytest.mark.parametrize("kind", KINDS)

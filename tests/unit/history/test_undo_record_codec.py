@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from icemigrate.errors import HistoryError
-from icemigrate.history.undo_record_codec import undo_from_json, undo_to_json
+from icemigrate.history.undo_record_codec import outline_undo, pack_undo, undo_from_json, undo_to_json
+from icemigrate.iceberg.json_text import compress, write_json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
@@ -115,3 +116,58 @@ def test_what_a_later_release_adds_is_ignored() -> None:
 def test_a_damaged_record_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(HistoryError, match=message):
         undo_from_json(STORED | change)
+
+
+def packed(json_: Any) -> str:
+    return compress(write_json(json_))
+
+
+def test_an_outline_names_the_tables_and_reads_each_on_demand() -> None:
+    before, after, back = (Table(NAME, Schema(), uuid=uuid) for uuid in ("u1", None, "u3"))
+    record = UndoRecord("0002", (*RECORD.tables, TableUndo(NAME, NAME, before, after, None, back)))
+    found = outline_undo(pack_undo(record))
+    assert not found.baseline
+    assert [(t.declared_before, t.declared_after) for t in found.tables] == [
+        (NAME, NAME),
+        (NAME, None),
+        (NAME, NAME),
+    ]
+    assert [t.uuids for t in found.tables] == [(None, None, None), (None, None, None), ("u1", None, "u3")]
+    assert tuple(t.read() for t in found.tables) == record.tables
+    assert outline_undo(pack_undo(UndoRecord("0001", (), baseline=True))).baseline
+
+
+def test_what_a_later_release_adds_is_ignored_in_an_outline() -> None:
+    tables = [{**table, "of-a-later-release": 1} for table in STORED["tables"]]
+    found = outline_undo(packed({**STORED, "tables": tables, "of-a-later-release": []}))
+    assert tuple(t.read() for t in found.tables) == RECORD.tables
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 4}, r"written by a newer icemigrate \(format 4, known is 3\)"),
+        ({"format": "new"}, "damaged: "),
+        ({"tables": [5]}, "damaged: "),
+        ({"tables": None}, "damaged: "),
+        ({"tables": [{"declared-before": "a.b"}]}, "damaged: 'declared-after'"),
+        ({"tables": [{**STORED["tables"][0], "declared-after": "b"}]}, "damaged: `b` has no namespace"),
+        ({"tables": [{**STORED["tables"][0], "after": []}]}, "damaged: "),
+    ],
+)
+def test_a_damaged_record_has_no_outline(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(HistoryError, match=message):
+        outline_undo(packed(STORED | change))
+
+
+def test_a_text_that_is_no_record_has_no_outline() -> None:
+    with pytest.raises(HistoryError, match="damaged: "):
+        outline_undo(compress("{"))
+    with pytest.raises(HistoryError, match="damaged: "):
+        outline_undo("not compressed")
+
+
+def test_a_damaged_part_is_refused_when_it_is_read() -> None:
+    (found,) = outline_undo(packed({**STORED, "tables": [{**STORED["tables"][0], "trash": "b"}]})).tables
+    with pytest.raises(HistoryError, match=r"damaged: undo record\.trash: `b` has no namespace"):
+        found.read()
