@@ -198,7 +198,7 @@ class MetadataEngine:
     def create(self, table: Table) -> Table:
         """Create a table with exactly these field ids, in one commit."""
         self.store.create_namespace(table.name.namespace)
-        commit = creation_commit(table, str(uuid4()), self.store.default_location(table.name))
+        commit = creation_commit(table, str(uuid4()))
         self._require()
         try:
             (stored,) = self.store.commit([commit])

@@ -13,13 +13,12 @@ LIBRARY_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 """What Iceberg's Java library sets on every new table (``TableMetadata.persistedProperties``)."""
 
 
-def creation_commit(table: Table, uuid: str, location: str) -> TableCommit:
+def creation_commit(table: Table, uuid: str) -> TableCommit:
     """The commit that creates a table with exactly these ids.
 
     Older specs and orders of the table are those that statements would make on the way; they are added too.
 
-    :param table: without references, which need a snapshot.
-    :param location: where the table has none of its own.
+    :param table: without references, which need a snapshot; the catalog chooses the location that it lacks.
     """
     updates: list[Json] = [
         {"action": "assign-uuid", "uuid": uuid},
@@ -37,7 +36,8 @@ def creation_commit(table: Table, uuid: str, location: str) -> TableCommit:
     for order in (*table.older_orders, table.sort_order):
         updates.append({"action": "add-sort-order", "sort-order": _order(order)})
         updates.append({"action": "set-default-sort-order", "sort-order-id": LAST_ADDED})
-    updates.append({"action": "set-location", "location": table.location or location})
+    if table.location is not None:
+        updates.append({"action": "set-location", "location": table.location})
     updates.extend(property_updates({}, {**LIBRARY_PROPERTIES, **table.properties}))
     return TableCommit(table.name, None, tuple(updates), ({"type": "assert-create"},))
 
