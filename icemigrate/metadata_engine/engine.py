@@ -16,7 +16,6 @@ from icemigrate.catalog.catalog_port import Catalog
 from icemigrate.errors import EngineError, HeadMoved, LockHeld
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery
-from icemigrate.iceberg.metadata import table_from_json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.ref_names import is_branch_of
 from icemigrate.iceberg.schema import Schema
@@ -24,6 +23,7 @@ from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
 from icemigrate.iceberg.table_properties import OWNER_PROPERTY
 from icemigrate.iceberg.views import View
 from icemigrate.metadata_engine.history_append import append_commit
+from icemigrate.metadata_engine.recent_tables import RecentTables
 from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable, open_table
 from icemigrate.metadata_engine.table_creation import creation_commit
 from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, TableStore
@@ -59,6 +59,7 @@ class MetadataEngine:
         self._start_spark = spark
         self._spark: SparkEngine | None = None
         self._time_zone: str | None = None
+        self._tables = RecentTables()
 
     @property
     def commits(self) -> MetadataCommits:
@@ -156,7 +157,7 @@ class MetadataEngine:
     def table(self, name: TableName) -> Table | None:
         """The current table; ``None`` where there is none."""
         stored = self.store.load(name)
-        return None if stored is None else table_from_json(stored.json, name)
+        return None if stored is None else self._tables.of(stored, name)
 
     def view(self, name: TableName) -> View | None:
         """The current view; ``None`` where there is none, and where the catalog has no views."""
@@ -186,7 +187,7 @@ class MetadataEngine:
             draft = self.draft(base)
             if not draft.change(after):
                 return base.table
-            return table_from_json(self.land(draft, holds_rows=holds_rows).json, name)
+            return self._tables.of(self.land(draft, holds_rows=holds_rows), name)
 
         return self._retried(attempt)
 
@@ -204,7 +205,7 @@ class MetadataEngine:
             (stored,) = self.store.commit([commit])
         except CommitConflict as error:
             raise EngineError(f"table `{table.name}` already exists") from error
-        return table_from_json(stored.json, table.name)
+        return self._tables.of(stored, table.name)
 
     @contextmanager
     def guarded(self, guard: Fence) -> Iterator[None]:
@@ -315,7 +316,7 @@ class MetadataEngine:
     def _opened(self, stored: StoredTable, name: TableName) -> OpenTable:
         if self.guard is not None:
             self.guard.require_access(name, stored.json)
-        return open_table(stored, name)
+        return open_table(stored, self._tables.of(stored, name))
 
     def needs_spark(self, base: OpenTable, after: Table) -> bool:
         """Whether a commit has to write manifests again, which only Spark's engine does."""

@@ -22,6 +22,7 @@ from icemigrate.metadata_engine.metadata_file_names import (
     new_metadata_location,
     removed_metadata_files,
 )
+from icemigrate.metadata_engine.recent_tables import RecentValues
 from icemigrate.metadata_engine.sql_database import DuplicateRow, SqlDatabase, SqlTransaction
 from icemigrate.metadata_engine.sql_statements import SqlStatements
 from icemigrate.metadata_engine.table_store import (
@@ -54,11 +55,19 @@ class SqlTableStore:
         self.files = files
         self._settings = settings
         self._database = database
+        # A metadata file never changes: where a row names the same file again, its table is the same.
+        self._recent = RecentValues[TableName, StoredTable]()
 
     def load(self, name: TableName) -> StoredTable | None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
         location = self._database.read(lambda t: self._statements(t).location(name))
-        return None if location is None else StoredTable(location, self._metadata(name, location))
+        if location is None:
+            return None
+        known = self._recent.get(name)
+        if known is None or known.location != location:
+            known = StoredTable(location, self._metadata(name, location))
+            self._recent.keep(name, known)
+        return known
 
     def commit(self, commits: Sequence[TableCommit]) -> tuple[StoredTable, ...]:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
@@ -82,6 +91,7 @@ class SqlTableStore:
                 self._delete(written)
             raise
         for change in changes:
+            self._recent.keep(change.name, change.after)
             if change.base is not None:
                 self._delete(removed_metadata_files(change.base.json, change.after.json))
         return tuple(change.after for change in changes)

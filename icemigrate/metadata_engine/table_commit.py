@@ -14,8 +14,6 @@ from uuid import uuid4
 
 from icemigrate.catalog.capabilities import NAME_MAPPING
 from icemigrate.frozen import Frozen, replace
-from icemigrate.iceberg.metadata import table_from_json
-from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.ref_names import FENCE_TAG
 from icemigrate.iceberg.table import CURRENT_SNAPSHOT, MAIN_BRANCH, Ref, Table
 from icemigrate.iceberg.table_properties import (
@@ -52,9 +50,12 @@ class OpenTable(Frozen):
     table: Table
 
 
-def open_table(stored: StoredTable, name: TableName) -> OpenTable:
-    """A table that was just read."""
-    return OpenTable(stored, complete_metadata(stored.json), table_from_json(stored.json, name))
+def open_table(stored: StoredTable, table: Table) -> OpenTable:
+    """A table that was just read.
+
+    :param table: that of the stored metadata.
+    """
+    return OpenTable(stored, complete_metadata(stored.json), table)
 
 
 class CommitDraft:
