@@ -16,7 +16,7 @@ from icemigrate.commands.reconcile import plan_reconcile, reconcile
 from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.errors import StalePlan
 from icemigrate.events import Event, SparkStarted, StatementStarted
-from icemigrate.execution import carry_out, spark_start
+from icemigrate.execution import carry_out, engine_choice, spark_start
 from icemigrate.planning.plan import Plan
 from icemigrate.project import Project
 from tests.support.embedded_project import Embedded, applied
@@ -34,7 +34,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Embedded:
         encoding="utf-8",
     )
     monkeypatch.setattr(spark_start, "engine_of", lambda *_: made.engine)
-    monkeypatch.setattr(carry_out, "history_engine", lambda session, otherwise: otherwise())
+    monkeypatch.setattr(engine_choice, "_metadata_engine", lambda *_: None)
     made.write("0002_k.yaml", SECOND)
     return made
 
