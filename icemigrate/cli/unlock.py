@@ -37,11 +37,11 @@ def command(settings: InvocationOptions, auto_approve: bool) -> ExitCode:
         from icemigrate.render.phrases import one_line
 
         write_stream(f"The lock is held by {one_line(lock.words)}.\n", sys.stderr)
-        if not (auto_approve or _QUESTION.is_agreed_to()):
-            return False
-        SparkStartNotice().before_start()
-        return True
+        return auto_approve or _QUESTION.is_agreed_to()
 
-    result = unlock(settings.open_project(), settings.environment, approve=approve)
+    notice = SparkStartNotice()
+    result = unlock(
+        settings.open_project(), settings.environment, approve=approve, on_start=notice.before_start
+    )
     settings.answer(result)
     return ExitCode.ERROR if result.lock is not None and not result.taken else ExitCode.OK

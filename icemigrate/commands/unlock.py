@@ -102,12 +102,14 @@ def unlock(
     *,
     approve: Callable[[LockStatus], bool] = lambda lock: True,
     spark: SparkSession | None = None,
+    on_start: Callable[[], None] = lambda: None,
 ) -> UnlockResult:
     """Remove the lock from its holder; the history gets a row of it.
 
     A lock with entries that cannot be read is removed too.
 
-    :param approve: called with the holder, before Spark is started; ``False`` keeps the lock.
+    :param approve: called with the holder; ``False`` keeps the lock.
+    :param on_start: called before Spark is started, which only happens where Python cannot write the history.
     :raises LockHeld: the holder renewed it meanwhile, so it is alive.
     :raises HistoryError: the history cannot be used.
     """
@@ -118,7 +120,7 @@ def unlock(
         held = lock_status(history)
         if held is None or not approve(held):
             return UnlockResult(project.name, session.environment.name, held, taken=False)
-        engine = history_engine(session, lambda: engine_of(session, spark))
+        engine = history_engine(session, lambda: engine_of(session, spark, on_start))
         now, by = datetime.now(timezone.utc), current_operator()
         assert history.lock is not None
         record = HistoryRecord(

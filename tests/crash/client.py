@@ -1,4 +1,4 @@
-"""The command line in a process of its own that uses a JVM which outlives it, and may be hit on its way.
+"""The command line in a process of its own that may be hit on its way; a JVM that it uses outlives it.
 
 Where it is hit is counted in changes of the catalog, as the database itself tells them: between two of them
 the world is the same whenever a process ends.  Nothing in the product knows of this.
@@ -35,11 +35,23 @@ import icemigrate.execution.fencing
 import icemigrate.render.formats
 import icemigrate.render.progress_text
 import icemigrate.spark.publish_atomic
+import icemigrate.spark.session
 import icemigrate.spark.spark_engine
 from icemigrate.cli import main
+from icemigrate.metadata_engine.sqlite_store import SqliteDatabase
+from icemigrate.metadata_engine.table_files import TableFiles
 
 if TYPE_CHECKING:
     from threading import Barrier
+
+APPLY_WITH = "SHOP_APPLY_WITH"
+"""The variable that the project files of worlds read."""
+_CALLS = (
+    (JavaClient, "send_command"),
+    *((SqliteDatabase, "read"), (SqliteDatabase, "write")),
+    *((TableFiles, "write"), (TableFiles, "delete")),
+)
+"""What an engine does to a catalog goes through one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +66,8 @@ class Gateway:
 class Blow:
     """What happens to the process on its way.
 
-    :param after: the number of changes of the catalog that it has seen by then; 0 for the first use of Spark.
+    :param after: the number of changes of the catalog that it has seen by then; 0 for the first call to an
+        engine's catalog.
     :param signal: that it sends to itself, unless there is a command.
     :param command: of the shell, run once.
     :param at_lease: count looks at the lock right before a change instead of changes: the blow comes behind
@@ -73,8 +86,10 @@ class Order:
 
     :param folder: of the project; ``out``, ``err`` and ``code`` are made beside it under ``name``.
     :param database: of the catalog.
-    :param conductor: a Unix socket that gets a line for each change of the catalog and each call to the JVM
-        (``change 3``, ``call 17``); the process goes on when a byte comes back.
+    :param conductor: a Unix socket that gets a line for each change of the catalog and each call
+        (``change 3``, ``call 17``); the process goes on when a byte comes back.  A call is one to the JVM, or
+        one to the catalog or the files of tables in Python.
+    :param apply_with: what commits metadata: ``spark``, ``auto`` or ``metadata``.
     """
 
     folder: Path
@@ -85,6 +100,7 @@ class Order:
     environment: Mapping[str, str] = field(default_factory=dict)
     blow: Blow | None = None
     conductor: Path | None = None
+    apply_with: str = "spark"
 
     @property
     def out(self) -> Path:
@@ -113,7 +129,11 @@ def run(order: Order, barrier: Barrier | None = None) -> None:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(file, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    _attach(order.gateway)
+    os.environ[APPLY_WITH] = order.apply_with
+    if order.apply_with == "spark":
+        _attach(order.gateway)
+    else:
+        _attach_late(order.gateway, is_allowed=order.apply_with == "auto")
     if barrier is not None:
         barrier.wait()
     if order.blow is not None and order.blow.at_lease:
@@ -142,6 +162,18 @@ def _attach(gateway: Gateway) -> None:
     context = java.jvm.org.apache.spark.SparkContext.getOrCreate()
     running = java.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(context)
     SparkContext(gateway=java, jsc=running, conf=SparkConf(_jconf=running.getConf()))
+
+
+def _attach_late(gateway: Gateway, *, is_allowed: bool) -> None:
+    """Make the JVM's running Spark the one of this process when Spark starts."""
+    start_spark = icemigrate.spark.session.start_spark
+
+    def start(settings: Any) -> Any:
+        assert is_allowed, "`apply_with: metadata` starts Spark"
+        _attach(gateway)
+        return start_spark(settings)
+
+    icemigrate.spark.session.start_spark = start
 
 
 def _striking(blow: Blow) -> Callable[[int], None]:
@@ -201,7 +233,7 @@ def _reporting(conductor: Path) -> Callable[[str, int], None]:
 def _watch(
     database: Path, on_change: Callable[[int], None], on_call: Callable[[int], None] = lambda number: None
 ) -> None:
-    """Look at the catalog after every call to the JVM, from whatever thread.
+    """Look at the catalog after every call, from whatever thread.
 
     :param on_change: gets the number of changes so far, at the first call and when there was one.
     :param on_call: gets the number of calls so far, after each.
@@ -213,20 +245,23 @@ def _watch(
         return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
     seen, changes, calls = version(), -1, 0
-    send = JavaClient.send_command
 
-    def watched(self: Any, *args: Any, **named: Any) -> Any:
-        nonlocal seen, changes, calls
-        answer = send(self, *args, **named)
-        with mutex:
-            now, calls, number = version(), calls + 1, calls + 1
-            change = now != seen or changes < 0
+    def watched(act: Callable[..., Any]) -> Callable[..., Any]:
+        def act_and_look(*args: Any, **named: Any) -> Any:
+            nonlocal seen, changes, calls
+            answer = act(*args, **named)
+            with mutex:
+                now, calls, number = version(), calls + 1, calls + 1
+                change = now != seen or changes < 0
+                if change:
+                    seen, changes = now, changes + 1
+                at = changes
             if change:
-                seen, changes = now, changes + 1
-            at = changes
-        if change:
-            on_change(at)
-        on_call(number)
-        return answer
+                on_change(at)
+            on_call(number)
+            return answer
 
-    JavaClient.send_command = watched
+        return act_and_look
+
+    for owner, name in _CALLS:
+        setattr(owner, name, watched(getattr(owner, name)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -18,12 +19,13 @@ from icemigrate.history.history_properties import History
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.type_text import format_type
-from tests.crash.client import Blow, Gateway, Order, run
+from tests.crash.client import APPLY_WITH, Blow, Gateway, Order, run
 from tests.crash.messages import LEASE_RAN_OUT
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
 
+os.environ.setdefault(APPLY_WITH, "spark")  # for the test itself, which commits nothing
 _LEASE = "ICEMIGRATE_LOCK_LEASE"
 LEASE = {_LEASE: "3"}
 """Long enough for most machines, short enough to be waited for."""
@@ -67,6 +69,7 @@ class World:
 
     :param publish: ``atomic`` or ``direct``.
     :param warehouse: its own where left out.
+    :param apply_with: what commits metadata in a client that names nothing else.
     """
 
     folder: Path
@@ -75,6 +78,7 @@ class World:
     warehouse: Path = Path()
     environment: Mapping[str, str] = field(default_factory=lambda: dict(LEASE))
     started: int = 0
+    apply_with: str = "spark"
 
     def __post_init__(self) -> None:
         (self.folder / "migrations").mkdir(parents=True)
@@ -83,7 +87,8 @@ class World:
         (self.folder / "icemigrate.yaml").write_text(
             "project: shop\nenvironments:\n  here:\n    catalog: {type: sqlite, name: "
             f"{self.catalog}, uri: {self.database}, warehouse: {self.warehouse}}}\n"
-            f"    publish: {self.publish}\n",
+            f"    publish: {self.publish}\n"
+            f"    apply_with: ${{{APPLY_WITH}}}\n",
             encoding="utf-8",
         )
 
@@ -104,7 +109,9 @@ class World:
     def copied(self, folder: Path, publish: str) -> World:
         """Another world that begins as this one is.  They may share a warehouse: no file has the name of
         another one, and none is changed."""
-        other = World(folder, self.gateway, publish, self.warehouse, self.environment)
+        other = World(
+            folder, self.gateway, publish, self.warehouse, self.environment, apply_with=self.apply_with
+        )
         shutil.copytree(self.folder / "migrations", folder / "migrations", dirs_exist_ok=True)
         shutil.copy(self.database, other.database)
         return other
@@ -116,6 +123,7 @@ class World:
         barrier: Any = None,
         conductor: Path | None = None,
         lease: str | None = None,
+        apply_with: str | None = None,
     ) -> tuple[BaseProcess, Order]:
         """Start the command line in a process of its own.
 
@@ -124,36 +132,42 @@ class World:
         self.started += 1
         name = f"client{self.started}"
         environment = self.environment if lease is None else {**self.environment, _LEASE: lease}
-        order = Order(self.folder, self.database, self.gateway, args, name, environment, blow, conductor)
+        order = Order(
+            self.folder, self.database, self.gateway, args, name, environment, blow, conductor,
+            apply_with or self.apply_with,
+        )  # fmt: skip
         process = _context.Process(target=run, args=(order, barrier))
         process.start()
         return process, order
 
-    def run(self, *args: str, blow: Blow | None = None, lease: str | None = None) -> Ended:
-        """Run the command line in a process of its own, until it ends or dies."""
-        return ended(*self.start(*args, blow=blow, lease=lease))
+    def run(self, *args: str, **how: Any) -> Ended:
+        """Run the command line in a process of its own, until it ends or dies.
 
-    def change(self, command: str, *args: str, blow: Blow | None = None, lease: str | None = None) -> Ended:
+        :param how: as for :meth:`start`.
+        """
+        return ended(*self.start(*args, **how))
+
+    def change(self, command: str, *args: str, **how: Any) -> Ended:
         """``apply``, ``rollback`` or ``maintain``, without asking."""
-        return self.run(command, "--auto-approve", *args, blow=blow, lease=lease)
+        return self.run(command, "--auto-approve", *args, **how)
 
-    def hit(self, command: str, *args: str, blow: Blow) -> Ended:
+    def hit(self, command: str, *args: str, blow: Blow, apply_with: str | None = None) -> Ended:
         """``apply`` or ``rollback``, hit on its way.
 
         Where the machine is too busy for the lease, the run is repeated in the same world with a longer one.
         """
         rows = self.rows()
-        end = self.change(command, *args, blow=blow)
+        end = self.change(command, *args, blow=blow, apply_with=apply_with)
         for lease in _LONGER_LEASES:
             if not end.lost_its_lease:
                 break
             self.restore(rows)
-            end = self.change(command, *args, blow=blow, lease=lease)
+            end = self.change(command, *args, blow=blow, lease=lease, apply_with=apply_with)
         return end
 
-    def done(self, command: str, *args: str) -> Ended:
+    def done(self, command: str, *args: str, apply_with: str | None = None) -> Ended:
         """The same without a blow, which must succeed; nothing waits for its lease, so that is a long one."""
-        end = self.change(command, *args, lease=_LONGER_LEASES[-1])
+        end = self.change(command, *args, lease=_LONGER_LEASES[-1], apply_with=apply_with)
         assert end.code == 0, end
         return end
 

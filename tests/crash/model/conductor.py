@@ -16,7 +16,11 @@ from tests.crash.world import Ended, World, ended
 
 
 def conduct(
-    world: World, args: tuple[str, ...], blows: tuple[Blow, ...], on_blow: Callable[[Blow], None]
+    world: World,
+    args: tuple[str, ...],
+    blows: tuple[Blow, ...],
+    on_blow: Callable[[Blow], None],
+    apply_with: str,
 ) -> tuple[Ended, list[Blow]]:
     """Run a command, and do to it what the scenario says.
 
@@ -24,14 +28,14 @@ def conduct(
     :returns: how it ended, and the blows that it met.
     """
     if not blows:
-        return world.run(*args), []
+        return world.run(*args, apply_with=apply_with), []
     folder = Path(mkdtemp(prefix="conductor"))
     path = folder / "socket"
     met: list[Blow] = []
     with closing(socket.socket(socket.AF_UNIX)) as listener:
         listener.bind(str(path))
         listener.listen(8)
-        process, order = world.start(*args, conductor=path)
+        process, order = world.start(*args, conductor=path, apply_with=apply_with)
         assert process.pid is not None
         lines = Thread(target=_listen, args=(listener, process.pid, blows, on_blow, met), daemon=True)
         lines.start()

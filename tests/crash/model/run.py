@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from random import Random
 from threading import Lock
@@ -93,7 +94,7 @@ class Bases:
     def _make(self, base: Base, folder: Path, publish: str) -> World:
         world = World(folder, self._gateway, publish, environment={})
         world.write("0001_make", base.migration.text)
-        world.done("apply")
+        world.done("apply", apply_with=base.apply_with)
         others = OtherClients(world.database, world.warehouse, world.catalog, lambda: self.spark(world))
         for table in base.tables:
             random, number = Random(f"rows {base.seed} {table.name}"), 1
@@ -121,6 +122,7 @@ class _Run:
     first: Mapping[TableKey, str]
     at_rest: list[tuple[dict[tuple[str, str], str], dict[str, Any], str]] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
+    commands: Iterator[int] = field(default_factory=count)
     is_locked: bool = False
 
     def log(self, text: str) -> None:
@@ -164,14 +166,16 @@ class _Run:
         command = self.sensible(step.command)
         name, *options = command
         args = (name, "--detailed-exitcode" if name == "plan" else "--auto-approve", *options)
-        end, met = conduct(self.world, args, step.blows, on_blow)
+        apply_with = self.scenario.apply_with(next(self.commands))
+        blows = step.blows_with(apply_with)
+        end, met = conduct(self.world, args, blows, on_blow, apply_with)
         self.outcome.counts[" ".join(o for o in command if not o.startswith("000"))] += 1
         for blow in met:
             self.outcome.counts[f"{blow.kind} at a {blow.by}"] += 1
         if errors:
             raise errors[0]
         killed = any(blow.kind == "kill" for blow in met)
-        self.judge_end(command, end, [f"{b.kind} at {b.by} {b.at}" for b in met], killed)
+        self.judge_end(command, end, [f"{b.kind} at {b.by} {b.at}" for b in met], killed, apply_with)
         refilled = end.code == 0 and "--refill" in command and not met
         status = self.rest("refill" if refilled else "")
         states = _states(status)
@@ -198,12 +202,16 @@ class _Run:
 
     def end_of(self, *args: str) -> Ended:
         """Run a command without a disturbance."""
-        end = self.world.run(*args)
-        self.judge_end(args, end, [], False)
+        apply_with = self.scenario.apply_with(next(self.commands))
+        end = self.world.run(*args, apply_with=apply_with)
+        self.judge_end(args, end, [], False, apply_with)
         return end
 
-    def judge_end(self, command: Sequence[str], end: Ended, met: Sequence[str], killed: bool) -> None:
-        text = " ".join(command)
+    def judge_end(
+        self, command: Sequence[str], end: Ended, met: Sequence[str], killed: bool, apply_with: str
+    ) -> None:
+        text = f"{' '.join(command)} ({apply_with})"
+        self.outcome.counts[f"with {apply_with}, {'killed' if killed else f'exit {end.code}'}"] += 1
         self.outcome.counts[f"exit {end.code}"] += 1
         self.log(f"  {text} -> {end.code} {', '.join(met)}")
         if end.code:

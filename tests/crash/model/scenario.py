@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from tests.crash.model.declared import Column, Effect, Migration, fold
@@ -17,6 +17,8 @@ _BASE_COLUMNS = (
     Column("n", "int"),
     Column("price", "double"),
 )
+_ALL_WAYS_UNTIL = 5
+_CALLS_IN_PYTHON = 90
 FIRST_NAMES = frozenset(column.name for column in _BASE_COLUMNS)
 """The columns of every table of the first migration, besides `id`."""
 _PARTITIONS: tuple[tuple[tuple[str, str], ...], ...] = (
@@ -57,6 +59,11 @@ class Base:
 
     seed: int
     tables: tuple[BaseTable, ...]
+
+    @property
+    def apply_with(self) -> str:
+        """What commits the first migration."""
+        return ("spark", "metadata")[self.seed % 2]
 
     @property
     def migration(self) -> Migration:
@@ -129,6 +136,12 @@ class Step:
     blows: tuple[Blow, ...] = ()
     unlocks: bool = False
 
+    def blows_with(self, apply_with: str) -> tuple[Blow, ...]:
+        """What happens on the way of a command that commits metadata so: in Python, it takes fewer calls."""
+        if apply_with == "spark":
+            return self.blows
+        return tuple(replace(b, at=b.at % _CALLS_IN_PYTHON) if b.by == "call" else b for b in self.blows)
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -145,6 +158,23 @@ class Scenario:
     publish: str
     steps: tuple[Step, ...]
     own_files: bool
+
+    def apply_with(self, number: int) -> str:
+        """What commits the metadata of a command.
+
+        :param number: of the command in the run, from 0.  Later ones bring the run to rest, so that they use
+            Spark where they need it.
+        """
+        random = Random(f"apply with {self.seed} {number}")
+        if number < _ALL_WAYS_UNTIL and random.random() < (0.1 if self.changes_rows else 0.35):
+            return "metadata"
+        return random.choice(("spark", "auto", "auto"))
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether a migration needs Spark."""
+        kinds = {effect.kind for migration in self.migrations for effect in migration.effects}
+        return bool(kinds & {"fill", "retype"}) or any("refill" in m.text for m in self.migrations)
 
     @property
     def untouched(self) -> frozenset[str]:
