@@ -14,9 +14,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 # Whoever is forked from here has imported it all.
 import pyarrow  # type: ignore[import-untyped]  # noqa: F401
@@ -38,14 +38,16 @@ import icemigrate.spark.publish_atomic
 import icemigrate.spark.session
 import icemigrate.spark.spark_engine
 from icemigrate.cli import main
+from icemigrate.cli.invocation import InvocationOptions
 from icemigrate.metadata_engine.sqlite_store import SqliteDatabase
 from icemigrate.metadata_engine.table_files import TableFiles
 
 if TYPE_CHECKING:
     from threading import Barrier
 
-APPLY_WITH = "SHOP_APPLY_WITH"
-"""The variable that the project files of worlds read."""
+    from icemigrate.project import Project
+    from icemigrate.project.project_values import ApplyWith
+
 _CALLS = (
     (JavaClient, "send_command"),
     *((SqliteDatabase, "read"), (SqliteDatabase, "write")),
@@ -129,7 +131,7 @@ def run(order: Order, barrier: Barrier | None = None) -> None:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(file, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.environ[APPLY_WITH] = order.apply_with
+    _apply_with(order.apply_with)
     if order.apply_with == "spark":
         _attach(order.gateway)
     else:
@@ -162,6 +164,17 @@ def _attach(gateway: Gateway) -> None:
     context = java.jvm.org.apache.spark.SparkContext.getOrCreate()
     running = java.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(context)
     SparkContext(gateway=java, jsc=running, conf=SparkConf(_jconf=running.getConf()))
+
+
+def _apply_with(chosen: str) -> None:
+    """Commit so in every command: some have an option, the others read the project file."""
+    os.environ["ICEMIGRATE_APPLY_WITH"] = chosen
+    open_project = InvocationOptions.open_project
+
+    def opened(self: InvocationOptions) -> Project:
+        return replace(open_project(self), apply_with=cast("ApplyWith", chosen))
+
+    InvocationOptions.open_project = opened  # type: ignore[method-assign]
 
 
 def _attach_late(gateway: Gateway, *, is_allowed: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -19,13 +18,12 @@ from icemigrate.history.history_properties import History
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.type_text import format_type
-from tests.crash.client import APPLY_WITH, Blow, Gateway, Order, run
+from tests.crash.client import Blow, Gateway, Order, run
 from tests.crash.messages import LEASE_RAN_OUT
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
 
-os.environ.setdefault(APPLY_WITH, "spark")  # for the test itself, which commits nothing
 _LEASE = "ICEMIGRATE_LOCK_LEASE"
 LEASE = {_LEASE: "3"}
 """Long enough for most machines, short enough to be waited for."""
@@ -87,8 +85,7 @@ class World:
         (self.folder / "icemigrate.yaml").write_text(
             "project: shop\nenvironments:\n  here:\n    catalog: {type: sqlite, name: "
             f"{self.catalog}, uri: {self.database}, warehouse: {self.warehouse}}}\n"
-            f"    publish: {self.publish}\n"
-            f"    apply_with: ${{{APPLY_WITH}}}\n",
+            f"    publish: {self.publish}\n",
             encoding="utf-8",
         )
 

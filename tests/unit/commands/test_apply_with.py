@@ -1,0 +1,94 @@
+"""Commands that write without Spark, where the environment says `apply_with: metadata`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from icemigrate.commands.abandoned_versions import abandon_versions
+from icemigrate.commands.apply import apply
+from icemigrate.commands.plan import plan
+from icemigrate.commands.project_files import open_project
+from icemigrate.commands.recreated_tables import adopt_recreated
+from icemigrate.commands.repair import repair
+from icemigrate.commands.rollback import plan_rollback, rollback
+from icemigrate.commands.status import status
+from icemigrate.commands.unlock import unlock
+from icemigrate.execution.engine_choice import LazyEngine
+from icemigrate.execution.environment_session import open_environment
+from icemigrate.execution.project_journal import open_journal
+from icemigrate.history.journal import LockedJournal
+from icemigrate.iceberg.names import TableName
+from icemigrate.project import Project
+
+MAKE = "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n"
+ADD = "tables: [{name: db.t, columns: [{name: b, type: int}]}]\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Two applied migrations; Spark does not start."""
+
+    def start_spark(*_: object) -> None:
+        raise AssertionError("Spark starts")
+
+    monkeypatch.setattr("icemigrate.execution.spark_start.engine_of", start_spark)
+    (tmp_path / "migrations").mkdir()
+    (tmp_path / "icemigrate.yaml").write_text(
+        "project: market\nenvironments: {local: {catalog: {type: sqlite}, apply_with: metadata}}\n",
+        encoding="utf-8",
+    )
+    write(tmp_path, "0001_make", MAKE)
+    write(tmp_path, "0002_add", ADD)
+    made = open_project(tmp_path)
+    apply(made, plan(made).plan)
+    return made
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / "migrations" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def states(project: Project) -> dict[str, str]:
+    return {migration.version: migration.state for migration in status(project).migrations}
+
+
+@contextmanager
+def locked(project: Project) -> Iterator[LockedJournal]:
+    """A block in which another run holds the lock."""
+    with open_environment(project, None) as session:
+        journal = open_journal(session, LazyEngine(session, None, lambda: None)())
+        with journal.hold_lock("apply", "ana", "ci") as held:
+            yield held
+
+
+def test_a_migration_is_undone_and_given_up(project: Project) -> None:
+    rollback(project, plan_rollback(project).plan)
+    assert states(project) == {"0001": "applied", "0002": "held"}
+    abandon_versions(project, versions=("0002",))
+    assert states(project)["0002"] == "abandoned"
+
+
+def test_an_edited_file_is_accepted(project: Project) -> None:
+    write(project.root, "0002_add", ADD.replace("type: int}", "type: int, required: false}"))
+    assert [one.version for one in repair(project).repaired] == ["0002"]
+
+
+def test_a_recreated_table_is_recorded(project: Project) -> None:
+    with open_environment(project, None) as session:
+        engine, name = LazyEngine(session, None, lambda: None)(), TableName.parse("db.t")
+        table = engine.table(name)
+        assert table is not None
+        engine.store.drop(name)
+        engine.create(table)
+    assert [str(one.table) for one in adopt_recreated(project, tables=("db.t",)).adopted] == ["db.t"]
+
+
+def test_the_lock_of_a_run_is_released(project: Project) -> None:
+    with locked(project) as held:
+        held.lock.let_expire()
+        assert unlock(project).taken
+    assert status(project).lock is None
