@@ -135,7 +135,7 @@ def run(order: Order, barrier: Barrier | None = None) -> None:
     if order.apply_with == "spark":
         _attach(order.gateway)
     else:
-        _attach_late(order.gateway, is_allowed=order.apply_with == "auto")
+        _attach_late(order.gateway, is_allowed=order.apply_with == "auto" or "maintain" in order.args)
     if barrier is not None:
         barrier.wait()
     if order.blow is not None and order.blow.at_lease:

@@ -8,6 +8,8 @@ import time
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import pytest
+
 from icemigrate.errors import ExitCode
 from tests.crash.client import Blow, Gateway
 from tests.crash.stage import Stage
@@ -31,14 +33,21 @@ def is_paused(process: BaseProcess) -> bool:
     raise AssertionError("the client neither paused nor ended")
 
 
-def replaced_at(stage: Stage, command: tuple[str, ...], blow: Blow, then: tuple[str, ...]) -> bool:
+def replaced_at(
+    stage: Stage,
+    command: tuple[str, ...],
+    blow: Blow,
+    then: tuple[str, ...],
+    engines: tuple[str, str] = ("spark", "spark"),
+) -> bool:
     """Pause a command, let another process take over and finish, and wake the first one up.
 
     :param then: the command of the other process; where it undoes, the first one may take back its own.
+    :param engines: what the first one and the other process commit with.
     :returns: whether it came as far as the blow.
     """
     world = stage.world
-    process, order = world.start(*command, "--auto-approve", blow=blow)
+    process, order = world.start(*command, "--auto-approve", blow=blow, apply_with=engines[0])
     if not is_paused(process):
         end = ended(process, order)
         assert end.code == 0, end
@@ -46,7 +55,7 @@ def replaced_at(stage: Stage, command: tuple[str, ...], blow: Blow, then: tuple[
     assert process.pid is not None
     lease, world.environment = world.environment, {}  # the other process need not be fast
     try:
-        world.done(*then)
+        world.done(*then, apply_with=engines[1])
         rows = world.rows()
     finally:
         world.environment = lease
@@ -64,14 +73,18 @@ def replaced_at(stage: Stage, command: tuple[str, ...], blow: Blow, then: tuple[
     return True
 
 
-def test_an_apply_that_was_replaced_changes_nothing(stage: Stage, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "engines", [("spark", "spark"), ("metadata", "spark"), ("spark", "metadata"), ("metadata", "metadata")]
+)
+def test_an_apply_that_was_replaced_changes_nothing(
+    stage: Stage, tmp_path: Path, engines: tuple[str, str]
+) -> None:
     """It pauses behind every other look at the lock that comes right before a change."""
 
     def at(stage: Stage, number: int) -> bool:
         stage.world.restore(stage.pending)
-        if not replaced_at(
-            stage, ("apply",), Blow(2 * number - 1, signal.SIGSTOP, at_lease=True), ("apply",)
-        ):
+        blow = Blow(2 * number - 1, signal.SIGSTOP, at_lease=True)
+        if not replaced_at(stage, ("apply",), blow, ("apply",), engines):
             return False
         stage.is_done()
         assert stage.is_at_rest
@@ -81,7 +94,10 @@ def test_an_apply_that_was_replaced_changes_nothing(stage: Stage, tmp_path: Path
     assert walk_over(worlds, at) >= 4
 
 
-def test_an_apply_that_was_taken_back_meanwhile_leaves_no_table_renamed(stage: Stage, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engines", [("spark", "spark"), ("metadata", "spark"), ("spark", "metadata")])
+def test_an_apply_that_was_taken_back_meanwhile_leaves_no_table_renamed(
+    stage: Stage, tmp_path: Path, engines: tuple[str, str]
+) -> None:
     """It pauses right before a rename, before one into the trash and before a creation."""
     looks = iter((3, 7, 8))
 
@@ -91,7 +107,7 @@ def test_an_apply_that_was_taken_back_meanwhile_leaves_no_table_renamed(stage: S
             return False
         stage.world.restore(stage.pending)
         blow = Blow(look, signal.SIGSTOP, at_lease=True)
-        assert replaced_at(stage, ("apply",), blow, ("rollback",))
+        assert replaced_at(stage, ("apply",), blow, ("rollback",), engines)
         stage.is_undone()
         assert stage.is_at_rest
         return True

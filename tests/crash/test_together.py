@@ -25,13 +25,20 @@ TABLE = ("shop", "trades")
 
 
 def test_ten_processes_apply_at_once(gateway: Gateway, tmp_path: Path) -> None:
-    """Not even a history is there yet.  One does it; who does not wait is told by whom it is done."""
+    """Not even a history is there yet.  One does it; who does not wait is told by whom it is done.
+
+    Some commit with Spark, some in Python.
+    """
     world = World(tmp_path / "project", gateway, environment={})
     world.write("0001_make", MAKE)
     barrier = barrier_of(10)
     started = [
-        world.start("apply", "--auto-approve", "--lock-timeout", timeout, barrier=barrier)
-        for timeout in ["0", "100"] * 5
+        world.start(
+            *("apply", "--auto-approve", "--lock-timeout", ("0", "100")[number % 2]),
+            barrier=barrier,
+            apply_with=("spark", "metadata")[number // 2 % 2],
+        )
+        for number in range(10)
     ]
     ends = [ended(*client) for client in started]
     pids = [str(process.pid) for process, _ in started]
