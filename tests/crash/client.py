@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 # Whoever is forked from here has imported it all.
 import pyarrow  # type: ignore[import-untyped]  # noqa: F401
 import pyiceberg.catalog.sql  # noqa: F401
-import pyspark.sql  # noqa: F401
+import pyspark.sql
 from py4j.clientserver import JavaClient
 
 import icemigrate.cli.apply
@@ -183,7 +183,8 @@ def _attach_late(gateway: Gateway, *, is_allowed: bool) -> None:
 
     def start(settings: Any) -> Any:
         assert is_allowed, "`apply_with: metadata` starts Spark"
-        _attach(gateway)
+        if pyspark.SparkContext._active_spark_context is None:
+            _attach(gateway)
         return start_spark(settings)
 
     icemigrate.spark.session.start_spark = start
