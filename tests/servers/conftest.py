@@ -15,6 +15,7 @@ from icemigrate.spark.session import start_spark
 from tests.servers.lake import KINDS, Kind, Lake, postgres_kind, rest_kind, sqlite_kind
 from tests.servers.postgres import Postgres, postgres
 from tests.servers.seaweedfs import SeaweedFS, seaweedfs
+from tests.servers.trino import Trino, trino
 from tests.support.shared_cases import FOLDER
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ def postgres_server() -> Iterator[Postgres]:
 @pytest.fixture(scope="session")
 def seaweedfs_server() -> Iterator[SeaweedFS]:
     with seaweedfs(ACCESS_KEY, SECRET_KEY) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def trino_server() -> Iterator[Trino]:
+    """One for all tests, whose start takes half a minute; each names its own catalog."""
+    with trino() as server:
         yield server
 
 

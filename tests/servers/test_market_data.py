@@ -22,7 +22,7 @@ from infra.__main__ import PROJECT, down, up
 from infra.lake import BUCKET, CATALOG, DATABASE, DATABASE_USER, HOST, Lake, lake
 from infra.postgres import find_programs
 from tests.servers.processes import free_ports
-from tests.servers.trino import rest_properties, trino
+from tests.servers.trino import Trino, rest_properties
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -211,7 +211,9 @@ def test_all_migrations_go_back_and_forth_and_keep_the_rows(
     assert fields_of(metadata(servers, "quotes")) == QUOTES
 
 
-def test_rows_of_every_client_are_read_by_every_client(servers: Lake, spark: SparkSession) -> None:
+def test_rows_of_every_client_are_read_by_every_client(
+    servers: Lake, spark: SparkSession, trino_server: Trino
+) -> None:
     import pyarrow as pa  # type: ignore[import-untyped]
     from pyiceberg.catalog import load_catalog
 
@@ -232,7 +234,7 @@ def test_rows_of_every_client_are_read_by_every_client(servers: Lake, spark: Spa
     duck.execute("SET ignore_target_file_size_for_partitioned_tables = true")
     duck.execute(f"INSERT INTO {CATALOG}.{table} VALUES ('duckdb', {values.replace('company', '3')})")
     properties = rest_properties(servers.catalog, servers.s3, servers.access_key, servers.secret_key)
-    with trino(properties) as reader:
+    with trino_server.knowing(properties) as reader:
         reader.query(f"INSERT INTO {CATALOG}.{table} VALUES ('trino', {values.replace('company', '4')})")
         query = f"SELECT symbol, company_id, quantity FROM {CATALOG}.{table} ORDER BY company_id"
         by_trino = [tuple(found) for found in reader.query(query)]

