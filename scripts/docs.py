@@ -135,6 +135,8 @@ def commands_page() -> str:
 
 _WITH_JAVA_OPTIONS = {"plan": ("plan --rehearse", "plan --reconcile"), "doctor": ("doctor --spark",)}
 """Commands that start Spark with these options only."""
+_COMMIT_IN_PYTHON = ("rollback", "repair", "unlock", "plan --reconcile")
+"""Commands that start Spark only for what Python cannot commit."""
 
 
 def _java_table() -> str:
@@ -148,10 +150,13 @@ def _java_table() -> str:
             spark += _WITH_JAVA_OPTIONS[name]
         else:
             (spark if starts else catalog if "settings.environment" in source else files).append(name)
+    in_python = [name for name in spark if name in _COMMIT_IN_PYTHON]
+    spark = [name for name in spark if name not in in_python]
     rows = (
         (files, "only files", "no"),
         (catalog, "files and the catalog", "no"),
-        (spark, "files and the catalog", "yes, they start Spark"),
+        (in_python, "files and the catalog", "for rows, data files and views, and on Glue and Hive"),
+        (spark, "files and the catalog", "yes, unless `apply_with` spares it"),
     )
     body = "".join(
         f"| {', '.join(f'`{n}`' for n in names)} | {reads} | {java} |\n" for names, reads, java in rows
