@@ -86,7 +86,7 @@ def _match_files(folder: Path, tables: int, files: int = 100) -> None:
     create = "".join(f"  - name: bench.t{n}\n    columns:\n{columns}" for n in range(tables))
     texts = [f"namespaces: [bench]\ntables:\n{create}"]
     texts += [
-        f"tables:\n  - match: bench.*\n    columns: [{{name: added{n}, type: string}}]\n"
+        f"tables:\n  - match: bench.*\n    properties: {{write.target-file-size-bytes: {n << 20}}}\n"
         for n in range(1, files)
     ]
     for number, text in enumerate(texts, start=1):

@@ -18,6 +18,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
 )
 from icemigrate.changes.column_positions import FieldInsertion
 from icemigrate.changes.field_changes import default_text
@@ -37,6 +38,7 @@ class AddColumn(FieldInsertion):
     """
 
     kind: ClassVar[str] = "add_column"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.ADD
     symbol: ClassVar[str] = "+"
 

@@ -13,6 +13,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.partition_terms import (
@@ -44,6 +45,7 @@ class AddPartitionField(Change):
     """
 
     kind: ClassVar[str] = "add_partition_field"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"spec"})
     phase: ClassVar[ChangePhase] = ChangePhase.PARTITION
     symbol: ClassVar[str] = "+"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.change import Change, ChangePhase, Reversal, Statement, Subject, TablePair
+from icemigrate.changes.change import Change, ChangePhase, Reversal, Statement, Subject, TablePair, TablePart
 from icemigrate.changes.statement_shapes import always_reversible
 from icemigrate.iceberg.table import Table
 
@@ -17,6 +17,7 @@ class AdoptTable(Change):
     """
 
     kind: ClassVar[str] = "adopt_table"
+    compares: ClassVar[frozenset[TablePart]] = frozenset()
     phase: ClassVar[ChangePhase] = ChangePhase.TABLE
     symbol: ClassVar[str] = "+"
 

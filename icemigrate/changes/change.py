@@ -16,7 +16,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from icemigrate.frozen import AbstractFrozen, Frozen, field
 from icemigrate.iceberg.names import TableName
@@ -27,6 +27,13 @@ from icemigrate.iceberg.table import Table
 Subject: TypeAlias = tuple[str, ...]
 """A part of a table entry, such as ``("columns", "address.zip", "type")``: a path of keys as in a migration
 file, from which its position in the file is found."""
+
+
+TablePart: TypeAlias = Literal[
+    "fields", "identifier", "spec", "sort_order", "properties", "format_version", "refs"
+]
+"""A part of a table that changes compare."""
+ALL_PARTS: frozenset[TablePart] = frozenset(get_args(TablePart))
 
 
 class ChangePhase(IntEnum):
@@ -185,6 +192,16 @@ class TablePair(Frozen, dict=True):
         return (self.before, self.after) if self.before and self.after else None
 
     @cached_property
+    def differing_parts(self) -> frozenset[TablePart]:
+        """The parts that differ; all of them unless the table exists before and after."""
+        if self.both is None:
+            return ALL_PARTS
+        sides = (_parts(table) for table in self.both)
+        return frozenset(
+            part for part, old, new in zip(get_args(TablePart), *sides, strict=True) if old != new
+        )
+
+    @cached_property
     def altered(self) -> tuple[tuple[IndexedField, IndexedField], ...]:
         """Fields of both states that differ in more than their position, nested ones included: old entry and
         new, in the new order."""
@@ -197,6 +214,15 @@ class TablePair(Frozen, dict=True):
         return dict(differing_fields(before, after))
 
 
+def _parts(table: Table) -> tuple[object, ...]:
+    """The values of the parts, in the order of :data:`TablePart`."""
+    # The order of partition fields and their ids are Iceberg's.
+    spec = frozenset(field.definition for field in table.spec.live)
+    schema, order = table.schema, table.sort_order.fields
+    settings = table.properties, table.format_version, table.refs
+    return (schema.fields, schema.identifier_ids, spec, order, *settings)
+
+
 class Change(AbstractFrozen):
     """One change of one table.
 
@@ -206,6 +232,9 @@ class Change(AbstractFrozen):
     kind: ClassVar[str]
     """Permanent name of the kind in plan files and records."""
     phase: ClassVar[ChangePhase]
+    compares: ClassVar[frozenset[TablePart]] = ALL_PARTS
+    """The parts of which at least one differs where a change of this kind is needed, so that it need not be
+    detected otherwise; without a declaration it always is."""
     symbol: ClassVar[str] = "~"
     """Its mark in the text of a plan: ``+``, ``~``, ``-`` or ``→``."""
 

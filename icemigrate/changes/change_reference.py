@@ -15,6 +15,7 @@ from icemigrate.changes.change import (
     Reversibility,
     Statement,
     TablePair,
+    TablePart,
 )
 from icemigrate.changes.reference_sql import (
     ReferenceChange,
@@ -44,6 +45,7 @@ class ChangeReference(ReferenceChange):
     """
 
     kind: ClassVar[str] = "change_reference"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"refs"})
 
     old: Ref
     new: Ref

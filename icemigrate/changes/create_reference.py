@@ -13,6 +13,7 @@ from icemigrate.changes.change import (
     Reversibility,
     Statement,
     TablePair,
+    TablePart,
 )
 from icemigrate.changes.reference_sql import (
     MAIN,
@@ -37,6 +38,7 @@ class CreateReference(ReferenceChange):
     """
 
     kind: ClassVar[str] = "create_reference"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"refs"})
     symbol: ClassVar[str] = "+"
 
     ref: Ref

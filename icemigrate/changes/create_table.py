@@ -17,6 +17,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
 )
 from icemigrate.changes.reference_sql import create_reference_sql, reference_sql_problems
 from icemigrate.changes.sort_order import order_sql, terms_of
@@ -53,6 +54,7 @@ class CreateTable(Change):
     """
 
     kind: ClassVar[str] = "create_table"
+    compares: ClassVar[frozenset[TablePart]] = frozenset()
     phase: ClassVar[ChangePhase] = ChangePhase.TABLE
     symbol: ClassVar[str] = "+"
 

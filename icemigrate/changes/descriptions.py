@@ -16,6 +16,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
 )
 from icemigrate.changes.field_changes import altered_alike, is_list_or_map_part
 from icemigrate.changes.statement_shapes import always_reversible, unset_properties
@@ -33,6 +34,7 @@ class DescribeTable(Change):
     """
 
     kind: ClassVar[str] = "describe_table"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"properties"})
     phase: ClassVar[ChangePhase] = ChangePhase.PROPERTIES
 
     text: str | None
@@ -81,6 +83,7 @@ class DescribeColumn(AlterColumnChange):
     """Set the description of a field, or remove it (``doc=None``)."""
 
     kind: ClassVar[str] = "describe_column"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.ALTER
 
     doc: str | None

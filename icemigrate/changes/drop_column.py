@@ -17,6 +17,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.field_changes import FieldChange, is_reshaped_field
@@ -39,6 +40,7 @@ class DropColumn(FieldChange):
     """
 
     kind: ClassVar[str] = "drop_column"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.DROP
     symbol: ClassVar[str] = "-"
 

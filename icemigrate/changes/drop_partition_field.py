@@ -13,6 +13,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.partition_terms import (
@@ -35,6 +36,7 @@ class DropPartitionField(Change):
     """
 
     kind: ClassVar[str] = "drop_partition_field"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"spec"})
     phase: ClassVar[ChangePhase] = ChangePhase.FREE_PARTITIONS
     symbol: ClassVar[str] = "-"
 

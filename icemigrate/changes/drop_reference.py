@@ -14,6 +14,7 @@ from icemigrate.changes.change import (
     Reversibility,
     Statement,
     TablePair,
+    TablePart,
 )
 from icemigrate.changes.reference_sql import MAIN, ReferenceChange, drop_reference_sql
 from icemigrate.frozen import replace
@@ -27,6 +28,7 @@ class DropReference(ReferenceChange):
     """
 
     kind: ClassVar[str] = "drop_reference"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"refs"})
     symbol: ClassVar[str] = "-"
 
     ref: Ref

@@ -16,6 +16,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.statement_shapes import alter_table
@@ -36,6 +37,7 @@ class DropTable(Change):
     """
 
     kind: ClassVar[str] = "drop_table"
+    compares: ClassVar[frozenset[TablePart]] = frozenset()
     phase: ClassVar[ChangePhase] = ChangePhase.REMOVE_TABLE
     symbol: ClassVar[str] = "-"
 

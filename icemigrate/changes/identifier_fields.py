@@ -12,6 +12,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.partition_terms import lacking_sources, source_id
@@ -103,6 +104,7 @@ class SetIdentifier(IdentifierChange):
     """Set the identifier, after all its columns exist and are required."""
 
     kind: ClassVar[str] = "set_identifier"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"identifier"})
     phase: ClassVar[ChangePhase] = ChangePhase.IDENTIFIER
 
     @classmethod

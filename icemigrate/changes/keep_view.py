@@ -22,6 +22,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
 )
 from icemigrate.changes.drop_column import DropColumn
 from icemigrate.changes.statement_shapes import always_reversible
@@ -120,6 +121,7 @@ class KeepView(SetKeptView):
     """Create a view with the column names from before the migration."""
 
     kind: ClassVar[str] = "keep_view"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"properties"})
     symbol: ClassVar[str] = "+"
 
     @classmethod
@@ -149,6 +151,7 @@ class ReplaceKeptView(SetKeptView):
     """
 
     kind: ClassVar[str] = "replace_kept_view"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"properties"})
     unreadable_hint: ClassVar[str] = "drop the columns that Spark cannot read first"
 
     previous: KeptView
@@ -181,6 +184,7 @@ class DropKeptView(KeptViewChange):
     """
 
     kind: ClassVar[str] = "drop_kept_view"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"properties"})
     phase: ClassVar[ChangePhase] = ChangePhase.FREE_VIEWS
     symbol: ClassVar[str] = "-"
 

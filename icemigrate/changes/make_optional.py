@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from icemigrate.changes.alter_column import AlterColumnChange
-from icemigrate.changes.change import ChangePhase, PlanProblem, Reversal, Reversibility, Subject, TablePair
+from icemigrate.changes.change import (
+    ChangePhase,
+    PlanProblem,
+    Reversal,
+    Reversibility,
+    Subject,
+    TablePair,
+    TablePart,
+)
 from icemigrate.changes.field_changes import altered_alike
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import format_path
@@ -17,6 +25,7 @@ class MakeOptional(AlterColumnChange):
     """Allow nulls in a field."""
 
     kind: ClassVar[str] = "make_optional"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.ALTER
 
     @classmethod

@@ -16,6 +16,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.field_changes import FieldChange, altered_alike
@@ -29,6 +30,7 @@ class MakeRequired(FieldChange):
     """Forbid nulls in a field, without a check of existing rows."""
 
     kind: ClassVar[str] = "make_required"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.ALTER
 
     @classmethod

@@ -13,6 +13,7 @@ from icemigrate.changes.change import (
     Reversibility,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.column_positions import differing_siblings
@@ -29,6 +30,7 @@ class MoveColumn(AlterColumnChange):
     """Move a field after a sibling, or to the first position (``after=None``)."""
 
     kind: ClassVar[str] = "move_column"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.MOVE
 
     after: str | None

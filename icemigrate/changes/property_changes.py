@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from icemigrate.changes.change import Change, ChangePhase, Reversal, Statement, Subject, TablePair
+from icemigrate.changes.change import Change, ChangePhase, Reversal, Statement, Subject, TablePair, TablePart
 from icemigrate.changes.statement_shapes import (
     always_reversible,
     leading_of_kind,
@@ -33,6 +33,7 @@ class SetProperty(Change):
     """
 
     kind: ClassVar[str] = "set_property"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"properties"})
     phase: ClassVar[ChangePhase] = ChangePhase.PROPERTIES
 
     key: str
@@ -98,6 +99,7 @@ class UnsetProperty(Change):
     """
 
     kind: ClassVar[str] = "unset_property"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"properties"})
     phase: ClassVar[ChangePhase] = ChangePhase.PROPERTIES
     symbol: ClassVar[str] = "-"
 

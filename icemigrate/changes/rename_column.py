@@ -16,6 +16,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.field_changes import FieldChange
@@ -39,6 +40,7 @@ class RenameColumn(FieldChange):
     """
 
     kind: ClassVar[str] = "rename_column"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.RENAME
     symbol: ClassVar[str] = "→"
 

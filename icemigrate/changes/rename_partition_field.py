@@ -13,6 +13,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.partition_terms import (
@@ -36,6 +37,7 @@ class RenamePartitionField(Change):
     """
 
     kind: ClassVar[str] = "rename_partition_field"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"spec"})
     phase: ClassVar[ChangePhase] = ChangePhase.PARTITION
     symbol: ClassVar[str] = "→"
 

@@ -12,6 +12,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.statement_shapes import alter_table, always_reversible
@@ -33,6 +34,7 @@ class RenameTable(Change):
     """
 
     kind: ClassVar[str] = "rename_table"
+    compares: ClassVar[frozenset[TablePart]] = frozenset()
     phase: ClassVar[ChangePhase] = ChangePhase.TABLE
     symbol: ClassVar[str] = "→"
 

@@ -15,6 +15,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
 )
 from icemigrate.changes.column_positions import FieldInsertion
 from icemigrate.frozen import replace
@@ -28,6 +29,7 @@ class RestoreColumn(FieldInsertion):
     """Restore a dropped field with its nested fields, under their field ids."""
 
     kind: ClassVar[str] = "restore_column"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.RESTORE
     symbol: ClassVar[str] = "+"
 

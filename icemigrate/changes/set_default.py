@@ -14,6 +14,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
 )
 from icemigrate.changes.field_changes import FieldChange, altered_alike, default_text
 from icemigrate.frozen import replace
@@ -30,6 +31,7 @@ class SetDefault(FieldChange):
     """
 
     kind: ClassVar[str] = "set_default"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.ALTER
 
     write_default: JsonValue

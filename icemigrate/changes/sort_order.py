@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from icemigrate.changes.change import Change, ChangePhase, Reversal, Statement, Subject, TablePair
+from icemigrate.changes.change import Change, ChangePhase, Reversal, Statement, Subject, TablePair, TablePart
 from icemigrate.changes.partition_terms import lacking_sources, source_id
 from icemigrate.changes.statement_shapes import (
     alter_table,
@@ -131,6 +131,7 @@ class FreeSortOrder(SortOrderChange):
     """
 
     kind: ClassVar[str] = "free_sort_order"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"sort_order"})
     phase: ClassVar[ChangePhase] = ChangePhase.FREE_ORDER
 
     @classmethod
@@ -174,6 +175,7 @@ class SetSortOrder(SortOrderChange):
     """Set the order, after all its columns exist; existing files are not sorted again."""
 
     kind: ClassVar[str] = "set_sort_order"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"sort_order"})
     phase: ClassVar[ChangePhase] = ChangePhase.ORDER
 
     @classmethod

@@ -16,6 +16,7 @@ from icemigrate.changes.change import (
     Statement,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.statement_shapes import set_properties
@@ -31,6 +32,7 @@ class UpgradeFormat(Change):
     """Set the format version, before changes that need it."""
 
     kind: ClassVar[str] = "upgrade_format"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"format_version"})
     phase: ClassVar[ChangePhase] = ChangePhase.UPGRADE
 
     old: int

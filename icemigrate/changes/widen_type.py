@@ -13,6 +13,7 @@ from icemigrate.changes.change import (
     Reversibility,
     Subject,
     TablePair,
+    TablePart,
     WriterImpact,
 )
 from icemigrate.changes.field_changes import is_reshaped
@@ -42,6 +43,7 @@ class WidenType(AlterColumnChange):
     """
 
     kind: ClassVar[str] = "widen_type"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
     phase: ClassVar[ChangePhase] = ChangePhase.ALTER
 
     old: Type

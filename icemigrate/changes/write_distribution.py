@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from icemigrate.changes.change import Change, ChangePhase, Reversal, Statement, Subject, TablePair
+from icemigrate.changes.change import Change, ChangePhase, Reversal, Statement, Subject, TablePair, TablePart
 from icemigrate.changes.statement_shapes import always_reversible, set_properties, unset_properties
 from icemigrate.frozen import replace
 from icemigrate.iceberg.table import DISTRIBUTION_PROPERTY, Table
@@ -20,6 +20,7 @@ class WriteDistribution(Change):
     """
 
     kind: ClassVar[str] = "write_distribution"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"properties"})
     phase: ClassVar[ChangePhase] = ChangePhase.PROPERTIES
 
     mode: str | None

@@ -11,7 +11,7 @@ import functools
 import itertools
 from collections.abc import Iterable
 
-from icemigrate.changes.change import Change, ChangePhase, TablePair
+from icemigrate.changes.change import ALL_PARTS, Change, ChangePhase, TablePair
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.table import Table, differing_keys
 from icemigrate.planning.merge import rebind_by_path, spec_key
@@ -63,7 +63,9 @@ def _by_phase(kinds: tuple[type[Change], ...]) -> tuple[tuple[type[Change], ...]
 
 
 def _detect(kinds: Iterable[type[Change]], pair: TablePair) -> list[Change]:
-    return [change for kind in kinds for change in kind.detect(pair)]
+    parts = pair.differing_parts
+    needed = (kind for kind in kinds if kind.compares is ALL_PARTS or not kind.compares.isdisjoint(parts))
+    return [change for kind in needed for change in kind.detect(pair)]
 
 
 def remaining_differences(outcome: Difference, kinds: Iterable[type[Change]]) -> tuple[str, ...]:

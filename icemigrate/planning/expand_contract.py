@@ -52,14 +52,11 @@ class ExpandContract(Frozen):
         """The differences that neither part resolves; see
         :func:`icemigrate.planning.diff.remaining_differences`.
         """
-        return tuple(
-            dict.fromkeys(
-                (
-                    *remaining_differences(self.first, CHANGE_KINDS),
-                    *remaining_differences(self.last, CHANGE_KINDS),
-                )
-            )
-        )
+        first, last = self.first, self.last
+        left = remaining_differences(first, CHANGE_KINDS)
+        if (last.found, last.after, last.target) != ((), first.after, first.target):
+            left = (*left, *remaining_differences(last, CHANGE_KINDS))
+        return tuple(dict.fromkeys(left))
 
 
 def split_difference(there: Table, target: Table, works: Sequence[TableDataStep]) -> ExpandContract:
