@@ -109,6 +109,18 @@ VALIDATION_RULES: tuple[ValidationRule, ...] = (
 )
 """All rules, in the order in which they report."""
 
+_RULES_OF_PROPERTIES = frozenset(
+    {
+        defaults_of_rows_in_orc,
+        distribution_is_known,
+        earlier_sources_exist,
+        no_reserved_properties,
+        properties_name_columns,
+        rows_are_retained_by_a_time,
+    }
+)
+"""The rules that read properties: where only these differ, the others report what the table had before."""
+
 
 def find_violations(table: Table, before: Table | None, written: Table | None = None) -> Iterator[Violation]:
     """The violations of a table that a migration produces.
@@ -132,5 +144,7 @@ def duplicate_names(table: Table, before: Table) -> tuple[Violation, ...]:
 
 
 def _find_violations(view: ValidationContext) -> Iterator[Violation]:
+    is_all = not view.differs_in_properties
     for rule in VALIDATION_RULES:
-        yield from rule(view)
+        if is_all or rule in _RULES_OF_PROPERTIES:
+            yield from rule(view)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeAlias
 
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.schema import IndexedField, Schema, differing_fields, schema_index
 from icemigrate.iceberg.table import Table
@@ -79,6 +79,17 @@ class ValidationContext(Frozen, dict=True):
         if self.is_whole or before is None or before.format_version > self.table.format_version:
             return Schema()
         return before.schema
+
+    @property
+    def differs_in_properties(self) -> bool:
+        """Whether the table is as before the migration, except for properties; no rows are written."""
+        before, table = self.before, self.table
+        if self.is_whole or before is None or self.written is not None:
+            return False
+        old, new = before.schema, table.schema
+        if (old.fields, old.identifier_ids) != (new.fields, new.identifier_ids):
+            return False
+        return table == replace(before, schema=new, properties=table.properties)
 
     def find(self, name: str) -> int | None:
         """The id of the field with a dotted name, as Iceberg looks names up (without quotes)."""
