@@ -246,7 +246,7 @@ def _new(
         path = (*prefix, field.name)
         if field.id < 0:
             yield field.id, IndexedField(field, path, parent)
-        if lowest_id(field) < 0:
+        if is_nested(field.type) and lowest_id(field) < 0:
             yield from _new(FieldLookup(children(field.type)).unnumbered(), path, field.id)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from icemigrate.iceberg import schema
 from icemigrate.iceberg.lookup import FieldLookup, nfc_form, shared_ends, unchanged_name
-from icemigrate.iceberg.schema import Schema, differing_fields, schema_index
+from icemigrate.iceberg.schema import Schema, SchemaIndex, differing_fields, schema_index
 from icemigrate.iceberg.types import Field, List, Primitive, Struct, is_nested
 
 LONG = Primitive("long")
@@ -95,3 +97,18 @@ def test_an_index_of_a_wide_schema_has_every_field_with_its_path() -> None:
     nested = next(f for f in WIDE if is_nested(f.type))
     assert schema.path_of(1000 + nested.id) == (nested.name, "a.b")
     assert schema.find((nested.name, "a.b")) is not None
+
+
+def test_only_nested_new_fields_are_searched_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = Field(-3, "inner", LONG)
+    plain = [Field(-n, f"c{n}", LONG) for n in range(10, 20)]
+    index = SchemaIndex((*plain, Field(-2, "s", Struct((inner,)))))
+    looked_up = list[tuple[Field, ...]]()
+
+    def lookup(fields: tuple[Field, ...]) -> FieldLookup:
+        looked_up.append(fields)
+        return FieldLookup(fields)
+
+    monkeypatch.setattr(schema, "FieldLookup", lookup)
+    assert [i for i, _ in index.new()] == [*(f.id for f in plain), -2, -3]
+    assert looked_up == [(inner,)]
