@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -32,14 +32,22 @@ def read_history(
     return history_of(table, name, project, accepts_damaged_lock=accepts_damaged_lock)
 
 
-def history_of(table: Table, name: TableName, project: str, *, accepts_damaged_lock: bool = False) -> History:
+def history_of(
+    table: Table,
+    name: TableName,
+    project: str,
+    *,
+    accepts_damaged_lock: bool = False,
+    decode: Callable[[Mapping[str, str]], History] = decode_history,
+) -> History:
     """The history in a table.
 
     :param accepts_damaged_lock: whether a lock with entries that cannot be read is no error.
+    :param decode: decodes the properties.
     :raises HistoryError: as :func:`read_history`.
     """
     try:
-        history = decode_history(table.properties)
+        history = decode(table.properties)
         head = parse_head(table.snapshot)
         check_columns(table.schema)
         if head.lock is not None and head.lock.damage and not accepts_damaged_lock:

@@ -24,7 +24,7 @@ from icemigrate.history.recorded_versions import (
 )
 from icemigrate.history.undo_record_codec import UndoOutline, UndoRecord, outline_undo, unpack_undo
 from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
-from icemigrate.iceberg.json_text import compress, decompress, write_json
+from icemigrate.iceberg.json_text import compress, decompress, write_json, write_json_bytes
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.table import Table
@@ -37,6 +37,7 @@ _FORMAT_DIGITS = 9
 __all__ = [
     "AppliedVersion",
     "History",
+    "HistoryDecoder",
     "VersionState",
     "decode_history",
     "encode_history",
@@ -175,6 +176,23 @@ def decode_history(properties: Mapping[str, str]) -> History:
         raise _altered(str(error)) from error
 
 
+class HistoryDecoder:
+    """Decodes a history; the same properties as those before only once.
+
+    A run reads its history several times between two writes, to find the head of another process.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[Mapping[str, str], History] | None = None
+
+    def decode(self, properties: Mapping[str, str]) -> History:
+        """See :func:`decode_history`."""
+        last = self._last
+        if last is None or last[0] != properties:
+            last = self._last = properties, decode_history(properties)
+        return last[1]
+
+
 def _check_format(properties: Mapping[str, str]) -> None:
     text = properties.get(FORMAT_KEY)
     if text is None:
@@ -201,9 +219,7 @@ def _is_ours(key: str) -> bool:
 
 
 def _digest(properties: Mapping[str, str]) -> str:
-    text = write_json(sorted(properties.items()))
-    # An edited property may contain half a surrogate pair.
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(write_json_bytes(sorted(properties.items()))).hexdigest()
 
 
 def _unpack(key: str, value: str) -> tuple[TableName, Table]:

@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from threading import Thread
 from types import MappingProxyType
@@ -23,12 +23,13 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.history.event_log import log_with_record, pack_log, unpack_log
 from icemigrate.history.head_snapshot import LockInfo
 from icemigrate.history.history_io import HistoryWriter, history_of
-from icemigrate.history.history_properties import History, encode_history, property_changes
+from icemigrate.history.history_properties import History, HistoryDecoder, encode_history, property_changes
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.history.project_lock import LOCK_LEASE_S, Heartbeat, Lock, boot_clock
 from icemigrate.history.recorded_versions import AppliedVersion, Intent, VersionState
 from icemigrate.history.undo_record_codec import UndoRecord, pack_undo
 from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.undo_record import last_copies_of, merged_copies, with_last_copies
 from icemigrate.planning.plan import Direction
 from icemigrate.system.process_identity import process_identity
@@ -140,6 +141,7 @@ class LockedJournal:
     lock: Lock
     previous_holder: LockInfo | None = None
     _before: History | None = None
+    _decoder: HistoryDecoder = field(default_factory=HistoryDecoder, repr=False)
 
     @property
     def run(self) -> str:
@@ -151,7 +153,10 @@ class LockedJournal:
 
         :raises HistoryError: it cannot be used.
         """
-        return self.writer.read()
+        return self._history_of(self.writer.table())
+
+    def _history_of(self, table: Table) -> History:
+        return history_of(table, self.writer.name, self.writer.project, decode=self._decoder.decode)
 
     def require(self) -> None:
         """Require that this process holds the lock.
@@ -310,7 +315,7 @@ class LockedJournal:
         step: str | None = None,
     ) -> None:
         table = self.writer.table()
-        history = history_of(table, self.writer.name, self.writer.project)
+        history = self._history_of(table)
         after = change(history)
         log = unpack_log(history.log)
         for record in records:

@@ -24,6 +24,7 @@ __all__ = [
     "read_strictly",
     "read_values",
     "write_json",
+    "write_json_bytes",
 ]
 
 T = TypeVar("T")
@@ -80,6 +81,21 @@ def read_values(json: Any, kind: type[T], is_strict: bool = True) -> T:
 def write_json(value: Any) -> str:
     """JSON values as compact text."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def write_json_bytes(value: Any) -> bytes:
+    """JSON values as compact text in UTF-8; half a surrogate pair stays one.
+
+    ``msgspec`` takes a tenth of the time of Python's own encoder.  That one is used where msgspec cannot
+    write a value, or may have replaced a number that is not finite by null.
+    """
+    try:
+        content = msgspec.json.encode(value)
+        if b"null" not in content:
+            return content
+    except (TypeError, ValueError, OverflowError, RecursionError):  # as for half a surrogate pair
+        pass
+    return write_json(value).encode("utf-8", "surrogatepass")
 
 
 def compress(text: str) -> str:

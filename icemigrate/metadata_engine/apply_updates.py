@@ -353,11 +353,12 @@ def _require_sources(metadata: Json) -> None:
     :raises InvalidUpdate: one is missing.
     """
     schema = find_by_id(metadata["schemas"], "schema-id", metadata["current-schema-id"])
-    ids = field_ids(schema)
     spec = find_by_id(metadata["partition-specs"], "spec-id", metadata["default-spec-id"])
     order = find_by_id(metadata["sort-orders"], "order-id", metadata["default-sort-order-id"])
-    for what, fields in (("partition spec", spec["fields"]), ("sort order", order["fields"])):
-        for field in fields:
-            sources = field.get("source-ids") or [field.get("source-id")]
-            if field["transform"] != "void" and not ids.issuperset(sources):
-                raise InvalidUpdate(f"the {what} uses a field that the current schema does not have")
+    used = [("partition spec", field) for field in spec["fields"] if field["transform"] != "void"]
+    used += [("sort order", field) for field in order["fields"] if field["transform"] != "void"]
+    ids = field_ids(schema) if used else set()
+    for what, field in used:
+        sources = field.get("source-ids") or [field.get("source-id")]
+        if not ids.issuperset(sources):
+            raise InvalidUpdate(f"the {what} uses a field that the current schema does not have")

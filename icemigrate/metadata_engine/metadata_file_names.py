@@ -10,7 +10,7 @@ import gzip
 from uuid import uuid4
 
 from icemigrate.errors import EngineError
-from icemigrate.iceberg.json_text import write_json
+from icemigrate.iceberg.json_text import write_json_bytes
 from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.metadata_engine.table_store import Json, StoredTable
 
@@ -44,8 +44,7 @@ def metadata_content(metadata: Json) -> bytes:
 
     :raises EngineError: the table's compression codec for metadata does not exist.
     """
-    # Half a surrogate pair, which a file may contain as an escape, has no form in UTF-8.
-    content = write_json(metadata).encode("utf-8", "surrogatepass")
+    content = write_json_bytes(metadata)
     return content if _codec(metadata) == "none" else gzip.compress(content, mtime=0)
 
 
