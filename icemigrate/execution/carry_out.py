@@ -95,10 +95,12 @@ def carry_out(
             begun.append(time.monotonic())
         notes(event)
 
+    # An engine that commits in Python knows the history that it wrote; a second one would read it again.
+    writer = history_engine(session, lambda: chosen) if chosen.runs_sql else chosen
     records = run_plan(
         plan,
         chosen,
-        open_journal(session, history_engine(session, lambda: chosen), lock_timeout_s),
+        open_journal(session, writer, lock_timeout_s),
         listen,
         keep=session.environment.keep_tags,
         replan=replanned,

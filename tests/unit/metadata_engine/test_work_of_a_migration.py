@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback, rollback
+from icemigrate.history import history_properties
+from icemigrate.history.history_properties import DIGEST_KEY, History, decode_history
 from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.project import Project
 
@@ -61,6 +64,23 @@ def test_versions_of_some_tables_read_each_file_once(
     metadata = [location for location in read if location.endswith(".metadata.json")]
     assert len(metadata) == len(NAMES) + 1  # the tables and the history; what this process writes, it knows
     assert set(read.values()) == {1}
+
+
+def test_the_history_is_decoded_once_for_each_of_its_states(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for version in (2, 3):
+        _write(tmp_path, version)
+    planned, seen = plan(project).plan, Counter[str]()
+
+    def counted(properties: Mapping[str, str]) -> History:
+        seen[properties[DIGEST_KEY]] += 1
+        return decode_history(properties)
+
+    monkeypatch.setattr(history_properties, "decode_history", counted)
+    apply(project, planned)
+    assert len(seen) == 2 * 2  # each version begins and ends
+    assert set(seen.values()) == {1}
 
 
 def test_a_rollback_reads_each_file_once(project: Project, read: Counter[str], tmp_path: Path) -> None:

@@ -1,0 +1,33 @@
+"""JSON as bytes is the same JSON as text."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from icemigrate.iceberg.json_text import write_json, write_json_bytes
+
+_ALL_CHARACTERS = "".join(map(chr, range(0x110000)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(_ALL_CHARACTERS, id="all characters, with halves of surrogate pairs"),
+        pytest.param(_ALL_CHARACTERS[:0xD800] + _ALL_CHARACTERS[0xE000:], id="all whole characters"),
+        pytest.param([("key", "null"), ("other", "")], id="texts"),
+        pytest.param({"a": (1, [True, None]), "b": {}, "c": -(2**63)}, id="values"),
+        pytest.param({"large": 2**70}, id="a number of more than 64 bits"),
+    ],
+)
+def test_the_bytes_are_those_of_the_text(value: Any) -> None:
+    assert write_json_bytes(value) == write_json(value).encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize("number", [1.5, 1e16, 1e-7, -0.0, 5e-324, math.inf, -math.inf])
+def test_a_number_comes_back(number: float) -> None:
+    (found,) = json.loads(write_json_bytes([number]))
+    assert repr(found) == repr(number)
