@@ -204,17 +204,24 @@ def to_engine_error(error: BaseException) -> EngineError:
     return EngineError(message)
 
 
+def _java_errors() -> tuple[type[Exception], ...]:
+    """The classes of errors of Java, Spark and the connection; PySpark is not imported for them."""
+    if "py4j" not in sys.modules:
+        return (OSError,)
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return (Py4JError, PySparkException, OSError)
+
+
 @contextmanager
 def convert_java_errors() -> Iterator[None]:
     """Convert errors of Java and Spark to :class:`EngineError`, in one sentence; our own bugs stay as they
     are.
     """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except (Py4JError, PySparkException, OSError) as error:
+    except _java_errors() as error:
         raise to_engine_error(error) from error
     except BadMetadata as error:
         raise MetadataError(f"cannot read a table's metadata: {error}") from error
