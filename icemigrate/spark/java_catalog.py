@@ -141,6 +141,7 @@ class JavaCatalog:
         self._session = session
         self._catalog: Any | None = None
         self._identifiers: dict[TableName, Any] = {}
+        self._metadata_names: dict[str, bool] = {}
         self._reach = StorageProbe()
 
     @property
@@ -209,8 +210,7 @@ class JavaCatalog:
         self._reach.require()
         # Where there is no table `a.history`, Iceberg looks for the metadata table `history` of a table `a`,
         # in the empty namespace, and some REST servers refuse that request.
-        metadata_tables = self.jvm.org.apache.iceberg.MetadataTableType
-        if getattr(metadata_tables, "from")(name.name) is not None and not catalog.tableExists(identifier):
+        if self._names_metadata(name.name) and not catalog.tableExists(identifier):
             return None
         try:
             table = catalog.loadTable(identifier)
@@ -220,6 +220,13 @@ class JavaCatalog:
             raise
         self._reach.learn(catalog, table)
         return table
+
+    def _names_metadata(self, name: str) -> bool:
+        """Whether a metadata table of Iceberg has this name, such as `history`."""
+        if name not in self._metadata_names:
+            found = getattr(self.jvm.org.apache.iceberg.MetadataTableType, "from")(name)
+            self._metadata_names[name] = found is not None
+        return self._metadata_names[name]
 
     def view_json(self, name: TableName) -> Any | None:
         """The JSON of a view's metadata file; ``None`` where there is no such view.

@@ -10,9 +10,10 @@ from unittest.mock import MagicMock
 import pytest
 from py4j import java_gateway
 
+from icemigrate.iceberg.names import TableName
 from icemigrate.spark.append_snapshot import build_records
 from icemigrate.spark.gateway import cache_lookups
-from icemigrate.spark.java_catalog import CachedJvmView
+from icemigrate.spark.java_catalog import CachedJvmView, JavaCatalog
 
 
 class Answers:
@@ -53,6 +54,18 @@ def test_catalogs_of_one_jvm_share_what_they_looked_up(answers: Answers, jvm: ja
     for view in (CachedJvmView(jvm), CachedJvmView(jvm)):
         assert view.java.util.HashSet is view.java.util.HashSet
     assert answers.asked == ["java", "java.util", "java.util.HashSet"]
+
+
+def test_a_name_is_compared_with_metadata_tables_once() -> None:
+    session, name = MagicMock(), TableName(("db",), "history")
+    java = JavaCatalog(session, "lake")
+    types = session._jvm.org.apache.iceberg.MetadataTableType
+    catalog = session._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog.return_value
+    catalog.tableExists.return_value = False
+    assert java.find(name) is None
+    assert java.find(name) is None
+    getattr(types, "from").assert_called_once_with("history")
+    assert catalog.tableExists.call_count == 2, "the table may have come meanwhile"
 
 
 @pytest.mark.parametrize("columns", [2, 40])
