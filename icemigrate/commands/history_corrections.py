@@ -31,7 +31,7 @@ def correct_history(
     :param on_start: called before Spark is started.
     :raises LockHeld: another process held the lock until the timeout.
     """
-    engine = history_engine(session, lambda: engine_of(session, spark, on_start))
+    engine = history_engine(session, spark, lambda: engine_of(session, spark, on_start))
     return correct(open_journal(session, engine, lock_timeout_s))
 
 

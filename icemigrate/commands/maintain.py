@@ -152,7 +152,9 @@ def maintain(
         with (
             watch_stop_signals() as stop,
             open_journal(
-                environment_session, history_engine(environment_session, lambda: engine), lock_timeout_s
+                environment_session,
+                history_engine(environment_session, engine.session, lambda: engine),
+                lock_timeout_s,
             ).hold_lock("maintain", by.user, by.host, wait=stop.wait) as held,
             fence_interrupted_migrations(engine, held),
         ):

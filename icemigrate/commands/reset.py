@@ -88,7 +88,9 @@ def reset(
     with open_environment(project, plan.environment) as session:
         engine = engine_of(session, spark, on_start)
         with watch_stop_signals() as stop:
-            journal = open_journal(session, history_engine(session, lambda: engine), lock_timeout_s)
+            journal = open_journal(
+                session, history_engine(session, engine.session, lambda: engine), lock_timeout_s
+            )
             return run_reset(session, plan, engine, journal, stop, on_table)
 
 

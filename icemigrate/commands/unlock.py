@@ -120,7 +120,7 @@ def unlock(
         held = lock_status(history)
         if held is None or not approve(held):
             return UnlockResult(project.name, session.environment.name, held, taken=False)
-        engine = history_engine(session, lambda: engine_of(session, spark, on_start))
+        engine = history_engine(session, spark, lambda: engine_of(session, spark, on_start))
         now, by = datetime.now(timezone.utc), current_operator()
         assert history.lock is not None
         record = HistoryRecord(

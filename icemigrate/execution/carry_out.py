@@ -96,7 +96,7 @@ def carry_out(
         notes(event)
 
     # An engine that commits in Python knows the history that it wrote; a second one would read it again.
-    writer = history_engine(session, lambda: chosen) if chosen.runs_sql else chosen
+    writer = history_engine(session, engine.session, lambda: chosen) if chosen.runs_sql else chosen
     records = run_plan(
         plan,
         chosen,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from icemigrate.errors import MissingExtra, UsageError, extra_hint
 from icemigrate.events import Event
 from icemigrate.execution.environment_session import EnvironmentSession
-from icemigrate.execution.spark_start import LazySpark
+from icemigrate.execution.spark_start import LazySpark, engine_of, has_catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,10 +64,10 @@ class LazyEngine:
         if apply_with == "spark":
             return spark(on_event)
         if apply_with == "auto":
-            return _metadata_engine(session, lambda: spark(on_event)) or spark(on_event)
+            return _metadata_engine(session, self.session, lambda: spark(on_event)) or spark(on_event)
         if missing := [library for library in METADATA_LIBRARIES if find_spec(library) is None]:
             raise MissingExtra(f"`apply_with: metadata` needs {', '.join(missing)}", extra_hint("metadata"))
-        found = _metadata_engine(session, None)
+        found = _metadata_engine(session, self.session)
         if found is None:
             raise UsageError(
                 f"`apply_with: metadata` does not support catalogs of type `{session.catalog.settings.type}`",
@@ -76,16 +76,21 @@ class LazyEngine:
         return found
 
 
-def history_engine(session: EnvironmentSession, otherwise: Callable[[], Engine]) -> Engine:
+def history_engine(
+    session: EnvironmentSession, spark: SparkSession | None, otherwise: Callable[[], Engine]
+) -> Engine:
     """What writes the history and its lock: commits in Python, whatever changes the tables.
 
+    :param spark: a running session, which sees the history as it is.
     :param otherwise: the engine where Python cannot: the catalog has no store, or a library is missing.
     """
-    return _metadata_engine(session, None) or otherwise()
+    return _metadata_engine(session, spark) or otherwise()
 
 
 def _metadata_engine(
-    session: EnvironmentSession, spark: Callable[[], SparkEngine] | None
+    session: EnvironmentSession,
+    running: SparkSession | None,
+    start_spark: Callable[[], SparkEngine] | None = None,
 ) -> MetadataEngine | None:
     """The engine that commits in Python, closed with the session; ``None`` where the environment has none."""
     if any(find_spec(library) is None for library in METADATA_LIBRARIES):
@@ -96,6 +101,8 @@ def _metadata_engine(
     store = open_table_store(session.catalog.settings)
     if store is None:
         return None
-    engine = MetadataEngine(store, session.catalog, spark)
+    engine = MetadataEngine(store, session.catalog, start_spark)
+    if running is not None and has_catalog(running, session.environment.catalog.name):
+        engine.follow(engine_of(session, running))
     session.on_close(engine.close)
     return engine

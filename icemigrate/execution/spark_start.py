@@ -66,11 +66,16 @@ def open_engine(
         # SQLite creates the file, but not the folder.
         _make_folder(Path(environment.catalog.uri).parent)
     name = settings.catalog_name
-    if spark is None or spark.conf.get(f"spark.sql.catalog.{name}", None) is None:
+    if spark is None or not has_catalog(spark, name):
         # Where Spark runs already, this is another session of it, with the catalog added.
         on_start()
         return SparkEngine(start_spark(settings), name, is_own=True)
     return SparkEngine(spark, name)
+
+
+def has_catalog(spark: SparkSession, name: str) -> bool:
+    """Whether a session is configured for a catalog."""
+    return spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
 
 
 def _make_folder(folder: Path) -> None:

@@ -1,14 +1,13 @@
 """The engine that commits table metadata in Python.
 
-What only Spark can do (statements in SQL, rows, data files) goes to Spark's engine, which starts when it is
-first needed; where there is none, it is an error.
+What only Spark can do (SQL, rows, data files) goes to Spark's engine, which starts when it is first needed.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -30,7 +29,7 @@ from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, 
 from icemigrate.spark.commit_fence import Fence, owner_from_properties
 from icemigrate.spark.engine_port import Marker, OnProgress, no_progress
 from icemigrate.spark.file_evidence import gather_without_jvm
-from icemigrate.spark.java_errors import is_commit_conflict, retry_on_conflict
+from icemigrate.spark.java_errors import convert_java_errors, is_commit_conflict, retry_on_conflict
 from icemigrate.spark.partition_entries import lossy_partition_fields
 from icemigrate.spark.partition_restore import returning_columns
 from icemigrate.spark_sql.identifiers import table_sql
@@ -95,17 +94,23 @@ class MetadataEngine:
         self._spark.guard = self.guard
         return self._spark
 
+    def follow(self, spark: SparkEngine) -> None:
+        """Use a session that runs, and refresh its caches, which keep tables for 30 seconds by default."""
+        self._spark = spark
+
+    def _refresh(self, name: TableName) -> None:
+        if self._spark is not None:
+            with convert_java_errors():
+                self._spark.java.refresh(name)
+
     def sql(self, text: str) -> None:
         """Run one statement in Spark."""
         with self._spark_in_zone("a statement in SQL") as spark:
             spark.sql(text)
 
-    def in_time_zone(self, zone: str) -> AbstractContextManager[None]:
-        """A block in which times without a zone are in this one, if Spark runs in it."""
-        return self._in_zone(zone)
-
     @contextmanager
-    def _in_zone(self, zone: str) -> Iterator[None]:
+    def in_time_zone(self, zone: str) -> Iterator[None]:
+        """A block in which times without a zone are in this one, if Spark runs in it."""
         self._time_zone, before = zone, self._time_zone
         try:
             yield
@@ -205,6 +210,7 @@ class MetadataEngine:
             (stored,) = self.store.commit([commit])
         except CommitConflict as error:
             raise EngineError(f"table `{table.name}` already exists") from error
+        self._refresh(table.name)
         return self._tables.of(stored, table.name)
 
     @contextmanager
@@ -259,6 +265,8 @@ class MetadataEngine:
         self.store.create_namespace(new.namespace)
         self._require()
         self.store.rename(name, new)
+        if self._spark is not None:
+            self._spark.java.forget(name)
 
     def mark(self, name: TableName, marker: Marker) -> None:
         """Put the marker and its tags on a table."""
@@ -295,6 +303,7 @@ class MetadataEngine:
         except CommitConflict as error:
             built.discard(self.store.files)
             raise HeadMoved(f"another writer changed table `{name}`", "try again") from error
+        self._refresh(name)
         return built.head
 
     def close(self) -> None:
@@ -339,8 +348,7 @@ class MetadataEngine:
         except (CommitConflict, LockHeld):
             draft.discard()
             raise
-        if self._spark is not None:
-            self._spark.java.refresh(commit.name)
+        self._refresh(commit.name)
         return stored
 
     def _require(self) -> None:

@@ -263,9 +263,13 @@ class JavaCatalog:
         self.refresh(name)
         return table_from_json(self.read(self.table(name).operations().current()), name)
 
+    def forget(self, name: TableName) -> None:
+        """Remove a table from the catalog's cache, where the catalog has one."""
+        self.catalog.invalidateTable(self.identifier(name))
+
     def refresh(self, name: TableName) -> None:
         """Refresh Spark's cache of a table that changed without Spark."""
-        self.catalog.invalidateTable(self.identifier(name))
+        self.forget(name)
         # More is cached only where the user has cached data of some table in the session.
         if self.spark.sharedState().cacheManager().isEmpty():
             return

@@ -302,7 +302,7 @@ class SparkEngine:
                     if is_commit_conflict(error):
                         raise append_snapshot.head_moved(table) from error
                     raise
-            self.java.catalog.invalidateTable(self.java.identifier(name))
+            self.java.forget(name)
             return head
 
     def metadata_location(self, name: TableName) -> str | None:

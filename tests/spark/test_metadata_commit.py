@@ -3,7 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import AnalysisException
 
+from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
@@ -11,6 +13,8 @@ from icemigrate.iceberg.partitioning import PartitionField, PartitionSpec, SortF
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Ref, Table
 from icemigrate.iceberg.types import Field, Fixed, List, Primitive, Struct
+from icemigrate.metadata_engine.engine import MetadataEngine
+from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.spark.engine_port import Marker
 from icemigrate.spark.java_errors import TRIES
 from icemigrate.spark.session import start_spark
@@ -212,6 +216,32 @@ def test_a_session_that_caches_tables_shows_them_as_they_are(
     assert len(second.schema.fields) == len(first.schema.fields) + 1
     after = caching.commit(name, lambda t: with_field(t, "again", Primitive("int")))
     assert after.last_column_id == 4
+
+
+def test_a_session_that_caches_tables_shows_what_python_commits(
+    name: TableName, warehouse: Warehouse, spark: SparkSession
+) -> None:
+    settings = CatalogSettings(
+        warehouse.catalog, "sqlite", uri=str(warehouse.database), warehouse=str(warehouse.path)
+    )
+    store = open_table_store(settings)
+    assert store is not None
+    engine = MetadataEngine(store, open_catalog(settings), None)
+    conf = {**sqlite_catalog_conf(warehouse.database, warehouse.path), "cache-enabled": "true"}
+    session = start_spark(SparkSettings(warehouse.catalog, conf))
+    engine.follow(SparkEngine(session, warehouse.catalog))
+
+    def columns(table: TableName) -> list[str]:
+        return session.table(f"{warehouse.catalog}.{table}").columns
+
+    assert columns(name) == ["id", "name"]
+    engine.commit(name, lambda t: with_field(t, "more", Primitive("int")))
+    assert columns(name) == ["id", "name", "more"]
+    moved = TableName(name.namespace, "moved")
+    engine.rename(name, moved)
+    with pytest.raises(AnalysisException):
+        columns(name)
+    assert columns(moved) == ["id", "name", "more"]
 
 
 def test_a_namespace_is_made_once(engine: SparkEngine, spark: SparkSession, fresh_name: str) -> None:

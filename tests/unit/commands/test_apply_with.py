@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,3 +93,33 @@ def test_the_lock_of_a_run_is_released(project: Project) -> None:
         held.lock.let_expire()
         assert unlock(project).taken
     assert status(project).lock is None
+
+
+class RunningSpark:
+    """A session of the user's, and the engine on it; it notes which tables leave its caches."""
+
+    def __init__(self) -> None:
+        self.refreshed: list[str] = []
+        self.session = self.conf = self.java = self
+        self.guard = None
+
+    def get(self, key: str, default: str | None) -> str:
+        return "org.apache.iceberg.spark.SparkCatalog"
+
+    def refresh(self, name: TableName) -> None:
+        self.refreshed.append(str(name))
+
+    forget = refresh
+
+
+def test_a_running_session_sees_the_tables_and_the_history_as_they_are(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark: Any = RunningSpark()
+    monkeypatch.setattr("icemigrate.execution.engine_choice.engine_of", lambda *_: spark)
+    write(project.root, "0003_rename", "tables: [{name: db.u, renamed_from: db.t}]\n")
+    apply(project, plan(project).plan, spark=spark)
+    assert {"db.t", "db.u", "icemigrate.history"} == set(spark.refreshed)
+    spark.refreshed.clear()
+    rollback(project, plan_rollback(project, spark=spark).plan, spark=spark)
+    assert {"db.u", "icemigrate.history"} <= set(spark.refreshed)
