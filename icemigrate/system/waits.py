@@ -76,6 +76,7 @@ class _Watch:
                 self._thread = Thread(target=self._run, name="icemigrate-waits", daemon=True)
                 self._thread.start()
             elif at < self._looks_at:
+                self._looks_at = at
                 self._changed.notify()
         return key
 
