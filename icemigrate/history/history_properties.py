@@ -24,7 +24,7 @@ from icemigrate.history.recorded_versions import (
 )
 from icemigrate.history.undo_record_codec import UndoOutline, UndoRecord, outline_undo, unpack_undo
 from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
-from icemigrate.iceberg.json_text import compress, decompress, write_json, write_json_bytes
+from icemigrate.iceberg.json_text import compress, decompress, write_json, write_texts
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.table import Table
@@ -219,7 +219,7 @@ def _is_ours(key: str) -> bool:
 
 
 def _digest(properties: Mapping[str, str]) -> str:
-    return hashlib.sha256(write_json_bytes(sorted(properties.items()))).hexdigest()
+    return hashlib.sha256(write_texts(sorted(properties.items()))).hexdigest()
 
 
 def _unpack(key: str, value: str) -> tuple[TableName, Table]:

@@ -7,7 +7,7 @@ import functools
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TypedDict, TypeVar
 
 import msgspec
@@ -25,6 +25,7 @@ __all__ = [
     "read_values",
     "write_json",
     "write_json_bytes",
+    "write_texts",
 ]
 
 T = TypeVar("T")
@@ -95,6 +96,18 @@ def write_json_bytes(value: Any) -> bytes:
             return content
     except (TypeError, ValueError, OverflowError, RecursionError):  # as for half a surrogate pair
         pass
+    return _write_slowly(value)
+
+
+def write_texts(value: Mapping[str, str] | Sequence[tuple[str, str]]) -> bytes:
+    """As :func:`write_json_bytes`, for texts only: no number is among them, whatever they contain."""
+    try:
+        return msgspec.json.encode(value)
+    except ValueError:  # half a surrogate pair
+        return _write_slowly(value)
+
+
+def _write_slowly(value: Any) -> bytes:
     return write_json(value).encode("utf-8", "surrogatepass")
 
 

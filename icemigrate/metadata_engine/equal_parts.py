@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from icemigrate.iceberg.metadata_check import read_schema
@@ -34,14 +34,8 @@ def _is_same_schema(one: Json, other: Json) -> bool:
 
 
 def highest_field_id(part: Any) -> int:
-    """The highest field id in the JSON of a schema or type."""
-    if isinstance(part, Mapping):
-        own = (part.get(key) for key in ("id", "element-id", "key-id", "value-id"))
-        below = (highest_field_id(part.get(key)) for key in ("type", "fields", "element", "key", "value"))
-        return max((n for n in (*own, *below) if isinstance(n, int)), default=0)
-    if isinstance(part, Sequence) and not isinstance(part, str):
-        return max(map(highest_field_id, part), default=0)
-    return 0
+    """The highest field id in the JSON of a schema or type; 0 where there is none."""
+    return max(_field_ids(part), default=0)
 
 
 def reused_spec_id(specs: Sequence[Json], spec: Json) -> int | None:
@@ -61,9 +55,20 @@ def reused_order_id(orders: Sequence[Json], order: Json) -> int | None:
 
 def field_ids(part: Any) -> set[int]:
     """All field ids in the JSON of a schema or type."""
+    return set(_field_ids(part))
+
+
+def _field_ids(part: Any) -> Iterator[int]:
+    if isinstance(part, str):
+        return
     if isinstance(part, Mapping):
-        own = {part[key] for key in ("id", "element-id", "key-id", "value-id") if key in part}
-        return own.union(*(field_ids(part.get(k)) for k in ("type", "fields", "element", "key", "value")))
-    if isinstance(part, Sequence) and not isinstance(part, str):
-        return set().union(*map(field_ids, part))
-    return set()
+        for key in ("id", "element-id", "key-id", "value-id"):
+            if isinstance(number := part.get(key), int):
+                yield number
+        for key in ("type", "fields", "element", "key", "value"):
+            below = part.get(key)
+            if below is not None and not isinstance(below, str):
+                yield from _field_ids(below)
+    elif isinstance(part, Sequence):
+        for one in part:
+            yield from _field_ids(one)

@@ -10,7 +10,7 @@ import gzip
 from uuid import uuid4
 
 from icemigrate.errors import EngineError
-from icemigrate.iceberg.json_text import write_json_bytes
+from icemigrate.iceberg.json_text import write_json_bytes, write_texts
 from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.metadata_engine.table_store import Json, StoredTable
 
@@ -44,7 +44,13 @@ def metadata_content(metadata: Json) -> bytes:
 
     :raises EngineError: the table's compression codec for metadata does not exist.
     """
-    content = write_json_bytes(metadata)
+    properties = metadata["properties"]
+    if all(type(value) is str for value in properties.values()):
+        # The properties of a history are megabytes of texts.
+        rest = write_json_bytes({key: value for key, value in metadata.items() if key != "properties"})
+        content = b'%b,"properties":%b}' % (rest[:-1], write_texts(properties))
+    else:
+        content = write_json_bytes(metadata)
     return content if _codec(metadata) == "none" else gzip.compress(content, mtime=0)
 
 

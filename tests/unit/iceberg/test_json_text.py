@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from icemigrate.iceberg.json_text import write_json, write_json_bytes
+from icemigrate.iceberg.json_text import write_json, write_json_bytes, write_texts
 
 _ALL_CHARACTERS = "".join(map(chr, range(0x110000)))
 
@@ -31,3 +31,11 @@ def test_the_bytes_are_those_of_the_text(value: Any) -> None:
 def test_a_number_comes_back(number: float) -> None:
     (found,) = json.loads(write_json_bytes([number]))
     assert repr(found) == repr(number)
+
+
+@pytest.mark.parametrize(
+    "text", [_ALL_CHARACTERS, _ALL_CHARACTERS[:0xD800] + _ALL_CHARACTERS[0xE000:], "null", ""]
+)
+def test_texts_are_written_as_other_values(text: str) -> None:
+    for value in ({"key": text, text: "b"}, [("key", text)]):
+        assert write_texts(value) == write_json(value).encode("utf-8", "surrogatepass")  # type: ignore[arg-type]
