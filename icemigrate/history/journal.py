@@ -282,11 +282,12 @@ class LockedJournal:
             return self._as_before(history, version, was)
         if record.outcome is RunOutcome.APPLIED:
             now = _applied_version(record, version, VersionState.APPLIED)
+            now = replace(now, remaining_effects=() if was is None else was.remaining_effects)
         else:
             now = replace(
                 was or _applied_version(record, version, VersionState.ROLLED_BACK),
                 state=VersionState.ROLLED_BACK,
-                remaining_effects=record.remaining_effects,
+                remaining_effects=_remaining_effects(record, intent),
             )
         return replace(history, applied=_with(history, version, now), intents=_others(history, version))
 
@@ -324,6 +325,18 @@ class LockedJournal:
             table.properties, encode_history(replace(after, log=pack_log(log)))
         )
         self.lock.write(event, [record.row() for record in records], to_set, to_remove, step)
+
+
+def _remaining_effects(record: HistoryRecord, intent: Intent | None) -> tuple[str, ...]:
+    """What is left of a rolled-back version: the undo of a redo also leaves what there was before the redo.
+
+    A refill after a rollback says by itself what is left.
+    """
+    if intent is None or (was := intent.was) is None:
+        return record.remaining_effects
+    if was.state is VersionState.ROLLED_BACK and not intent.undoes_unfinished:
+        return record.remaining_effects
+    return tuple(dict.fromkeys((*was.remaining_effects, *record.remaining_effects)))
 
 
 def with_first_states(first: UndoRecord, now: UndoRecord) -> UndoRecord:

@@ -72,7 +72,8 @@ class AppliedVersion(Frozen):
     :param applied_at: with time zone; of the last time that it was applied.
     :param fingerprint: digest of the file's bytes, which saves parsing it again; empty in older histories.
     :param since: the first version that a squash replaces; empty for any other migration.
-    :param remaining_effects: the effects that a rollback could not undo, as phrases.
+    :param remaining_effects: the effects that a rollback could not undo, as phrases; a version that is
+        applied again keeps them, because its next rollback leaves them too.
     :param abandoned: ``True`` where `repair --abandon` excluded the rolled-back version from `--redo`.  Its
         state stays ``ROLLED_BACK``, so that older releases can read the history.
     """

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
+from icemigrate.execution.failures import Interrupted
 from icemigrate.frozen import replace
 from icemigrate.iceberg.file_evidence_values import Evidence
 from icemigrate.iceberg.partitioning import PartitionField, SortField, Transform
@@ -11,6 +14,7 @@ from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.planning.undo import UndoOptions
 from tests.support.memory_lake import Lake, columns, notes, problems
+from tests.support.recording_engine import RecordingEngine
 from tests.unit.planning.undo.rows import plan_of
 
 CREATE = """
@@ -117,3 +121,24 @@ def test_a_table_that_is_gone_is_left_and_the_others_are_undone(lake: Lake) -> N
     assert problems(lake.undo("0002")) == ["db.t:name"]
     lake.rollback("0002", options=PARTIAL)
     assert stays(lake) == ("db.t: table db.t",)
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["interrupted", "applied"])
+def test_the_undo_of_a_redo_still_names_what_the_rollback_left(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    lake.by_hand(with_column("b"))  # type: ignore[arg-type]
+    lake.rollback("0002", options=PARTIAL)
+
+    def stop(engine: RecordingEngine, text: str) -> None:
+        raise KeyboardInterrupt
+
+    redo = "{tables: [{name: db.t, columns: [{name: more, type: string}], properties: {k: w}}]}"
+    with monkeypatch.context() as patch:
+        if not ends:
+            patch.setattr(RecordingEngine, "sql", stop)
+        with nullcontext() if ends else pytest.raises(Interrupted):
+            lake.apply("0002", redo)
+    lake.rollback("0002")
+    assert sorted(columns(lake.table())) == ["a#1", "b#40", "c#3", "label#2"]
+    assert stays(lake) == ("db.t: the name label",)
