@@ -22,6 +22,7 @@ from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
 from icemigrate.iceberg.table_properties import OWNER_PROPERTY
 from icemigrate.iceberg.views import View
 from icemigrate.metadata_engine.history_append import append_commit
+from icemigrate.metadata_engine.manifest_lists import WrittenLists
 from icemigrate.metadata_engine.recent_tables import RecentTables
 from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable, open_table
 from icemigrate.metadata_engine.table_creation import creation_commit
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from icemigrate.spark.spark_engine import SparkEngine
 
 T = TypeVar("T")
-
-_LONGEST_PAUSE_S = 0.1
 
 
 class MetadataEngine:
@@ -58,7 +57,7 @@ class MetadataEngine:
         self._start_spark = spark
         self._spark: SparkEngine | None = None
         self._time_zone: str | None = None
-        self._tables = RecentTables()
+        self._tables, self._lists = RecentTables(), WrittenLists()
 
     @property
     def commits(self) -> MetadataCommits:
@@ -237,9 +236,8 @@ class MetadataEngine:
             base = self._opened(stored, name)
             draft = self.draft(base)
             refs = base.table.refs.items()
-            draft.drop_refs(
-                [n for n, r in refs if r.kind == "branch" and is_branch_of(n, by.project, version)]
-            )
+            own = [n for n, r in refs if r.kind == "branch" and is_branch_of(n, by.project, version)]
+            draft.drop_refs(own)
             draft.fence(by)
             self.land(draft)
             return True
@@ -296,7 +294,7 @@ class MetadataEngine:
             raise EngineError(f"table `{name}` no longer exists in catalog `{self.catalog_name}`")
         built = append_commit(
             name, stored, self.store.files, rows, properties, remove, expected_head=expected_head,
-            summary=summary,
+            summary=summary, written=self._lists,
         )  # fmt: skip
         try:
             self.store.commit([built.commit])
@@ -356,7 +354,9 @@ class MetadataEngine:
             self.guard.require()
 
     def _retried(self, attempt: Callable[[], T]) -> T:
-        return retry_on_conflict(attempt, _LONGEST_PAUSE_S, lambda error: isinstance(error, CommitConflict))
+        return retry_on_conflict(
+            attempt, longest_pause_s=0.1, is_conflict=lambda error: isinstance(error, CommitConflict)
+        )
 
 
 class MetadataCommits(Frozen):

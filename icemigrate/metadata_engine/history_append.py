@@ -14,6 +14,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import MAIN_BRANCH, Ref
 from icemigrate.metadata_engine.apply_updates import complete_metadata
+from icemigrate.metadata_engine.manifest_lists import WrittenLists
 from icemigrate.metadata_engine.snapshot_files import DataFile, append_snapshot
 from icemigrate.metadata_engine.table_store import FileStore, Json, StoredTable, TableCommit
 from icemigrate.metadata_engine.table_updates import property_updates, ref_update, requirements
@@ -46,10 +47,12 @@ def append_commit(
     *,
     expected_head: int | None,
     summary: Mapping[str, str],
+    written: WrittenLists | None = None,
 ) -> HistoryAppend:
     """Write the files of a new head, and build its commit.
 
     :param stored: the history's table, freshly read; unpartitioned.
+    :param written: as in :func:`~icemigrate.metadata_engine.snapshot_files.append_snapshot`.
     :raises HeadMoved: its head is not ``expected_head``; nothing was written.
     """
     json = complete_metadata(stored.json)
@@ -59,7 +62,9 @@ def append_commit(
         raise HeadMoved(f"another writer changed table `{name}`", "try again")
     data = (_data_file(json, files, rows),) if rows else ()
     now_ms = time.time_ns() // 1_000_000
-    snapshot = append_snapshot(json, files, summary, data=data, parent_id=head, now_ms=now_ms)
+    snapshot = append_snapshot(
+        json, files, summary, data=data, parent_id=head, now_ms=now_ms, written=written
+    )
     number: int = snapshot.json["snapshot-id"]
     before = json["properties"]
     after = {key: value for key, value in {**before, **properties}.items() if key not in remove}

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from icemigrate.catalog.avro import read_records
 from icemigrate.errors import EngineError, IcemigrateError, MissingExtra, extra_hint
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import schema_to_json
 from icemigrate.iceberg.types import Field
@@ -21,6 +21,7 @@ from icemigrate.metadata_engine.manifest_schemas import (
     avro_record,
     manifest_list_fields,
 )
+from icemigrate.metadata_engine.recent_tables import RecentValues
 from icemigrate.metadata_engine.table_store import FileStore, Json
 
 ManifestEntry: TypeAlias = dict[str, Any]
@@ -46,13 +47,35 @@ class ManifestList(Frozen):
     entries: tuple[ManifestEntry, ...] = ()
 
 
-def carried_over(parent: Json | None, files: FileStore, format_version: int) -> ManifestList:
+class WrittenLists:
+    """The lists that this process has written last, so that the next snapshot does not read its parent's.
+
+    A manifest list never changes, and its name has a random id.
+    """
+
+    def __init__(self) -> None:
+        self._recent = RecentValues[tuple[str, int], ManifestList]()
+
+    def of(self, location: str, format_version: int) -> ManifestList | None:
+        """The list at a location; ``None`` where it has to be read."""
+        return self._recent.get((location, format_version))
+
+    def keep(self, location: str, format_version: int, written: ManifestList) -> None:
+        """Keep a list as :func:`carried_over` would read it."""
+        entries = ({k: v for k, v in entry.items() if v is not None} for entry in written.entries)
+        self._recent.keep((location, format_version), replace(written, entries=tuple(entries)))
+
+
+def carried_over(
+    parent: Json | None, files: FileStore, format_version: int, written: WrittenLists | None = None
+) -> ManifestList:
     """The manifests of a snapshot, in the form that a list of this format version has.
 
     A snapshot of version 1 may name its manifests one by one, and a list of version 1 may lack counts: what
     is missing is read from the manifests.
 
     :param parent: the snapshot's JSON; ``None`` for an empty list.
+    :param written: lists that need not be read.
     :raises EngineError: a file cannot be read, or does not match the specification.
     :raises MissingExtra: fastavro is not installed.
     """
@@ -63,6 +86,8 @@ def carried_over(parent: Json | None, files: FileStore, format_version: int) -> 
         paths = parent.get("manifests") or ()
         return ManifestList(known, tuple(_counted(path, files) for path in paths))
     location = parent["manifest-list"]
+    if written is not None and (known_list := written.of(location, format_version)) is not None:
+        return known_list
     found, records = _read_list(location, files)
     schema, convert = _carry_record(known, found, location)
     names = {f.name for f in manifest_list_fields(format_version) if f.required}

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from icemigrate.errors import EngineError
-from icemigrate.frozen import Frozen, field
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.metadata_parts import (
     current_schema,
     current_schema_id,
@@ -26,6 +26,7 @@ from icemigrate.iceberg.schema_json import spec_to_json
 from icemigrate.iceberg.types import Field, Primitive, Struct
 from icemigrate.metadata_engine.manifest_lists import (
     ManifestEntry,
+    WrittenLists,
     carried_over,
     encode_avro,
     with_first_row_ids,
@@ -92,6 +93,7 @@ def append_snapshot(
     data: tuple[DataFile, ...] = (),
     parent_id: int | None,
     now_ms: int,
+    written: WrittenLists | None = None,
 ) -> NewSnapshot:
     """Write the files of a snapshot that has the parent's files and the new ones.
 
@@ -101,13 +103,14 @@ def append_snapshot(
     :param summary: further keys of its summary.
     :param data: of the default partition spec.
     :param parent_id: of a snapshot of the metadata; ``None`` for one without a parent.
+    :param written: knows the lists of earlier snapshots, and gets that of the new one.
     :raises EngineError: the table has another format version, is encrypted, or is partitioned and ``data``
         is not empty; or a file cannot be read or written.
     :raises MissingExtra: fastavro is not installed.
     """
     version = _supported_version(metadata)
     parent = None if parent_id is None else _snapshot(metadata, parent_id)
-    kept = carried_over(parent, files, version)
+    kept = carried_over(parent, files, version, written)
     snapshot_id = _new_id({s["snapshot-id"] for s in metadata.get("snapshots") or ()})
     sequence = metadata["last-sequence-number"] + 1 if version > 1 else 0
     commit = uuid.uuid4()
@@ -132,6 +135,8 @@ def append_snapshot(
     location = location_of_metadata(metadata, f"snap-{snapshot_id}-1-{commit}.avro")
     contents[location] = encode_avro(kept.schema, manifest_list_fields(version), entries, header)
     _write_all(files, contents)
+    if written is not None:
+        written.keep(location, version, replace(kept, entries=entries))
     json_ = {
         "snapshot-id": snapshot_id,
         **({} if parent_id is None else {"parent-snapshot-id": parent_id}),

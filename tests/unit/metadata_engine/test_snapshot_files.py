@@ -23,6 +23,7 @@ from icemigrate.catalog.metadata_files import read_local
 from icemigrate.catalog.table_manifests import TableManifests
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.metadata_engine import snapshot_files
+from icemigrate.metadata_engine.manifest_lists import WrittenLists, carried_over
 from icemigrate.metadata_engine.snapshot_files import DataFile, append_snapshot
 from tests.spark.duckdb_rows import duckdb_rows
 from tests.support.metadata_tables import FolderTable
@@ -249,6 +250,21 @@ def test_fields_of_later_specifications_and_older_names_are_kept(table: FolderTa
     ]
     assert new["sketch"] is None
     assert StaticTable.from_metadata(str(table.write_metadata())).scan().to_arrow().num_rows == 3
+
+
+@pytest.mark.parametrize("table", [1, 2, 3], indirect=True)
+def test_a_list_that_was_written_is_known_as_it_is_read(table: FolderTable) -> None:
+    lists, version = WrittenLists(), table.metadata["format-version"]
+    for region in ("a", "b", None):
+        data = () if region is None else (data_file(table, region),)
+        snapshot = append_snapshot(
+            table.metadata, table.files, {}, data=data, parent_id=table.head, now_ms=0, written=lists
+        ).json
+        known = lists.of(snapshot["manifest-list"], version)
+        assert known is not None
+        assert known == carried_over(snapshot, table.files, version)
+        ref = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot["snapshot-id"]}
+        table.commit({"action": "add-snapshot", "snapshot": snapshot}, {"action": "set-snapshot-ref", **ref})
 
 
 def test_files_are_written_where_the_properties_say(tmp_path: Path) -> None:
