@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -135,6 +139,52 @@ def test_a_drop_and_a_creation_are_taken_back(lake: Lake) -> None:
 
 
 @on("postgres", "rest")
+@contextmanager
+def polled(lake: Lake) -> Iterator[set[tuple[str, ...]]]:
+    """A block in which PyIceberg reads trades all the time; the columns that it found."""
+    seen, rows, over, catalog = set[tuple[str, ...]](), set[int](), Event(), lake.pyiceberg()
+
+    def read() -> None:
+        while not over.wait(0.05):
+            table = catalog.load_table((lake.namespace, "trades")).scan().to_arrow()
+            seen.add(tuple(table.column_names))
+            rows.add(table.num_rows)
+
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(read)
+        try:
+            yield seen
+        finally:
+            over.set()
+    reader.result()  # raises what the reader raised
+    catalog.close()
+    assert rows == {1}
+
+
+def test_commits_in_python_and_with_spark_follow_each_other_while_others_read(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(lake.folder)
+
+    def run(*args: str) -> None:
+        assert main([*args, "--auto-approve"]) == ExitCode.OK
+
+    lake.write("0001_make", MAKE)
+    run("apply", "--apply-with", "metadata")
+    lake.sql("INSERT INTO {t} VALUES ('A', 10, 7)")
+    lake.write("0002_change", CHANGE)
+    with polled(lake) as seen:
+        run("apply", "--apply-with", "metadata")
+        ids = {f.name: f.id for f in lake.table().schema.fields}
+        run("rollback", "--apply-with", "metadata")
+        run("apply", "--redo", "0002", "--apply-with", "spark")
+        assert {f.name: f.id for f in lake.table().schema.fields} == ids
+        run("rollback", "--apply-with", "metadata")
+    assert seen <= {("symbol", "volume", "qualifiers"), ("symbol", "venue", "quantity")}
+    assert lake.sql("SELECT symbol, volume, qualifiers FROM {t}") == [("A", 10, 7)]
+    assert states(lake) == [("0001", "applied"), ("0002", "held")]
+
+
 def test_a_move_is_taken_back(changed: Lake) -> None:
     uuid = changed.table().uuid
     changed.write("0003_move", "tables: [{name: archive.deals, renamed_from: market_data.trades}]")
