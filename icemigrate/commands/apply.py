@@ -88,7 +88,7 @@ def apply(
                 session,
                 plan,
                 replan,
-                engine=LazyEngine(session, spark, on_start, prefers_python=plan.is_baseline),
+                engine=LazyEngine(session, spark, on_start, is_undo=plan.is_baseline),
                 on_event=on_event,
                 lock_timeout_s=lock_timeout_s,
                 inverse=lambda engine: failed_run_undo_planner(

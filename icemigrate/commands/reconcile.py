@@ -102,9 +102,7 @@ def plan_reconcile(
     :raises HistoryError: the history cannot be used.
     """
     with open_environment(project, environment) as session:
-        return _plan(
-            session, what or ReconcileRequest(), LazyEngine(session, spark, on_start, prefers_python=True)
-        )
+        return _plan(session, what or ReconcileRequest(), LazyEngine(session, spark, on_start, is_undo=True))
 
 
 def reconcile(
@@ -144,7 +142,7 @@ def reconcile(
             session,
             plan,
             replan,
-            engine=LazyEngine(session, spark, on_start, prefers_python=True),
+            engine=LazyEngine(session, spark, on_start, is_undo=True),
             on_event=on_event,
             lock_timeout_s=lock_timeout_s,
         )

@@ -67,7 +67,7 @@ def plan_rollback(
         history = environment_session.history()
         chosen = _chosen(history, to, only, options)
         is_late = bool(chosen) and all(a.state is VersionState.ROLLED_BACK for a in chosen)
-        lazy = LazyEngine(environment_session, spark, on_start, prefers_python=True)
+        lazy = LazyEngine(environment_session, spark, on_start, is_undo=True)
         choice = f" --to {to}" if to is not None else f" --only {only}" if only is not None else ""
         given = RollbackInputs(environment_session, history, tuple(chosen), options, lazy, is_late, choice)
         result = _plan(environment_session, history, chosen, options, lazy, is_late=is_late)
@@ -149,7 +149,7 @@ def rollback(
             environment_session,
             plan,
             replan,
-            engine=LazyEngine(environment_session, spark, on_start, prefers_python=True),
+            engine=LazyEngine(environment_session, spark, on_start, is_undo=True),
             on_event=on_event,
             lock_timeout_s=lock_timeout_s,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from icemigrate.diagnostics import Diagnostic, Severity
+from icemigrate.execution.engine_choice import commits_in_python
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import replace
 from icemigrate.planning.spark_requirements import spark_requirements
@@ -12,7 +13,7 @@ from icemigrate.results.command_results import PlanResult
 def with_spark_use(session: EnvironmentSession, result: PlanResult) -> PlanResult:
     """The plan with a note of what Python commits, or with the errors of what needs Spark."""
     apply_with = session.environment.apply_with
-    if apply_with == "spark" or result.plan.is_empty:
+    if apply_with in (None, "spark") or result.plan.is_empty or not commits_in_python(session):
         return result
     needs = {m.version: spark_requirements(m) for m in result.plan.migrations}
     if apply_with == "metadata":

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
-from icemigrate.errors import MissingExtra, UsageError, extra_hint
+from icemigrate.catalog.metadata_files import local_path
+from icemigrate.errors import IcemigrateError, MissingExtra, UsageError, extra_hint
 from icemigrate.events import Event
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.execution.spark_start import LazySpark, engine_of, has_catalog
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from icemigrate.metadata_engine.engine import MetadataEngine
+    from icemigrate.metadata_engine.table_store import TableStore
     from icemigrate.spark.engine_port import Engine
     from icemigrate.spark.publish_atomic import CommittingEngine
     from icemigrate.spark.spark_engine import SparkEngine
@@ -30,14 +33,14 @@ class LazyEngine:
 
     :param session: a running Spark session; without it one is started where Spark is needed.
     :param on_start: called right before that.
-    :param prefers_python: whether ``apply_with: spark``, which is about statements of ``apply``, is read as
-        ``auto``: an undo is commits of metadata, and a baseline changes no table.
+    :param is_undo: whether it is for an undo or a baseline, which Python commits unless ``apply_with`` says
+        otherwise, or a session is given.
     """
 
     environment_session: EnvironmentSession
     session: SparkSession | None
     on_start: Callable[[], None]
-    prefers_python: bool = False
+    is_undo: bool = False
     engine: CommittingEngine | None = None
 
     def __call__(self, on_event: Callable[[Event], None] = lambda event: None) -> CommittingEngine:
@@ -58,10 +61,10 @@ class LazyEngine:
     def _make(self, on_event: Callable[[Event], None]) -> CommittingEngine:
         session = self.environment_session
         apply_with = session.environment.apply_with
-        if apply_with == "spark" and self.prefers_python:
-            apply_with = "auto"
         spark = LazySpark(session, self.session, self.on_start)
-        if apply_with == "spark":
+        if apply_with is None and self.is_undo and self.session is None:
+            return _unasked_engine(session, lambda: spark(on_event)) or spark(on_event)
+        if apply_with in (None, "spark"):
             return spark(on_event)
         if apply_with == "auto":
             return _metadata_engine(session, self.session, lambda: spark(on_event)) or spark(on_event)
@@ -79,12 +82,55 @@ class LazyEngine:
 def history_engine(
     session: EnvironmentSession, spark: SparkSession | None, otherwise: Callable[[], Engine]
 ) -> Engine:
-    """What writes the history and its lock: commits in Python, whatever changes the tables.
+    """What writes the history and its lock: commits in Python, also where Spark changes the tables.
 
-    :param spark: a running session, which sees the history as it is.
-    :param otherwise: the engine where Python cannot: the catalog has no store, or a library is missing.
+    :param spark: a running session; where nothing else is set, it writes the history, because its catalog may
+        be another one than that of the project file.
+    :param otherwise: the engine where Python does not write it.
     """
+    apply_with = session.environment.apply_with
+    if apply_with == "spark" or (apply_with is None and spark is not None):
+        return otherwise()
+    if apply_with is None:
+        return _unasked_engine(session) or otherwise()
     return _metadata_engine(session, spark) or otherwise()
+
+
+def commits_in_python(session: EnvironmentSession) -> bool:
+    """Whether ``apply_with: auto`` of an environment commits in Python."""
+    return _open_store(session) is not None
+
+
+def _unasked_engine(
+    session: EnvironmentSession, start_spark: Callable[[], SparkEngine] | None = None
+) -> MetadataEngine | None:
+    """The engine that commits in Python, where nothing asks for it: only if Python reaches the storage."""
+    engine = _metadata_engine(session, None, start_spark)
+    if engine is None or not _can_write(engine.store, session):
+        return None
+    return engine
+
+
+def _can_write(store: TableStore, session: EnvironmentSession) -> bool:
+    """Whether Python can write beside the history: a project may have given Spark alone the credentials.
+
+    It writes a file and deletes it, except where the catalog and its files are on this machine.
+    """
+    settings = session.catalog.settings
+    if settings.type == "sqlite" and local_path(settings.warehouse or "") is not None:
+        return True
+    try:
+        stored = store.load(session.history_name)
+        if stored is None:
+            return False
+        from icemigrate.metadata_engine.metadata_file_names import location_of_metadata
+
+        location = location_of_metadata(stored.json, f"icemigrate-{uuid4().hex}.probe")
+        store.files.write(location, b"")
+        store.files.delete(location)
+    except (IcemigrateError, OSError):
+        return False
+    return True
 
 
 def _metadata_engine(
@@ -93,16 +139,22 @@ def _metadata_engine(
     start_spark: Callable[[], SparkEngine] | None = None,
 ) -> MetadataEngine | None:
     """The engine that commits in Python, closed with the session; ``None`` where the environment has none."""
-    if any(find_spec(library) is None for library in METADATA_LIBRARIES):
-        return None
-    from icemigrate.metadata_engine.engine import MetadataEngine
-    from icemigrate.metadata_engine.open_store import open_table_store
-
-    store = open_table_store(session.catalog.settings)
+    store = _open_store(session)
     if store is None:
         return None
+    from icemigrate.metadata_engine.engine import MetadataEngine
+
     engine = MetadataEngine(store, session.catalog, start_spark)
     if running is not None and has_catalog(running, session.environment.catalog.name):
         engine.follow(engine_of(session, running))
     session.on_close(engine.close)
     return engine
+
+
+def _open_store(session: EnvironmentSession) -> TableStore | None:
+    """The store of the environment's tables; ``None`` for other catalogs, and where a library is missing."""
+    if any(find_spec(library) is None for library in METADATA_LIBRARIES):
+        return None
+    from icemigrate.metadata_engine.open_store import open_table_store
+
+    return open_table_store(session.catalog.settings)

@@ -20,6 +20,7 @@ from icemigrate.planning.plan import MigrationPlan, Plan
 from icemigrate.project import Environment, Project, choose_environment
 from icemigrate.project.namespace_mapping import NamespaceMapping, catalog_settings
 from icemigrate.spark.java_errors import convert_jvm_exit_errors
+from icemigrate.system.process import user_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +112,9 @@ class Operator(Frozen):
 
 def current_operator() -> Operator:
     """The operator of this process, according to the operating system."""
-    import getpass
     import socket
 
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # the user of a container may have no name
-        user = "unknown"
-    return Operator(user, socket.gethostname())
+    return Operator(user_name(), socket.gethostname())
 
 
 @contextmanager

@@ -304,10 +304,10 @@ class Heartbeat:
         while not self._done.wait(self._every_s):
             try:
                 self._lock.renew_if_due()
-            except EngineError:
-                continue  # the catalog did not answer; the lease says how long that may go on
+            except LockLost:
+                return  # the next step of the holder reports it
             except IcemigrateError:
-                return  # it is lost: the next step of the one who holds it will say so
+                continue  # the catalog did not answer; the lease says how long that may go on
             except Exception:  # Python would print its traceback; the lease bounds this failure too
                 if is_debugging():
                     traceback.print_exc()

@@ -5,7 +5,6 @@ What only Spark can do (SQL, rows, data files) goes to Spark's engine, which sta
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,14 +12,14 @@ from uuid import uuid4
 
 from icemigrate.catalog.catalog_port import Catalog
 from icemigrate.errors import EngineError, HeadMoved, LockHeld
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import replace
 from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.ref_names import is_branch_of
-from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
 from icemigrate.iceberg.table_properties import OWNER_PROPERTY
 from icemigrate.iceberg.views import View
+from icemigrate.metadata_engine.engine_store import EngineStore
 from icemigrate.metadata_engine.history_append import append_commit
 from icemigrate.metadata_engine.manifest_lists import WrittenLists
 from icemigrate.metadata_engine.recent_tables import RecentTables
@@ -30,12 +29,13 @@ from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, 
 from icemigrate.spark.commit_fence import Fence, owner_from_properties
 from icemigrate.spark.engine_port import Marker, OnProgress, no_progress
 from icemigrate.spark.file_evidence import gather_without_jvm
-from icemigrate.spark.java_errors import convert_java_errors, is_commit_conflict, retry_on_conflict
+from icemigrate.spark.java_errors import convert_java_errors, retry_on_conflict
 from icemigrate.spark.partition_entries import lossy_partition_fields
 from icemigrate.spark.partition_restore import returning_columns
 from icemigrate.spark_sql.identifiers import table_sql
 
 if TYPE_CHECKING:
+    from icemigrate.metadata_engine.metadata_commits import MetadataCommits
     from icemigrate.spark.spark_engine import SparkEngine
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class MetadataEngine:
     runs_sql = False
 
     def __init__(self, store: TableStore, catalog: Catalog, spark: Callable[[], SparkEngine] | None) -> None:
-        self.store = store
+        self.store: TableStore = EngineStore(store)
         self.guard: Fence | None = None
         self._catalog = catalog
         self._start_spark = spark
@@ -62,6 +62,8 @@ class MetadataEngine:
     @property
     def commits(self) -> MetadataCommits:
         """Its commits."""
+        from icemigrate.metadata_engine.metadata_commits import MetadataCommits
+
         return MetadataCommits(self)
 
     def table_copies(self) -> None:
@@ -299,7 +301,8 @@ class MetadataEngine:
         try:
             self.store.commit([built.commit])
         except CommitConflict as error:
-            built.discard(self.store.files)
+            if not error.keeps_files:
+                built.discard(self.store.files)
             raise HeadMoved(f"another writer changed table `{name}`", "try again") from error
         self._refresh(name)
         return built.head
@@ -343,8 +346,9 @@ class MetadataEngine:
         try:
             self._require()
             (stored,) = self.store.commit([commit])
-        except (CommitConflict, LockHeld):
-            draft.discard()
+        except (CommitConflict, LockHeld) as error:
+            if not (isinstance(error, CommitConflict) and error.keeps_files):
+                draft.discard()
             raise
         self._refresh(commit.name)
         return stored
@@ -357,44 +361,3 @@ class MetadataEngine:
         return retry_on_conflict(
             attempt, longest_pause_s=0.1, is_conflict=lambda error: isinstance(error, CommitConflict)
         )
-
-
-class MetadataCommits(Frozen):
-    """See :class:`~icemigrate.spark.publish_atomic.TableCommits`."""
-
-    engine: MetadataEngine
-
-    def read_base(self, name: TableName) -> OpenTable:
-        """The current table, if the holder of the lock may change it."""
-        return self.engine.read_base(name)
-
-    def commit(
-        self, base: OpenTable, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
-    ) -> Schema | None:
-        """Commit the difference between an opened table and a target, and the marker."""
-        if self.engine.needs_spark(base, after):
-            return self._commit_in_spark(base, after, marker, holds_rows=holds_rows, run=run)
-        draft = self.engine.draft(base)
-        if draft.change(after) and run:
-            draft.sign(run)
-        if marker is not None and not marker.is_empty:
-            draft.mark(marker, self.engine.guard)
-        if draft.is_empty:
-            return None
-        self.engine.land(draft, holds_rows=holds_rows)
-        return after.schema
-
-    def _commit_in_spark(
-        self, base: OpenTable, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
-    ) -> Schema | None:
-        """The same through Spark, whose engine writes manifests again."""
-        name = base.table.name
-        spark = self.engine.in_spark(f"restoring partition values of table `{name}`")
-        there = spark.commits.read_base(name)
-        if there.json.get("last-updated-ms") != base.json["last-updated-ms"]:
-            raise CommitConflict(f"another writer changed table `{name}`")
-        return spark.commits.commit(there, after, marker, holds_rows=holds_rows, run=run)
-
-    def is_conflict(self, error: Exception) -> bool:
-        """Whether another writer committed first."""
-        return isinstance(error, CommitConflict) or ("py4j" in sys.modules and is_commit_conflict(error))

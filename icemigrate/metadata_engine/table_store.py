@@ -20,7 +20,16 @@ Json: TypeAlias = Mapping[str, Any]
 
 
 class CommitConflict(EngineError):
-    """Another writer committed first, or a requirement does not hold; nothing was written."""
+    """Another writer committed first, or a requirement does not hold; nothing was written.
+
+    :ivar keeps_files: whether the answer to an earlier attempt was lost.  The catalog may still make that
+        one, so its files must stay.
+    """
+
+    keeps_files = False
+
+    def __init__(self, message: str, hint: str | None = "run the command again: it makes a new plan") -> None:
+        super().__init__(message, hint)
 
 
 class CommitStateUnknown(EngineError):

@@ -54,6 +54,9 @@ def until_known(
             found = find(conflict)
         except CatalogError:
             continue
+        except CommitConflict as error:
+            error.keeps_files = True
+            raise
         if found is not None:
             return found
     raise CommitStateUnknown(

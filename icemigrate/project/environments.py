@@ -128,7 +128,7 @@ def build_environment(name: str, node: YamlMapping, root: Path) -> Environment:
         cast('Literal["atomic", "direct"]', publish),
         None if node.get("keep_tags") is None else read_duration(node.get("keep_tags")),
         read_flag(node.get("disposable")) is True,
-        cast("ApplyWith", _text(node, "apply_with") or "spark"),
+        cast("ApplyWith | None", _text(node, "apply_with")),
     )
 
 

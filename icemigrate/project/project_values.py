@@ -135,7 +135,7 @@ class Environment:
     :param keep_tags: how long the tags of a migration are kept; ``None`` for ever.
     :param disposable: whether ``reset`` may drop its tables.
     :param apply_with: what commits changes of metadata: Spark, Python alone, or Python with Spark for steps
-        that need it.
+        that need it; ``None`` for Spark in ``apply`` and Python for undos and the history.
     """
 
     name: str
@@ -148,7 +148,7 @@ class Environment:
     publish: Literal["atomic", "direct"] = "atomic"
     keep_tags: timedelta | None = None
     disposable: bool = False
-    apply_with: ApplyWith = "spark"
+    apply_with: ApplyWith | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -31,6 +30,7 @@ from icemigrate.spark.engine_port import Engine, Marker
 from icemigrate.spark.refill import is_refill, refill
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
 from icemigrate.spark.view_statements import is_view_step, run_view_step
+from icemigrate.system.process import user_name
 
 OnCommit: TypeAlias = Callable[[Schema, Schema], None]
 """Called with the schema that a commit of the migration was made on, and the schema that it produced."""
@@ -177,7 +177,7 @@ def _create(engine: Engine, step: Step, foreseen: Table) -> None:
     first = replace(foreseen, refs={})
     if isinstance(step.statements[0], SqlStatement):
         schema = replace(foreseen.schema, identifier_ids=frozenset())
-        first = replace(first, schema=schema, properties={**foreseen.properties, "owner": getpass.getuser()})
+        first = replace(first, schema=schema, properties={**foreseen.properties, "owner": user_name()})
     engine.create(first)
     if foreseen.refs or foreseen.schema != first.schema:
         engine.commit(

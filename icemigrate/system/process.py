@@ -17,6 +17,16 @@ def is_debugging() -> bool:
     return os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
 
 
+def user_name() -> str:
+    """The name of the process's user; `unknown` where the system has none, as in some containers."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
 def search_path(environ: Mapping[str, str] | None = None, outside: Path | None = None) -> str:
     """The value of ``PATH`` without folders that a repository may fill.
 

@@ -18,11 +18,13 @@ from icemigrate.commands.repair import repair
 from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.commands.status import status
 from icemigrate.commands.unlock import unlock
-from icemigrate.execution.engine_choice import LazyEngine
+from icemigrate.errors import EngineError
+from icemigrate.execution.engine_choice import LazyEngine, history_engine
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.project_journal import open_journal
 from icemigrate.history.journal import LockedJournal
 from icemigrate.iceberg.names import TableName
+from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.project import Project
 
 MAKE = "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n"
@@ -36,7 +38,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     def start_spark(*_: object) -> None:
         raise AssertionError("Spark starts")
 
-    monkeypatch.setattr("icemigrate.execution.spark_start.engine_of", start_spark)
+    for module in ("execution.spark_start", "commands.unlock"):
+        monkeypatch.setattr(f"icemigrate.{module}.engine_of", start_spark)
     (tmp_path / "migrations").mkdir()
     (tmp_path / "icemigrate.yaml").write_text(
         "project: market\nenvironments: {local: {catalog: {type: sqlite}, apply_with: metadata}}\n",
@@ -123,3 +126,40 @@ def test_a_running_session_sees_the_tables_and_the_history_as_they_are(
     spark.refreshed.clear()
     rollback(project, plan_rollback(project, spark=spark).plan, spark=spark)
     assert {"db.u", "icemigrate.history"} <= set(spark.refreshed)
+
+
+@pytest.mark.parametrize("apply_with", ["spark", None])
+def test_a_setting_of_spark_holds_for_undos_and_the_history(project: Project, apply_with: str | None) -> None:
+    line = "" if apply_with is None else f", apply_with: {apply_with}"
+    (project.root / "icemigrate.yaml").write_text(
+        f"project: market\nenvironments: {{local: {{catalog: {{type: sqlite}}{line}}}}}\n", encoding="utf-8"
+    )
+    changed = open_project(project.root)
+    if apply_with is None:
+        rollback(changed, plan_rollback(changed).plan)
+        assert states(changed)["0002"] == "held"
+        return
+    with pytest.raises(AssertionError, match="Spark starts"):
+        rollback(changed, plan_rollback(changed).plan)
+    with locked(project), pytest.raises(AssertionError, match="Spark starts"):
+        unlock(changed)
+
+
+def test_spark_writes_the_history_where_python_cannot(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise EngineError("the credentials are Spark's")
+
+    (project.root / "icemigrate.yaml").write_text(
+        "project: market\nenvironments: {local: {catalog: {type: sqlite}}}\n", encoding="utf-8"
+    )
+    spark = object()
+    with open_environment(open_project(project.root), None) as session:
+        assert history_engine(session, None, lambda: spark) is not spark
+        # As for files that are not on this machine.
+        monkeypatch.setattr("icemigrate.execution.engine_choice.local_path", lambda _: None)
+        assert history_engine(session, None, lambda: spark) is not spark
+        monkeypatch.setattr(TableFiles, "write", refuse)
+        assert history_engine(session, None, lambda: spark) is spark
+    assert not list(project.root.rglob("*.probe"))
