@@ -52,7 +52,8 @@ _FENCE = re.compile(r"^```(\w*) ?(\S*)$")
 _GIVEN = re.compile(r"python (\S+\.py) <<")
 _SPARK = re.compile(r"^\$ icemigrate apply|^```sql$|\.apply\(", re.MULTILINE)
 _CHANGING = (
-    (re.compile(r"\d+\.\d s|\d+ s\b"), "0.1 s"),
+    # The history shows no time of what took none; its next column is the user.
+    (re.compile(r"\d+\.\d s|\d+ s\b|–(?=  +you\b)"), "0.1 s"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?"), "2026-01-01 00:00:00"),
     (re.compile(r"\blocal-\d{5,}"), "local-1"),
     (re.compile(r"(?<=\S) {2,}|-{5,}"), "  "),
