@@ -17,7 +17,7 @@ _TOP = Path(__file__).parents[2]
 
 def killed_in(world: World, statement: str, command: str) -> Ended:
     """Run a command whose JVM is killed in the middle of a statement."""
-    args = [str(world.folder), statement, command, "--auto-approve"]
+    args = [str(world.folder), statement, command, "--apply-with", "spark", "--auto-approve"]
     ended = subprocess.run(
         [sys.executable, "-m", "tests.crash.dying_jvm", *args],
         cwd=_TOP,
