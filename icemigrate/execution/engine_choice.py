@@ -62,15 +62,13 @@ class LazyEngine:
         session = self.environment_session
         apply_with = session.environment.apply_with
         spark = LazySpark(session, self.session, self.on_start)
-        if apply_with is None and self.is_undo and self.session is None:
-            return _unasked_engine(session, lambda: spark(on_event)) or spark(on_event)
-        if apply_with in (None, "spark"):
+        if apply_with is None and not self.is_undo:
             return spark(on_event)
-        if apply_with == "auto":
-            return _metadata_engine(session, self.session, lambda: spark(on_event)) or spark(on_event)
-        if missing := [library for library in METADATA_LIBRARIES if find_spec(library) is None]:
+        if apply_with != "metadata":
+            return _python_engine(session, self.session, lambda: spark(on_event)) or spark(on_event)
+        if missing := _missing_libraries():
             raise MissingExtra(f"`apply_with: metadata` needs {', '.join(missing)}", extra_hint("metadata"))
-        found = _metadata_engine(session, self.session)
+        found = _python_engine(session, self.session)
         if found is None:
             raise UsageError(
                 f"`apply_with: metadata` does not support catalogs of type `{session.catalog.settings.type}`",
@@ -88,12 +86,7 @@ def history_engine(
         be another one than that of the project file.
     :param otherwise: the engine where Python does not write it.
     """
-    apply_with = session.environment.apply_with
-    if apply_with == "spark" or (apply_with is None and spark is not None):
-        return otherwise()
-    if apply_with is None:
-        return _unasked_engine(session) or otherwise()
-    return _metadata_engine(session, spark) or otherwise()
+    return _python_engine(session, spark) or otherwise()
 
 
 def commits_in_python(session: EnvironmentSession) -> bool:
@@ -101,12 +94,21 @@ def commits_in_python(session: EnvironmentSession) -> bool:
     return _open_store(session) is not None
 
 
-def _unasked_engine(
-    session: EnvironmentSession, start_spark: Callable[[], SparkEngine] | None = None
+def _python_engine(
+    session: EnvironmentSession,
+    running: SparkSession | None,
+    start_spark: Callable[[], SparkEngine] | None = None,
 ) -> MetadataEngine | None:
-    """The engine that commits in Python, where nothing asks for it: only if Python reaches the storage."""
-    engine = _metadata_engine(session, None, start_spark)
-    if engine is None or not _can_write(engine.store, session):
+    """The engine that commits in Python; ``None`` where Spark makes every change.
+
+    Without ``apply_with``, Spark makes them for a session that runs, and where Python does not reach the
+    storage.
+    """
+    apply_with = session.environment.apply_with
+    if apply_with == "spark" or (apply_with is None and running is not None):
+        return None
+    engine = _metadata_engine(session, running, start_spark)
+    if engine is not None and apply_with is None and not _can_write(engine.store, session):
         return None
     return engine
 
@@ -153,8 +155,12 @@ def _metadata_engine(
 
 def _open_store(session: EnvironmentSession) -> TableStore | None:
     """The store of the environment's tables; ``None`` for other catalogs, and where a library is missing."""
-    if any(find_spec(library) is None for library in METADATA_LIBRARIES):
+    if _missing_libraries():
         return None
     from icemigrate.metadata_engine.open_store import open_table_store
 
     return open_table_store(session.catalog.settings)
+
+
+def _missing_libraries() -> list[str]:
+    return [library for library in METADATA_LIBRARIES if find_spec(library) is None]
