@@ -137,14 +137,8 @@ def run_step(
                     engine.sql(text)
             elif current is None:
                 engine.create(foreseen)
-            elif isinstance(rename := step.changes[0].change, RenameTable):
-                engine.rename(rename.table, rename.new)
-            elif foreseen.name != current.name:
-                engine.rename(current.name, foreseen.name)
             else:
-                engine.commit(
-                    name, lambda table: _apply_changes(step, current, table), is_row_dependent([step])
-                )
+                _commit_changes(engine, step, current, foreseen)
     return foreseen
 
 
@@ -162,14 +156,20 @@ def _commit_step(
                 continue
             if current is None:
                 _create(engine, step, foreseen)
-            elif isinstance(rename := step.changes[0].change, RenameTable):
-                engine.rename(rename.table, rename.new)
-            elif foreseen.name != current.name:
-                engine.rename(current.name, foreseen.name)
             else:
-                engine.commit(
-                    name, lambda table: _apply_changes(step, current, table), is_row_dependent([step])
-                )
+                _commit_changes(engine, step, current, foreseen)
+
+
+def _commit_changes(engine: Engine, step: Step, current: Table, foreseen: Table) -> None:
+    """Rename a table, or make the changes of a step in one commit."""
+    if isinstance(rename := step.changes[0].change, RenameTable):
+        engine.rename(rename.table, rename.new)
+    elif foreseen.name != current.name:
+        engine.rename(current.name, foreseen.name)
+    else:
+        engine.commit(
+            current.name, lambda table: _apply_changes(step, current, table), is_row_dependent([step])
+        )
 
 
 def _create(engine: Engine, step: Step, foreseen: Table) -> None:
