@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.rest_client import is_answer_of_a_catalog
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer
+from icemigrate.spark.java_errors import NEWER_ROWS
 from icemigrate.system.deadline import DeadlineExceeded, call_with_deadline
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 _NOT_IMPLEMENTED = 501
 _TOO_MANY_REQUESTS = 429
 _NEVER_CONNECTED = frozenset({"NewConnectionError", "NameResolutionError", "ConnectTimeoutError"})
-_OTHER_ROWS = re.compile(r"add snapshot with sequence number|first-row-id.* is behind table next-row-id")
-"""What servers answer, with another status than 409, where another client wrote rows first."""
 
 
 def exchange(settings: CatalogSettings, request: Callable[[], Response]) -> Response:
@@ -49,7 +47,7 @@ def conflict_text(response: Response) -> str | None:
     if status < 400 or not is_answer_of_a_catalog(response):
         return "the server answered 409" if status == 409 else None
     text = str((response.json()["error"] or {}).get("message", ""))
-    if status in (404, 409) or _OTHER_ROWS.search(text):
+    if status in (404, 409) or NEWER_ROWS.search(text):
         return text or f"the server answered {status}"
     return None
 

@@ -108,7 +108,7 @@ def _listens(gateway: Any) -> bool:
         return False
 
 
-_ROWS_CAME = re.compile(r"first-row-id.* is behind table next-row-id|add snapshot with sequence number")
+NEWER_ROWS = re.compile(r"first-row-id.* is behind table next-row-id|add snapshot with sequence number")
 """Messages of servers about a snapshot that was created before another writer committed rows."""
 _COMMIT_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
 _STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
@@ -155,7 +155,7 @@ def cause_chain(error: BaseException) -> tuple[JavaCause, ...]:
 
 def is_commit_conflict(error: BaseException) -> bool:
     """Whether another writer committed first, so that nothing was written and a retry is safe."""
-    return any(c.kind == _COMMIT_CONFLICT or _ROWS_CAME.search(c.message) for c in cause_chain(error))
+    return any(c.kind == _COMMIT_CONFLICT or NEWER_ROWS.search(c.message) for c in cause_chain(error))
 
 
 def is_state_unknown(error: BaseException) -> bool:
