@@ -330,7 +330,7 @@ class LockedJournal:
 def _remaining_effects(record: HistoryRecord, intent: Intent | None) -> tuple[str, ...]:
     """What is left of a rolled-back version: the undo of a redo also leaves what there was before the redo.
 
-    A refill after a rollback says by itself what is left.
+    The record of a refill after a rollback has what is left.
     """
     if intent is None or (was := intent.was) is None:
         return record.remaining_effects

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from icemigrate.catalog.catalog_port import Catalog
-from icemigrate.errors import EngineError, HeadMoved, LockHeld
+from icemigrate.errors import EngineError, LockHeld
 from icemigrate.frozen import replace
 from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery
 from icemigrate.iceberg.names import TableName
@@ -26,6 +26,7 @@ from icemigrate.metadata_engine.recent_tables import RecentTables
 from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable, open_table
 from icemigrate.metadata_engine.table_creation import creation_commit
 from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, TableStore
+from icemigrate.spark.append_snapshot import head_moved
 from icemigrate.spark.commit_fence import Fence, owner_from_properties
 from icemigrate.spark.engine_port import Marker, OnProgress, no_progress
 from icemigrate.spark.file_evidence import gather_without_jvm
@@ -303,7 +304,7 @@ class MetadataEngine:
         except CommitConflict as error:
             if not error.keeps_files:
                 built.discard(self.store.files)
-            raise HeadMoved(f"another writer changed table `{name}`", "try again") from error
+            raise head_moved(name) from error
         self._refresh(name)
         return built.head
 

@@ -9,16 +9,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from icemigrate.errors import HeadMoved
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
-from icemigrate.iceberg.table import MAIN_BRANCH, Ref
+from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.metadata_engine.apply_updates import complete_metadata
 from icemigrate.metadata_engine.manifest_lists import WrittenLists
 from icemigrate.metadata_engine.snapshot_files import DataFile, append_snapshot
 from icemigrate.metadata_engine.table_store import FileStore, Json, StoredTable, TableCommit
-from icemigrate.metadata_engine.table_updates import property_updates, ref_update, requirements
-from icemigrate.spark.append_snapshot import MOST_SNAPSHOTS
+from icemigrate.metadata_engine.table_updates import property_updates, requirements
+from icemigrate.spark.append_snapshot import MOST_SNAPSHOTS, head_moved
 
 
 class HistoryAppend(Frozen):
@@ -59,7 +58,7 @@ def append_commit(
     main = json["refs"].get(MAIN_BRANCH)
     head = None if main is None else main["snapshot-id"]
     if head != expected_head:
-        raise HeadMoved(f"another writer changed table `{name}`", "try again")
+        raise head_moved(name)
     data = (_data_file(json, files, rows),) if rows else ()
     now_ms = time.time_ns() // 1_000_000
     snapshot = append_snapshot(
@@ -68,10 +67,10 @@ def append_commit(
     number: int = snapshot.json["snapshot-id"]
     before = json["properties"]
     after = {key: value for key, value in {**before, **properties}.items() if key not in remove}
-    ref = Ref("branch", number) if main is None else _moved(main, number)
+    moved = {**(main or {"type": "branch"}), "snapshot-id": number}
     updates: list[Json] = [
         {"action": "add-snapshot", "snapshot": snapshot.json},
-        ref_update(MAIN_BRANCH, ref, number),
+        {"action": "set-snapshot-ref", "ref-name": MAIN_BRANCH, **moved},
         *property_updates(before, after),
         *_expiry(json),
     ]
@@ -85,14 +84,6 @@ def _data_file(json: Json, files: FileStore, rows: Sequence[Mapping[str, Any]]) 
     from icemigrate.metadata_engine.history_rows import write_rows
 
     return write_rows(json, files, rows)
-
-
-def _moved(main: Json, number: int) -> Ref:
-    """The branch main at another snapshot, with its limits."""
-    limits = {
-        key.replace("-", "_"): value for key, value in main.items() if key not in ("type", "snapshot-id")
-    }
-    return replace(Ref("branch", number), **limits)
 
 
 def _expiry(json: Json) -> list[Json]:

@@ -119,15 +119,13 @@ class CommitDraft:
         """
         snapshot = None if marker.is_started else self.add_snapshot(marker.summary)
         now_ms, there = _now_ms(), self._refs()
-        tags = ((marker.tag, snapshot), (marker.before_tag(there), marker.before))
-        for tag, number in (*tags, *marker.released_tags(there)):
-            # A needed tag is where it has to be, and must not expire earlier.
-            is_fixed = tag in marker.needed_tags and tag in there
-            age_ms = None if number is None or is_fixed else self._age_ms(number, now_ms)
-            if number is None or age_ms is None:
-                continue
-            ref = Ref("tag", number, max_ref_age_ms=max_ref_age_ms(marker.keep, age_ms))
-            self._add([ref_update(tag, ref, number)])
+        updates = list[Json]()
+        for tag, number in marker.tags(snapshot, there):
+            age_ms = self._age_ms(number, now_ms)
+            if age_ms is not None:
+                ref = Ref("tag", number, max_ref_age_ms=max_ref_age_ms(marker.keep, age_ms))
+                updates.append(ref_update(tag, ref, number))
+        self._add(updates)
         if by is None:
             return
         claims = self.base.table.owner is None

@@ -46,7 +46,7 @@ def build_append_commit(
     transaction = table.newTransaction()
     base = transaction.startMetadata()
     if head_of(base) != expected_head:
-        raise head_moved(table)
+        raise head_moved(table.name())
     append = transaction.newAppend()
     for key, value in summary.items():
         append.set(key, value)
@@ -82,9 +82,12 @@ def head_of(metadata: Any) -> int | None:
     return None if current is None else int(current.snapshotId())
 
 
-def head_moved(table: Any) -> HeadMoved:
-    """The error of the slower of two writers."""
-    return HeadMoved(f"another writer changed table `{table.name()}`", "try again")
+def head_moved(name: object) -> HeadMoved:
+    """The error of the slower of two writers.
+
+    :param name: of the table.
+    """
+    return HeadMoved(f"another writer changed table `{name}`", "try again")
 
 
 def _data_file(jvm: Any, table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -150,16 +153,11 @@ def add_marker_snapshot(transaction: Any, marker: Marker) -> Any:
     manage = transaction.manageSnapshots()
     own = None if snapshot is None else int(snapshot.snapshotId())
     there = {name: int(refs.get(name).snapshotId()) for name in iterate_java(refs.keySet())}
-    tags = ((marker.tag, own), (marker.before_tag(there), marker.before), *marker.released_tags(there))
-    for tag, snapshot_id in tags:
-        if tag in marker.needed_tags and refs.containsKey(tag):
-            continue  # it is where it has to be, and must not expire earlier
-        if snapshot_id is None:
-            continue
+    for tag, snapshot_id in marker.tags(own, there):
         known = transaction.table().snapshot(snapshot_id)
         if known is None:
             continue  # expired meanwhile: no rows remain to keep
-        if refs.containsKey(tag):
+        if tag in there:
             manage.replaceTag(tag, snapshot_id)
         else:
             manage.createTag(tag, snapshot_id)

@@ -86,6 +86,19 @@ class Marker(Frozen):
         free = (name for name in names if name not in refs)
         return tuple((known.get(s) or next(free), s) for s in self.released)
 
+    def tags(self, own: int | None, refs: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """The tags to set, with their snapshots; a needed tag that exists stays as it is.
+
+        :param own: the marker's snapshot; ``None`` where the migration continues with the rows.
+        :param refs: the table's references, and their snapshots.
+        """
+        tags = ((self.tag, own), (self.before_tag(refs), self.before), *self.released_tags(refs))
+        return tuple(
+            (tag, snapshot)
+            for tag, snapshot in tags
+            if snapshot is not None and not (tag in self.needed_tags and tag in refs)
+        )
+
     @property
     def is_empty(self) -> bool:
         """Whether it puts no tag on a table yet: the migration continues, and has nothing to keep."""

@@ -300,7 +300,7 @@ class SparkEngine:
                 # A commit that is reported as failed may have succeeded; the current table shows it.
                 if self.java.table(name).operations().current().snapshot(head) is None:
                     if is_commit_conflict(error):
-                        raise append_snapshot.head_moved(table) from error
+                        raise append_snapshot.head_moved(table.name()) from error
                     raise
             self.java.forget(name)
             return head
