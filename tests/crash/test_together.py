@@ -25,7 +25,7 @@ TABLE = ("shop", "trades")
 
 
 def test_ten_processes_apply_at_once(gateway: Gateway, tmp_path: Path) -> None:
-    """Not even a history is there yet.  One does it; who does not wait is told by whom it is done.
+    """The history does not exist yet.  One process applies, and one that does not wait names it.
 
     Some commit with Spark, some in Python.
     """

@@ -47,8 +47,8 @@ public class WithoutChmod extends org.apache.hadoop.fs.LocalFileSystem {
 def _write_without_chmod(session: SparkSession) -> None:
     """Make the JVM write local files without a process for each.
 
-    Hadoop keeps one file system for all of a JVM's local files, and makes it of the class that it is told at
-    first; Spark's own compiler of Java makes the class.
+    Hadoop keeps one file system for all local files of a JVM, of the class that its first user configured;
+    Spark's own compiler of Java makes the class.
     """
     context = session.sparkContext
     jvm, hadoop = context._jvm, context._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
