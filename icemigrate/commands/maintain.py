@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from icemigrate.commands.unlock import unfinished_run_texts
 from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.execution.command_record import command_record
-from icemigrate.execution.engine_choice import history_engine
+from icemigrate.execution.engine_choice import maintenance_engine
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.execution.project_journal import open_journal
-from icemigrate.execution.spark_start import LazySpark, engine_of
+from icemigrate.execution.spark_start import LazySpark
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import History
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from icemigrate.execution.signals import StopRequest
     from icemigrate.history.journal import LockedJournal
+    from icemigrate.spark.publish_atomic import CommittingEngine
     from icemigrate.spark.spark_engine import SparkEngine
 
 MAINTENANCE_PARTS = ("trash", "snapshots", "rows", "schemas", "views", "orphans")
@@ -146,16 +147,14 @@ def maintain(
     if not plan.acts:
         return replace(result, done=True)
     with open_environment(project, result.environment) as environment_session:
-        engine = engine_of(environment_session, spark, on_start)
+        engine = maintenance_engine(environment_session, spark, on_start)
         by = current_operator()
         clock = time.monotonic()
         with (
             watch_stop_signals() as stop,
-            open_journal(
-                environment_session,
-                history_engine(environment_session, engine.session, lambda: engine),
-                lock_timeout_s,
-            ).hold_lock("maintain", by.user, by.host, wait=stop.wait) as held,
+            open_journal(environment_session, engine, lock_timeout_s).hold_lock(
+                "maintain", by.user, by.host, wait=stop.wait
+            ) as held,
             fence_interrupted_migrations(engine, held),
         ):
             stop.check()
@@ -181,11 +180,17 @@ def _announce(held: LockedJournal, due: Sequence[MaintenanceAction]) -> None:
 
 
 def _again(
-    environment_session: EnvironmentSession, plan: MaintenancePlan, history: History, engine: SparkEngine
+    environment_session: EnvironmentSession,
+    plan: MaintenancePlan,
+    history: History,
+    engine: CommittingEngine,
 ) -> MaintenancePlan:
     """The actions that are due now, for the time of the first plan."""
     result = plan.result
-    spark = LazySpark(environment_session, None, lambda: None, engine)
+
+    def spark() -> SparkEngine:
+        return engine.in_spark("reading manifests and folders")
+
     return _plan(environment_session, history, result.at, result.parts, plan.older_than, spark)
 
 
@@ -220,7 +225,7 @@ def _plan(
     at: datetime,
     parts: Sequence[str],
     older_than: timedelta,
-    spark: LazySpark,
+    spark: Callable[[], SparkEngine],
 ) -> MaintenancePlan:
     found = list(
         _find_actions(MaintenanceContext(environment_session, history, at, spark), parts, older_than)
@@ -265,7 +270,7 @@ def _part(
     held: LockedJournal,
     part: str,
     acts: Sequence[MaintenanceAction],
-    engine: SparkEngine,
+    engine: CommittingEngine,
     stop: StopRequest,
     on_act: ActionCallback,
 ) -> tuple[list[ActionSummary], list[str]]:

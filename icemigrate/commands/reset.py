@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from icemigrate.errors import StalePlan, UsageError
 from icemigrate.execution.command_record import command_record
-from icemigrate.execution.engine_choice import history_engine
+from icemigrate.execution.engine_choice import maintenance_engine
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.execution.project_journal import open_journal
-from icemigrate.execution.spark_start import engine_of
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import History
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
@@ -34,7 +33,7 @@ from icemigrate.maintenance.trash import find_trashed_tables
 from icemigrate.project import Project
 from icemigrate.results.reset_results import ResetResult, ResetTable
 from icemigrate.spark.view_statements import drop_kept_view
-from icemigrate.spark_sql.identifiers import path_sql, table_sql
+from icemigrate.spark_sql.identifiers import path_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,11 +85,9 @@ def reset(
     if plan.is_empty:
         return replace(plan, done=True)
     with open_environment(project, plan.environment) as session:
-        engine = engine_of(session, spark, on_start)
+        engine = maintenance_engine(session, spark, on_start)
         with watch_stop_signals() as stop:
-            journal = open_journal(
-                session, history_engine(session, engine.session, lambda: engine), lock_timeout_s
-            )
+            journal = open_journal(session, engine, lock_timeout_s)
             return run_reset(session, plan, engine, journal, stop, on_table)
 
 
@@ -128,7 +125,7 @@ def run_reset(
             stop.check()
             held.step(f"reset: {table.table}")
             on_table(table.table)
-            _run(engine, table)
+            _run(engine, table, session.project.name)
         for name, new in trashed.items():
             if name != new:
                 stop.check()
@@ -140,7 +137,7 @@ def run_reset(
     return replace(now, done=True, elapsed_ms=round((time.monotonic() - clock) * 1000))
 
 
-def _run(engine: Engine, table: ResetTable) -> None:
+def _run(engine: Engine, table: ResetTable, project: str) -> None:
     name = TableName.parse(table.table)
     there = engine.table(name)
     for view in kept_views({} if there is None else there.properties):
@@ -148,9 +145,15 @@ def _run(engine: Engine, table: ResetTable) -> None:
     if table.trash is not None:
         engine.rename(name, TableName.parse(table.trash))
         return
-    for reference in table.references:
-        engine.sql(f"ALTER TABLE {table_sql(engine.catalog_name, name)} DROP {reference}")
+    if table.references:
+        engine.commit(name, lambda now: _without_references_of(now, project))
     engine.set_owner(name, None)
+
+
+def _without_references_of(table: Table, project: str) -> Table:
+    """The table without the project's branches and tags."""
+    kept = {name: ref for name, ref in table.refs.items() if not is_ref_of(name, ref, project)}
+    return replace(table, refs=kept)
 
 
 class _Found(Frozen):

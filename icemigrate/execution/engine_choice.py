@@ -77,6 +77,19 @@ class LazyEngine:
         return found
 
 
+def maintenance_engine(
+    session: EnvironmentSession, spark: SparkSession | None, on_start: Callable[[], None]
+) -> CommittingEngine:
+    """The engine of ``maintain`` and ``reset``: Python commits what it can, and Spark starts for the rest.
+
+    Whatever ``apply_with`` is, Spark expires snapshots and deletes rows and files.
+
+    :param on_start: called before Spark is started.
+    """
+    start = LazySpark(session, spark, on_start)
+    return _python_engine(session, spark, start) or start()
+
+
 def history_engine(
     session: EnvironmentSession, spark: SparkSession | None, otherwise: Callable[[], Engine]
 ) -> Engine:

@@ -25,6 +25,7 @@ from icemigrate.iceberg.table import Table, purge_name
 from icemigrate.results.command_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
+    from icemigrate.spark.publish_atomic import CommittingEngine
     from icemigrate.spark.spark_engine import SparkEngine
 
 GC_ENABLED_PROPERTY = "gc.enabled"
@@ -57,7 +58,7 @@ class MaintenanceAction(Frozen):
     shown: ActionSummary
     name: TableName
     uuid: str | None
-    run: Callable[[SparkEngine], str]
+    run: Callable[[CommittingEngine], str]
     snapshots: frozenset[int] = frozenset()
     schemas: frozenset[int] = frozenset()
     views: frozenset[str] = frozenset()

@@ -20,7 +20,7 @@ from icemigrate.maintenance.retention_actions import DeclaredTable, declared_tab
 from icemigrate.results.command_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.publish_atomic import CommittingEngine
 
 VIEWS_PART = "views"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -116,7 +116,7 @@ def _listed_text(views: Iterable[FoundView], is_there: bool) -> str:
     return f"{verb} {'view' if len(names) == 1 else 'views'} {', '.join(names)}" if names else ""
 
 
-def _drop(table: TableName, views: tuple[KeptView, ...], engine: SparkEngine) -> str:
+def _drop(table: TableName, views: tuple[KeptView, ...], engine: CommittingEngine) -> str:
     from icemigrate.spark.view_statements import drop_kept_view
 
     return ", ".join(drop_kept_view(engine, table, view) for view in views)

@@ -22,7 +22,7 @@ from icemigrate.maintenance.retention_actions import DeclaredTable, declared_tab
 from icemigrate.results.command_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.publish_atomic import CommittingEngine
 
 _PART = "schemas"
 _MUCH = 100_000
@@ -70,11 +70,13 @@ def _removal(
 
 
 def _remove(
-    name: TableName, uuid: str | None, shown: frozenset[int], recorded: Sequence[Schema], engine: SparkEngine
+    name: TableName,
+    uuid: str | None,
+    shown: frozenset[int],
+    recorded: Sequence[Schema],
+    engine: CommittingEngine,
 ) -> str:
-    from icemigrate.spark.schema_removal import remove_schemas
-
-    done = remove_schemas(engine, name, uuid, lambda now: shown & unneeded_schema_ids(now, recorded))
+    done = engine.commits.remove_schemas(name, uuid, lambda now: shown & unneeded_schema_ids(now, recorded))
     if done.refusal is not None:
         raise ActionSkipped(f"the catalog does not remove schemas: {done.refusal}", ends_part=True)
     if not done.removed:

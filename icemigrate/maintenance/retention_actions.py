@@ -25,7 +25,7 @@ from icemigrate.planning.drift.recreated_table import recreated_table_hint
 from icemigrate.results.command_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.publish_atomic import CommittingEngine
 
 _SNAPSHOTS = (retention.SNAPSHOT_AGE, retention.SNAPSHOT_COUNT)
 _ROWS = (retention.ROW_COLUMN, retention.ROW_AGE)
@@ -192,11 +192,12 @@ def _lost(look: MaintenanceContext, table: Table, gone: frozenset[int]) -> tuple
 
 
 def _expire(
-    name: TableName, uuid: str | None, before: datetime, shown: frozenset[int], engine: SparkEngine
+    name: TableName, uuid: str | None, before: datetime, shown: frozenset[int], engine: CommittingEngine
 ) -> str:
     from icemigrate.spark.maintenance_calls import expire_snapshots
 
-    return f"snapshots expired, {expire_snapshots(engine, name, uuid, before, shown)}"
+    spark = engine.in_spark(f"expiring snapshots of table `{name}`")
+    return f"snapshots expired, {expire_snapshots(spark, name, uuid, before, shown)}"
 
 
 def find_expired_rows(look: MaintenanceContext) -> Iterator[ActionOrSkipped]:
@@ -222,6 +223,8 @@ def find_expired_rows(look: MaintenanceContext) -> Iterator[ActionOrSkipped]:
             yield SkippedTable(part, str(name), wrong or "", is_refused=True)
             continue
         before = (look.at - timedelta(milliseconds=int(age))).replace(microsecond=0)
+        if not _may_have_old_rows(look, table, column, type_, before):
+            continue
         files, rows = old_rows(look.engine(), name, column, type_, before)
         if files:
             text = (
@@ -233,17 +236,35 @@ def find_expired_rows(look: MaintenanceContext) -> Iterator[ActionOrSkipped]:
             yield MaintenanceAction(ActionSummary(part, str(name), text, sql), name, table.uuid, act)
 
 
+def _may_have_old_rows(
+    look: MaintenanceContext, table: Table, column: FieldPath, type_: str, before: datetime
+) -> bool:
+    """Whether Spark has to look for old rows: the bounds in the manifests do not exclude them."""
+    from icemigrate.catalog.older_values import may_have_older_values
+
+    field, metadata = table.schema.find(column), look.metadata(table.name)
+    if field is None or metadata is None:
+        return True
+    return may_have_older_values(metadata, look.session.catalog.read_file, field.id, type_, before)
+
+
 def _type(table: Table, column: FieldPath | None) -> str | None:
     field = None if column is None else table.schema.find(column)
     return None if field is None else format_type(field.type)
 
 
 def _delete(
-    name: TableName, uuid: str | None, column: FieldPath, type_: str, before: datetime, engine: SparkEngine
+    name: TableName,
+    uuid: str | None,
+    column: FieldPath,
+    type_: str,
+    before: datetime,
+    engine: CommittingEngine,
 ) -> str:
     from icemigrate.spark.row_retention import delete_rows
 
-    number = delete_rows(engine, name, uuid, column, type_, before)
+    spark = engine.in_spark(f"deleting rows of table `{name}`")
+    number = delete_rows(spark, name, uuid, column, type_, before)
     return "rows deleted" if number is None else f"{format_count(number, 'row')} deleted"
 
 
@@ -284,8 +305,9 @@ def _remove(
     before: datetime,
     location: str,
     found: Sequence[str],
-    engine: SparkEngine,
+    engine: CommittingEngine,
 ) -> str:
     from icemigrate.spark.maintenance_calls import remove_orphans
 
-    return remove_orphans(engine, name, uuid, before, location, found)
+    spark = engine.in_spark(f"removing files of table `{name}`")
+    return remove_orphans(spark, name, uuid, before, location, found)

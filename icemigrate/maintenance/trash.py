@@ -27,7 +27,7 @@ from icemigrate.planning.undo.undo_inputs import recorded_uuid
 from icemigrate.results.command_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
-    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.publish_atomic import CommittingEngine
 
 TRASH_PART = "trash"
 _VERSION = re.compile(r"__([0-9]{1,18})(?:__[0-9a-f]{8})?\Z")
@@ -184,8 +184,8 @@ def _act(look: MaintenanceContext, one: TrashedTable) -> MaintenanceAction:
     return MaintenanceAction(shown, name, uuid, partial(_purge, name, uuid))
 
 
-def _purge(name: TableName, uuid: str | None, engine: SparkEngine) -> str:
+def _purge(name: TableName, uuid: str | None, engine: CommittingEngine) -> str:
     from icemigrate.spark.maintenance_calls import purge_table
 
-    purge_table(engine, name, uuid)
+    purge_table(engine.in_spark(f"dropping table `{name}` with its files"), name, uuid)
     return "dropped for good"

@@ -76,6 +76,11 @@ class MetadataEngine:
         return self._catalog.settings.name
 
     @property
+    def is_rest(self) -> bool:
+        """Whether its catalog is a server of Iceberg's REST protocol."""
+        return self._catalog.settings.type == "rest"
+
+    @property
     def takes_many_columns(self) -> bool:
         """It runs no statements."""
         return True
@@ -196,7 +201,7 @@ class MetadataEngine:
                 return base.table
             return self._tables.of(self.land(draft, holds_rows=holds_rows), name)
 
-        return self._retried(attempt)
+        return self.retried(attempt)
 
     def create_branch(self, name: TableName, branch: str) -> None:
         """Create a branch at the table's current snapshot, or move it there."""
@@ -245,7 +250,7 @@ class MetadataEngine:
             self.land(draft)
             return True
 
-        return self._retried(attempt)
+        return self.retried(attempt)
 
     def set_owner(self, name: TableName, owner: str | None) -> None:
         """Claim a table for a project, or give it free."""
@@ -259,7 +264,7 @@ class MetadataEngine:
             draft.move_fence_tag(self.guard)
             self.land(draft)
 
-        self._retried(attempt)
+        self.retried(attempt)
 
     def rename(self, name: TableName, new: TableName) -> None:
         """Give a table another name, in a namespace that is made where it is missing."""
@@ -279,7 +284,7 @@ class MetadataEngine:
                 self.land(draft)
 
         if not marker.is_empty:
-            self._retried(attempt)
+            self.retried(attempt)
 
     def append(
         self,
@@ -336,7 +341,7 @@ class MetadataEngine:
 
     def draft(self, base: OpenTable) -> CommitDraft:
         """An empty commit of a table."""
-        return CommitDraft(base, self.store.files, is_rest=self._catalog.settings.type == "rest")
+        return CommitDraft(base, self.store.files, is_rest=self.is_rest)
 
     def land(self, draft: CommitDraft, *, holds_rows: bool = False) -> StoredTable:
         """Commit a draft, if this process still holds the lock.
@@ -358,7 +363,8 @@ class MetadataEngine:
         if self.guard is not None:
             self.guard.require()
 
-    def _retried(self, attempt: Callable[[], T]) -> T:
+    def retried(self, attempt: Callable[[], T]) -> T:
+        """The result of an attempt, which is made again where another writer was faster."""
         return retry_on_conflict(
             attempt, longest_pause_s=0.1, is_conflict=lambda error: isinstance(error, CommitConflict)
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from icemigrate.errors import ConflictError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.metadata_engine.table_commit import OpenTable
-from icemigrate.metadata_engine.table_store import CommitConflict
-from icemigrate.spark.engine_port import Marker
+from icemigrate.metadata_engine.table_store import CommitConflict, Json
+from icemigrate.spark.engine_port import Marker, SchemaRemoval
 from icemigrate.spark.java_errors import is_commit_conflict
 
 if TYPE_CHECKING:
@@ -52,6 +54,31 @@ class MetadataCommits(Frozen):
         if str(there.metadata.metadataFileLocation()) != base.stored.location:
             raise CommitConflict(f"another writer changed table `{name}`")
         return spark.commits.commit(there, after, marker, holds_rows=holds_rows, run=run)
+
+    def remove_schemas(
+        self, name: TableName, uuid: str | None, unneeded: Callable[[Json], frozenset[int]]
+    ) -> SchemaRemoval:
+        """Remove schemas from a table's metadata.
+
+        A REST server may not know the update; Spark's engine recognizes its answers.
+        """
+        if self.engine.is_rest:
+            spark = self.engine.in_spark(f"removing schemas of table `{name}`")
+            return spark.commits.remove_schemas(name, uuid, unneeded)
+        return self.engine.retried(lambda: self._removed_schemas(name, uuid, unneeded))
+
+    def _removed_schemas(
+        self, name: TableName, uuid: str | None, unneeded: Callable[[Json], frozenset[int]]
+    ) -> SchemaRemoval:
+        base = self.engine.read_base(name)
+        if uuid not in (None, base.table.uuid):
+            raise ConflictError(f"another table now has the name `{name}`", "run `icemigrate maintain` again")
+        ids = unneeded(base.json)
+        if ids:
+            draft = self.engine.draft(base)
+            draft.remove_schemas(ids)
+            self.engine.land(draft)
+        return SchemaRemoval(len(ids))
 
     def is_conflict(self, error: Exception) -> bool:
         """Whether another writer committed first."""

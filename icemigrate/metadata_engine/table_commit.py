@@ -7,7 +7,7 @@ A commit is prepared on the metadata that was read before the lock is checked; s
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -104,6 +104,10 @@ class CommitDraft:
     def drop_refs(self, names: Sequence[str]) -> None:
         """Drop branches or tags."""
         self._add([{"action": "remove-snapshot-ref", "ref-name": name} for name in names])
+
+    def remove_schemas(self, ids: Collection[int]) -> None:
+        """Remove schemas that are not the current one."""
+        self._add([{"action": "remove-schemas", "schema-ids": sorted(ids)}])
 
     def add_snapshot(self, summary: Mapping[str, str]) -> int:
         """Add a snapshot without rows of its own and outside all branches; returns its id."""

@@ -6,7 +6,7 @@ the commit asserts the metadata from which the difference was computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from json import loads
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -25,7 +25,7 @@ from icemigrate.iceberg.table_properties import (
     SUMMARY_PREFIX,
 )
 from icemigrate.spark import append_snapshot, commit_fence, metadata_commit
-from icemigrate.spark.engine_port import Marker
+from icemigrate.spark.engine_port import Marker, SchemaRemoval
 from icemigrate.spark.java_errors import is_commit_conflict, is_state_unknown
 from icemigrate.spark.partition_restore import PartitionRestore, returning_columns
 
@@ -287,6 +287,14 @@ class SparkCommits(Frozen):
         if committed is not None:
             self.engine.java.refresh(base.table.name)
         return committed
+
+    def remove_schemas(
+        self, name: TableName, uuid: str | None, unneeded: Callable[[Mapping[str, Any]], frozenset[int]]
+    ) -> SchemaRemoval:
+        """Remove schemas from a table's metadata."""
+        from icemigrate.spark.schema_removal import remove_schemas
+
+        return remove_schemas(self.engine, name, uuid, unneeded)
 
     def is_conflict(self, error: Exception) -> bool:
         """Whether another writer committed first; its Java cause shows it."""

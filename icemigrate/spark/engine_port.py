@@ -117,6 +117,20 @@ class Marker(Frozen):
         return {f"{SUMMARY_PREFIX}{key}": value for key, value in values.items()}
 
 
+class SchemaRemoval(Frozen):
+    """The result of a commit that removes schemas.
+
+    :param removed: the number of removed schemas; 0 where all of them are needed now, or after a refusal.
+    :param refusal: why the catalog's server did not remove them; ``None`` where it did.
+    """
+
+    removed: int
+    refusal: str | None = None
+
+
+KEPT_TEXT = "it accepted the commit and kept the schemas"
+"""The refusal of a server that ignores the update."""
+
 OnProgress: TypeAlias = Callable[[OldSpecFiles], None]
 """Called with the number of old files, before the first is rewritten and after every commit.
 

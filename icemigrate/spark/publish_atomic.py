@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from icemigrate.changes.change import ChangePhase, SqlStatement
@@ -28,7 +28,7 @@ from icemigrate.spark.conflict_check import (
     require_preconditions,
     table_without_rows,
 )
-from icemigrate.spark.engine_port import Engine, Marker
+from icemigrate.spark.engine_port import Engine, Marker, SchemaRemoval
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.spark.publish import OnCommit, apply_step, no_commit, run_step
 from icemigrate.spark.refill import is_refill
@@ -74,6 +74,18 @@ class TableCommits(Protocol):
         :param run: id that the commit records where no marker of the migration does; empty elsewhere.
         :returns: the schema that the commit produced; ``None`` without a difference.
         :raises Exception: another writer was faster (:meth:`is_conflict`), or an engine's own error.
+        """
+        ...
+
+    def remove_schemas(
+        self, name: TableName, uuid: str | None, unneeded: Callable[[Mapping[str, Any]], frozenset[int]]
+    ) -> SchemaRemoval:
+        """Remove schemas from a table's metadata; no new snapshot can name one of them.
+
+        :param uuid: of the table that was shown; ``None`` where it has none.
+        :param unneeded: ids of the schemas to remove, from the JSON of the current metadata.
+        :raises LockLost: this process does not hold the lock any more; nothing was removed.
+        :raises ConflictError: another table has the name now; nothing was removed.
         """
         ...
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from icemigrate.errors import ConflictError, IcemigrateError
-from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.spark import commit, metadata_commit
 from icemigrate.spark.commit_fence import is_rest
+from icemigrate.spark.engine_port import KEPT_TEXT, SchemaRemoval
 from icemigrate.spark.java_errors import (
     cause_chain,
     convert_java_errors,
@@ -34,17 +34,6 @@ _REFUSED = frozenset(
 """Java's exceptions for the answer of a server that does not know an update (HTTP 400 and 501)."""
 _OTHER_ANSWER = ("org.apache.iceberg.exceptions.RESTException", "Unable to process")
 """The exception for other answers, such as HTTP 422, and the beginning of its message."""
-
-
-class SchemaRemoval(Frozen):
-    """What :func:`remove_schemas` did.
-
-    :param removed: the number of removed schemas; 0 where all of them are needed now, or after a refusal.
-    :param refusal: why the catalog's server did not remove them; ``None`` where it did.
-    """
-
-    removed: int
-    refusal: str | None = None
 
 
 def removal_text(name: TableName, ids: Collection[int]) -> str:
@@ -104,7 +93,7 @@ def _remove(
             raise
         return SchemaRemoval(0, to_engine_error(error).message)
     if is_rest(base.operations) and _has_all(engine, name, ids):
-        return SchemaRemoval(0, "it accepted the commit and kept the schemas")
+        return SchemaRemoval(0, KEPT_TEXT)
     return SchemaRemoval(len(ids))
 
 

@@ -31,7 +31,7 @@ from icemigrate.maintenance.needed_schemas import unneeded_schema_ids
 from icemigrate.maintenance.old_schemas import find_old_schemas
 from icemigrate.render.formats import render
 from icemigrate.results.command_results import ActionSummary, MaintainResult, SkippedTable
-from icemigrate.spark import schema_removal
+from icemigrate.spark.engine_port import SchemaRemoval
 from icemigrate.spark.partition_entries import type_in
 
 NAME = TableName(("db",), "a")
@@ -209,19 +209,18 @@ def test_the_plan_shows_what_is_removed_and_which_tags_need_the_rest() -> None:
     )
 
 
-def test_a_schema_that_is_needed_again_when_the_action_runs_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_that_is_needed_again_when_the_action_runs_stays() -> None:
     read = metadata(*ADDED)
     (act,) = find_old_schemas(_look(read), {})
     removed = list[frozenset[int]]()
 
-    def remove(_engine: Any, _name: Any, _uuid: Any, unneeded: Any) -> schema_removal.SchemaRemoval:
+    def remove(_name: Any, _uuid: Any, unneeded: Any) -> SchemaRemoval:
         removed.append(unneeded({**read, "snapshots": [snapshot(7, 1)]}))
         removed.append(unneeded(metadata(*ADDED, schema(3, c1="int"))))
-        return schema_removal.SchemaRemoval(len(removed[0]))
+        return SchemaRemoval(len(removed[0]))
 
-    monkeypatch.setattr(schema_removal, "remove_schemas", remove)
     assert isinstance(act, MaintenanceAction)
-    engine: Any = None
+    engine: Any = SimpleNamespace(commits=SimpleNamespace(remove_schemas=remove))
     assert act.run(engine) == "1 schema removed"
     assert removed == [{0}, {0, 1}], "not schema 2, which was not shown"
     more = replace(act, schemas=frozenset({0, 1, 2}))
@@ -232,23 +231,24 @@ def test_a_schema_that_is_needed_again_when_the_action_runs_stays(monkeypatch: p
     ("done", "notes", "tried"),
     [
         (
-            schema_removal.SchemaRemoval(0, "Malformed request: unknown action"),
+            SchemaRemoval(0, "Malformed request: unknown action"),
             ["db.a: the catalog does not remove schemas: Malformed request: unknown action"],
             1,
         ),
-        (schema_removal.SchemaRemoval(0), ["db.a: its schemas are needed now"] * 2, 2),
+        (SchemaRemoval(0), ["db.a: its schemas are needed now"] * 2, 2),
     ],
     ids=["refused", "needed"],
 )
 def test_a_catalog_that_removes_no_schemas_is_reported_once_and_the_command_continues(
-    done: Any, notes: list[str], tried: int, monkeypatch: pytest.MonkeyPatch
+    done: Any, notes: list[str], tried: int
 ) -> None:
     calls = list[Any]()
-    monkeypatch.setattr(schema_removal, "remove_schemas", lambda *given: [calls.append(given), done][1])
+    commits = SimpleNamespace(remove_schemas=lambda *given: [calls.append(given), done][1])
+    engine: Any = SimpleNamespace(commits=commits)
     (act,) = find_old_schemas(_look(metadata(*ADDED)), {})
     assert isinstance(act, MaintenanceAction)
     # The history cannot be written: it records only what was removed.
     held: Any = SimpleNamespace(step=lambda text: None)
     nothing: Any = None
-    found = _part(nothing, held, "schemas", [act, act], nothing, StopRequest(), lambda part, table: None)
+    found = _part(nothing, held, "schemas", [act, act], engine, StopRequest(), lambda part, table: None)
     assert (found, len(calls)) == (([], notes), tried)
