@@ -1,4 +1,7 @@
-"""Random scripts of edits on random tables: applied, read back equal, taken back, equal to before."""
+"""Random scripts of edits on random tables: applied, read back equal, rolled back, equal to before.
+
+Each version is applied and rolled back by Spark, and from the same base by commits of metadata in Python.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from icemigrate.iceberg.schema import IndexedField, schema_index
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import is_nested
 from tests.support import random_spark_runs
+from tests.support.python_twin import PythonTwin
 from tests.support.random_migrations import EDITS, RARE, migrations
 from tests.support.random_tables import lake_tables
 from tests.support.random_undo_course import ALL, Course, legal, lost_rows
@@ -89,7 +93,12 @@ def _migrate(draw: Callable[..., Any], world: UndoWorld, stories: list[Story], v
         entries += [entry_between(known, goal)] if goal != seen else []
     note(text := format_migration_file(entries or [{"name": "db.t0"}], allow=ALL))
     world.file(f"{version:04}", text)
+    twin = PythonTwin(world)
     world.project.apply(spark=world.spark)
+    twin.project.apply()
+    assert "\n".join(twin.differences()) == ""
+    if draw(st.booleans()):
+        twin.replace_original()
     for s, goal in zip(stories, wanted, strict=True):
         s.after[version] = world.actual(s.course.name)
         assert list(_unlike(goal, s.after[version], s)) == []
@@ -146,7 +155,10 @@ def _take_back(world: UndoWorld, stories: list[Story], version: int, to: str | N
     planned = world.project.plan_rollback(to=to, spark=world.spark)
     told_why = [d.message for d in planned.diagnostics]
     assert planned.ready, (told_why, [(m.conflicts, m.problems) for m in planned.plan.migrations])
+    twin = PythonTwin(world)
     world.project.rollback(to=to, spark=world.spark)
+    twin.project.rollback(to=to)
+    assert "\n".join(twin.differences()) == ""
     assert world.project.plan().is_empty, "a version that was taken back is held"
     for s in stories:
         assert list(_not_as_before(s, version, world.actual(s.course.name))) == []

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
-_OF_CLIENTS = ("engine-", "spark.", "iceberg-version", "app-id", "app-name")
+_OF_ONE_RUN = ("engine-", "spark.", "iceberg-version", "app-id", "app-name", "icemigrate.run")
 _DEFAULTS_OMITTED = {"geometry(OGC:CRS84)": "geometry", "geography(OGC:CRS84, spherical)": "geography"}
 _LEFT_OUT = ("table-uuid", "location", "last-updated-ms", "metadata-log")
 
@@ -37,7 +37,7 @@ def _age(ref: Mapping[str, Any]) -> Any:
 
 
 def _snapshot(json: Mapping[str, Any], numbers: Mapping[Any, Any]) -> dict[str, Any]:
-    summary = {k: v for k, v in json["summary"].items() if not k.startswith(_OF_CLIENTS)}
+    summary = {k: v for k, v in json["summary"].items() if not k.startswith(_OF_ONE_RUN)}
     left_out = ("manifest-list", "timestamp-ms")
     return {
         **{key: value for key, value in json.items() if key not in left_out},

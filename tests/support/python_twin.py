@@ -1,0 +1,71 @@
+"""The same project on a copy of its SQLite catalog, where Python commits the metadata instead of Spark."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from icemigrate import Project
+from tests.support.comparable_metadata import comparable_metadata, differences
+from tests.support.spark_project import OwnProject
+
+_ENVIRONMENT = "python"
+
+
+class PythonTwin:
+    """A copy of the catalog as it is now.  Commits there write files of their own beside those of Spark."""
+
+    def __init__(self, original: OwnProject) -> None:
+        self._original, self._database = original, original.folder / "twin.db"
+        self._database.unlink(missing_ok=True)
+        _copy(_database_of(original), self._database)
+        file = original.folder / "icemigrate.yaml"
+        text = file.read_text(encoding="utf-8")
+        if f"  {_ENVIRONMENT}:" not in text:
+            catalog = original.environment.catalog
+            added = (
+                f"  {_ENVIRONMENT}: {{apply_with: auto, catalog: {{type: sqlite, name: {catalog.name},"
+                f" uri: 'sqlite:///{self._database}', warehouse: '{catalog.warehouse}'}}}}\n"
+            )
+            file.write_text(text.replace("environments:\n", f"environments:\n{added}"), encoding="utf-8")
+        self.project = Project(original.folder, environment=_ENVIRONMENT)
+
+    def differences(self) -> list[str]:
+        """Where the tables of this catalog differ from the original, uuids, times and file names left out."""
+        return differences(_tables(self._database), _tables(_database_of(self._original)))
+
+    def replace_original(self) -> None:
+        """Let the project go on with what Python committed."""
+        _copy(self._database, _database_of(self._original))
+
+
+def _copy(database: Path, target: Path) -> None:
+    with closing(sqlite3.connect(database)) as rows, closing(sqlite3.connect(target)) as copy:
+        rows.backup(copy)
+
+
+def _database_of(project: OwnProject) -> Path:
+    (database,) = (project.folder / ".icemigrate").rglob("*.db")
+    return database
+
+
+def _tables(database: Path) -> Mapping[str, Any]:
+    """The metadata of every table but the history, by name."""
+    query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables"
+    with closing(sqlite3.connect(database)) as rows:
+        found = dict(rows.execute(query).fetchall())
+    return {
+        name: comparable_metadata(json.loads(_content(location)))
+        for name, location in found.items()
+        if not name.startswith("icemigrate.")
+    }
+
+
+def _content(location: str) -> bytes:
+    content = Path(location.removeprefix("file:").replace("//", "/")).read_bytes()
+    return gzip.decompress(content) if ".gz." in location else content
