@@ -154,6 +154,13 @@ class Lake:
         path.write_text(dedent(text), encoding="utf-8")
         return path
 
+    def apply_with(self, engine: str) -> None:
+        """Let the environment apply with ``spark`` or ``metadata`` from now on."""
+        file = self.folder / "icemigrate.yaml"
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace("  here:\n", f"  here:\n    apply_with: {engine}\n"), encoding="utf-8")
+        self.project, self.api = open_project(self.folder), icemigrate.Project(self.folder)
+
     def plan(self) -> PlanResult:
         """What is pending."""
         return self.api.plan()

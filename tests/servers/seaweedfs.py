@@ -46,6 +46,14 @@ class SeaweedFS:
         """What the catalog calls its warehouse."""
         return f"s3://{self.bucket}"
 
+    @property
+    def duckdb_secret(self) -> str:
+        """DuckDB's statement that lets it read the files."""
+        return (
+            f"CREATE SECRET (TYPE s3, KEY_ID '{self.access_key}', SECRET '{self.secret_key}',"
+            f" ENDPOINT '{self.s3.removeprefix('http://')}', URL_STYLE 'path', USE_SSL false)"
+        )
+
 
 @contextmanager
 def seaweedfs(access_key: str, secret_key: str, bucket: str = "lake") -> Iterator[SeaweedFS]:

@@ -31,7 +31,7 @@ def main() -> None:
     import duckdb
 
     reader = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    for name in ("avro", "iceberg"):
+    for name in ("avro", "httpfs", "iceberg"):
         package = importlib.import_module(f"duckdb_extension_{name}")
         (file,) = Path(package.__path__[0]).rglob(f"{name}.duckdb_extension")
         reader.execute(f"LOAD '{file}'")

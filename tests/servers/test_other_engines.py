@@ -1,14 +1,17 @@
-"""What Trino, which knows nothing of icemigrate, reads of a history and of tables that went back."""
+"""What other engines read of a history and of tables that were rolled back, whether Spark or Python committed
+the metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from tests.servers.lake import Lake, on
 from tests.servers.seaweedfs import SeaweedFS
 from tests.servers.trino import CATALOG, Trino, rest_properties
+from tests.spark.duckdb_rows import duckdb_rows
 
 pytestmark = on("rest")
 
@@ -44,7 +47,11 @@ def reader(seaweedfs_server: SeaweedFS, trino_server: Trino) -> Iterator[Trino]:
         yield server
 
 
-def test_trino_queries_the_history_and_the_tags(lake: Lake, reader: Trino) -> None:
+@pytest.mark.parametrize("engine", ["spark", "metadata"])
+def test_other_engines_query_the_history_and_the_tags(
+    lake: Lake, reader: Trino, seaweedfs_server: SeaweedFS, engine: str
+) -> None:
+    lake.apply_with(engine)
     lake.write("0001_make", CREATE)
     lake.apply()
     lake.sql("INSERT INTO {t} VALUES ('A', 10, 7)")
@@ -73,3 +80,13 @@ def test_trino_queries_the_history_and_the_tags(lake: Lake, reader: Trino) -> No
         f"SELECT symbol, volume, qualifiers FROM {table} FOR VERSION AS OF 'icemigrate-market-0002-before'"
     )
     assert reader.query(before) == [["A", 10, 7]]
+    rows = [("A", 10, 7), ("B", 20, None)]
+    assert lake.sql("SELECT symbol, volume, qualifiers FROM {t} ORDER BY symbol") == rows
+    with closing(lake.pyiceberg()) as catalog:
+        read = catalog.load_table((*lake.name().namespace, lake.name().name))
+        found = read.scan().to_arrow().sort_by("symbol").to_pylist()
+    assert [(row["symbol"], row["volume"], row["qualifiers"]) for row in found] == rows
+    by_duckdb = "SELECT symbol, volume, qualifiers FROM iceberg_scan(?) ORDER BY symbol"
+    secret = seaweedfs_server.duckdb_secret
+    _, found_too = duckdb_rows([(secret, ()), (by_duckdb, (read.metadata_location,))])
+    assert [tuple(row) for row in found_too] == rows
