@@ -62,13 +62,24 @@ def history_of(
     return replace(history, head=head.id, lock=head.lock)
 
 
+_PREVIOUS_FILES = "write.metadata.previous-versions-max"
+_EARLIER_LIMIT = (_PREVIOUS_FILES, "100")
+"""What earlier releases set; each of these files has the whole history."""
 _SETTINGS = {
     # Iceberg's own retries would commit on top of a history that this process did not read.
     "commit.retry.num-retries": "0",
-    # Every step is a commit; earlier ones are in the newest metadata file too.
+    # Every step is a commit, and the newest metadata file has all that earlier ones have.
     "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
+    _PREVIOUS_FILES: "10",
+    # Every record is a manifest.
+    "commit.manifest.min-count-to-merge": "20",
 }
+
+
+def missing_settings(properties: Mapping[str, str]) -> dict[str, str]:
+    """The settings that a history of an earlier release lacks; values that a person chose stay."""
+    found = {key: value for key, value in properties.items() if (key, value) != _EARLIER_LIMIT}
+    return {key: value for key, value in _SETTINGS.items() if key not in found}
 
 
 class HistoryStore(Protocol):

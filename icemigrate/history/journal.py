@@ -22,7 +22,7 @@ from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.event_log import log_with_record, pack_log, unpack_log
 from icemigrate.history.head_snapshot import LockInfo
-from icemigrate.history.history_io import HistoryWriter, history_of
+from icemigrate.history.history_io import HistoryWriter, history_of, missing_settings
 from icemigrate.history.history_properties import History, HistoryDecoder, encode_history, property_changes
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.history.project_lock import LOCK_LEASE_S, Heartbeat, Lock, boot_clock
@@ -324,6 +324,7 @@ class LockedJournal:
         to_set, to_remove = property_changes(
             table.properties, encode_history(replace(after, log=pack_log(log)))
         )
+        to_set |= missing_settings(table.properties)
         self.lock.write(event, [record.row() for record in records], to_set, to_remove, step)
 
 

@@ -310,6 +310,7 @@ class MetadataEngine:
             if not error.keeps_files:
                 built.discard(self.store.files)
             raise head_moved(name) from error
+        built.delete_expired(self.store.files)
         self._refresh(name)
         return built.head
 

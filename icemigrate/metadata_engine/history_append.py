@@ -13,6 +13,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.metadata_engine.apply_updates import complete_metadata
+from icemigrate.metadata_engine.expired_files import files_of_expired
 from icemigrate.metadata_engine.manifest_lists import WrittenLists
 from icemigrate.metadata_engine.snapshot_files import DataFile, append_snapshot
 from icemigrate.metadata_engine.table_store import FileStore, Json, StoredTable, TableCommit
@@ -24,15 +25,25 @@ class HistoryAppend(Frozen):
     """A commit with a new head.
 
     :param files: that were written for it.
+    :param expired: ids of the snapshots that it removes.
     """
 
     commit: TableCommit
     head: int
     files: tuple[str, ...]
+    expired: tuple[int, ...] = ()
 
     def discard(self, store: FileStore) -> None:
         """Delete the files of a commit that was refused."""
         for location in self.files:
+            store.delete(location)
+
+    def delete_expired(self, store: FileStore) -> None:
+        """Delete the files of the snapshots that the successful commit removed."""
+        base = self.commit.base
+        if not self.expired or base is None:
+            return
+        for location in files_of_expired(complete_metadata(base.json), self.expired, store):
             store.delete(location)
 
 
@@ -62,7 +73,7 @@ def append_commit(
     data = (_data_file(json, files, rows),) if rows else ()
     now_ms = time.time_ns() // 1_000_000
     snapshot = append_snapshot(
-        json, files, summary, data=data, parent_id=head, now_ms=now_ms, written=written
+        json, files, summary, data=data, parent_id=head, now_ms=now_ms, written=written, merges=bool(data)
     )
     number: int = snapshot.json["snapshot-id"]
     before = json["properties"]
@@ -72,11 +83,12 @@ def append_commit(
         {"action": "add-snapshot", "snapshot": snapshot.json},
         {"action": "set-snapshot-ref", "ref-name": MAIN_BRANCH, **moved},
         *property_updates(before, after),
-        *_expiry(json),
     ]
+    if expired := _expired(json):
+        updates.append({"action": "remove-snapshots", "snapshot-ids": list(expired)})
     wanted = requirements(json, updates, (MAIN_BRANCH,))
     commit = TableCommit(name, stored, tuple(updates), tuple(wanted))
-    return HistoryAppend(commit, number, (*(file.path for file in data), *snapshot.files))
+    return HistoryAppend(commit, number, (*(file.path for file in data), *snapshot.files), expired)
 
 
 def _data_file(json: Json, files: FileStore, rows: Sequence[Mapping[str, Any]]) -> DataFile:
@@ -86,11 +98,11 @@ def _data_file(json: Json, files: FileStore, rows: Sequence[Mapping[str, Any]]) 
     return write_rows(json, files, rows)
 
 
-def _expiry(json: Json) -> list[Json]:
-    """Remove the older half of too many snapshots; their rows stay, because later snapshots have them too."""
+def _expired(json: Json) -> tuple[int, ...]:
+    """The older half of too many snapshots; their rows stay, because later snapshots have them too."""
     snapshots = json["snapshots"]
     if len(snapshots) < MOST_SNAPSHOTS:
-        return []
+        return ()
     referenced = {ref["snapshot-id"] for ref in json["refs"].values()}
-    old = [s["snapshot-id"] for s in snapshots[: len(snapshots) - MOST_SNAPSHOTS // 2]]
-    return [{"action": "remove-snapshots", "snapshot-ids": [i for i in old if i not in referenced]}]
+    old = (s["snapshot-id"] for s in snapshots[: len(snapshots) - MOST_SNAPSHOTS // 2])
+    return tuple(i for i in old if i not in referenced)

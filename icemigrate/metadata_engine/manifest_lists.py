@@ -88,22 +88,27 @@ def carried_over(
     location = parent["manifest-list"]
     if written is not None and (known_list := written.of(location, format_version)) is not None:
         return known_list
-    found, records = _read_list(location, files)
+    found, records = read_avro("manifest list", location, files)
     schema, convert = _carry_record(known, found, location)
     names = {f.name for f in manifest_list_fields(format_version) if f.required}
     entries = tuple(_completed(convert(record), names, files) for record in records)
     return ManifestList(schema, entries)
 
 
-def _read_list(location: str, files: FileStore) -> tuple[Json, list[Any]]:
-    """The Avro schema and the records of a manifest list."""
+def read_avro(what: str, location: str, files: FileStore) -> tuple[Json, list[Any]]:
+    """The Avro schema and the records of a file.
+
+    :param what: the kind of the file, for the message.
+    :raises EngineError: it cannot be read.
+    :raises MissingExtra: fastavro is not installed.
+    """
     try:
         reader = _fastavro().reader(BytesIO(files.read(location)))
         return json.loads(reader.metadata["avro.schema"]), list(reader)
     except IcemigrateError:
         raise
     except Exception as error:  # fastavro raises any exception for a damaged file
-        raise _unreadable("manifest list", location, error) from error
+        raise _unreadable(what, location, error) from error
 
 
 def _fastavro() -> Any:

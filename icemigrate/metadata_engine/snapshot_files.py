@@ -1,7 +1,7 @@
 """The files of a new snapshot, as Java's ``FastAppend`` writes them: its manifest list and its manifest.
 
 They are written before the commit that refers to them.  A fast append never merges manifests, so no manifest
-of an earlier snapshot is read.
+of an earlier snapshot is read; an append that merges them reads those.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from icemigrate.metadata_engine.manifest_lists import (
     encode_avro,
     with_first_row_ids,
 )
+from icemigrate.metadata_engine.manifest_merge import ADDED, EXISTING, find_merge
 from icemigrate.metadata_engine.manifest_schemas import (
     NEWEST_FORMAT_VERSION,
     avro_record,
@@ -41,7 +42,7 @@ from icemigrate.metadata_engine.metadata_file_names import location_of_metadata
 from icemigrate.metadata_engine.snapshot_summary import append_summary
 from icemigrate.metadata_engine.table_store import FileStore, Json
 
-_ADDED, _DATA = 1, 0
+_DATA = 0
 _BLOCK_SIZE = 64 * 1024 * 1024
 """What Java's library writes as ``block_size_in_bytes``, which version 1 requires and no reader uses."""
 _UNSORTED = 0
@@ -94,6 +95,7 @@ def append_snapshot(
     parent_id: int | None,
     now_ms: int,
     written: WrittenLists | None = None,
+    merges: bool = False,
 ) -> NewSnapshot:
     """Write the files of a snapshot that has the parent's files and the new ones.
 
@@ -104,6 +106,8 @@ def append_snapshot(
     :param data: of the default partition spec.
     :param parent_id: of a snapshot of the metadata; ``None`` for one without a parent.
     :param written: knows the lists of earlier snapshots, and gets that of the new one.
+    :param merges: whether many small manifests of the parent become one, see
+        :mod:`icemigrate.metadata_engine.manifest_merge`.
     :raises EngineError: the table has another format version, is encrypted, or is partitioned and ``data``
         is not empty; or a file cannot be read or written.
     :raises MissingExtra: fastavro is not installed.
@@ -116,9 +120,18 @@ def append_snapshot(
     commit = uuid.uuid4()
     contents = dict[str, bytes]()
     entries = kept.entries
+    merged = find_merge(entries, files, default_spec_id(metadata), version) if merges else None
+    if merged is not None:
+        path = location_of_metadata(metadata, f"{commit}-m1.avro")
+        contents[path], entry = _manifest(metadata, version, snapshot_id, merged.files)
+        of_list = {"manifest_path": path, "sequence_number": sequence, "min_sequence_number": merged.sequence}
+        entries = (*(e for e in entries if e["manifest_path"] not in merged.paths), {**entry, **of_list})
     if data:
         path = location_of_metadata(metadata, f"{commit}-m0.avro")
-        contents[path], entry = _manifest(metadata, version, snapshot_id, data)
+        added = [
+            {"status": ADDED, "snapshot_id": snapshot_id, "data_file": _data_file(file)} for file in data
+        ]
+        contents[path], entry = _manifest(metadata, version, snapshot_id, added)
         of_list = {"manifest_path": path, "sequence_number": sequence, "min_sequence_number": sequence}
         entries = ({**entry, **of_list}, *entries)
     numbers: dict[str, int] = {"sequence-number": sequence} if version > 1 else {}
@@ -148,7 +161,8 @@ def append_snapshot(
             data_files=len(data),
             records=sum(file.records for file in data),
             size=sum(file.size for file in data),
-            kept_manifests=len(kept.entries),
+            kept_manifests=len(kept.entries) - (0 if merged is None else len(merged.paths)),
+            merged_manifests=0 if merged is None else len(merged.paths),
         ),
         "manifest-list": location,
         "schema-id": current_schema_id(metadata),
@@ -208,16 +222,15 @@ def _write_all(files: FileStore, contents: Mapping[str, bytes]) -> None:
 
 
 def _manifest(
-    metadata: Json, version: int, snapshot_id: int, data: Sequence[DataFile]
+    metadata: Json, version: int, snapshot_id: int, entries: Sequence[Mapping[str, Any]]
 ) -> tuple[bytes, ManifestEntry]:
-    """The content of a manifest of new files, and its entry in the manifest list.
+    """The content of a manifest, and its entry in the manifest list.
 
-    Sequence numbers are null: the entries inherit those of the manifest (specification, "Sequence Number
-    Inheritance").
+    :param entries: added or existing files.  Sequence numbers of added ones are null: they inherit those of
+        the manifest (specification, "Sequence Number Inheritance").
     """
     spec = _spec(metadata)
     fields = manifest_fields(version, _partition_type(spec, current_schema(metadata)))
-    entries = [{"status": _ADDED, "snapshot_id": snapshot_id, "data_file": _data_file(file)} for file in data]
     current = current_schema_id(metadata)
     schemas = (schema for schema in schema_jsons(metadata) if schema.get("schema-id", 0) == current)
     header = {
@@ -235,13 +248,16 @@ def _manifest(
         header,
         "null" if codec.lower() == "uncompressed" else "deflate",
     )
-    rows = sum(file.records for file in data)
+    counts = dict[str, int]()
+    for kind, status in (("added", ADDED), ("existing", EXISTING)):
+        rows = [entry["data_file"]["record_count"] for entry in entries if entry["status"] == status]
+        counts |= {f"{kind}_files_count": len(rows), f"{kind}_rows_count": sum(rows)}
     no_value = {"contains_null": True, "contains_nan": False, "lower_bound": None, "upper_bound": None}
     return content, {
         **{"manifest_length": len(content), "partition_spec_id": spec.id, "content": _DATA},
         "added_snapshot_id": snapshot_id,
-        **{"added_files_count": len(data), "existing_files_count": 0, "deleted_files_count": 0},
-        **{"added_rows_count": rows, "existing_rows_count": 0, "deleted_rows_count": 0},
+        **counts,
+        **{"deleted_files_count": 0, "deleted_rows_count": 0},
         "partitions": [no_value for _ in spec.fields],
     }
 

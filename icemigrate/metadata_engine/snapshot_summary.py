@@ -29,6 +29,7 @@ def append_summary(
     records: int,
     size: int,
     kept_manifests: int,
+    merged_manifests: int = 0,
 ) -> dict[str, str]:
     """The summary of a snapshot that appends data files to an unpartitioned table.
 
@@ -39,11 +40,14 @@ def append_summary(
     :param data_files: number of the new files.
     :param records: in the new files.
     :param size: of the new files, in bytes.
+    :param merged_manifests: number of the parent's manifests that one new manifest replaces.
     """
     changed = 1 if data_files else 0
+    created = changed + (1 if merged_manifests else 0)
     added = {"added-data-files": data_files, "added-records": records, "added-files-size": size}
     counts = {
-        **{"manifests-created": changed, "manifests-kept": kept_manifests, "manifests-replaced": 0},
+        **{"manifests-created": created, "manifests-kept": kept_manifests},
+        "manifests-replaced": merged_manifests,
         **{key: number for key, number in added.items() if number},
         "changed-partition-count": changed,
     }

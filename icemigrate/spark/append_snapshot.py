@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from icemigrate.errors import HeadMoved
 from icemigrate.spark.engine_port import Marker
 from icemigrate.spark.java_manifests import iterate_java
 
-MOST_SNAPSHOTS = 200
+MOST_SNAPSHOTS = 100
 """The number of snapshots kept of a table whose head moves at every step; above it the older half expires.
 
 Their rows stay: later snapshots have them too.
@@ -74,6 +75,43 @@ def _forget(transaction: Any) -> None:
     expire.retainLast(MOST_SNAPSHOTS // 2)
     expire.cleanExpiredFiles(False)  # the commit may yet be refused
     expire.commit()
+
+
+def delete_expired(table: Any, base: Any, built: Any) -> None:
+    """Delete the files that only snapshots need which a successful commit removed.
+
+    As :func:`icemigrate.metadata_engine.expired_files.files_of_expired`: manifest lists, and manifests that
+    were merged.  A failure is no error, because nothing refers to the files.
+
+    :param table: Java's ``Table``.
+    :param base: Java's metadata before the commit.
+    :param built: Java's metadata after it.
+    """
+    snapshots = list(iterate_java(base.snapshots()))
+    kept = {int(s.snapshotId()) for s in iterate_java(built.snapshots())}
+    gone = {i: s for s in snapshots if (i := int(s.snapshotId())) not in kept}
+    if not gone:
+        return
+    io, locations = table.io(), [str(s.manifestListLocation()) for s in gone.values()]
+    with suppress(Exception):  # a manifest list that cannot be read
+        if int(base.refs().size()) == 1:
+            first = next((s for s in snapshots if int(s.snapshotId()) in kept), None)
+            locations += _merged(io, gone, [*gone.values(), *([] if first is None else [first])])
+    for location in locations:
+        with suppress(Exception):
+            io.deleteFile(location)
+
+
+def _merged(io: Any, gone: Mapping[int, Any], snapshots: Sequence[Any]) -> Iterator[str]:
+    """The manifests of expired snapshots that the next snapshot replaced."""
+    for snapshot in snapshots:
+        parent = gone.get(int(snapshot.parentId() or -1))
+        if parent is not None and snapshot.summary().get("manifests-replaced") not in (None, "0"):
+            yield from _manifests(parent, io) - _manifests(snapshot, io)
+
+
+def _manifests(snapshot: Any, io: Any) -> set[str]:
+    return {str(manifest.path()) for manifest in iterate_java(snapshot.allManifests(io))}
 
 
 def head_of(metadata: Any) -> int | None:

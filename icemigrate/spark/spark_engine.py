@@ -302,6 +302,7 @@ class SparkEngine:
                     if is_commit_conflict(error):
                         raise append_snapshot.head_moved(table.name()) from error
                     raise
+            append_snapshot.delete_expired(table, base, built)
             self.java.forget(name)
             return head
 

@@ -5,7 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from itertools import repeat
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -26,9 +28,12 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
+from icemigrate.metadata_engine.manifest_lists import read_avro
+from icemigrate.metadata_engine.table_files import local_target
 from icemigrate.planning.plan import Direction
 from icemigrate.spark.session import start_spark
 from icemigrate.spark.spark_engine import SparkEngine
+from tests.support.metadata_tables import LocalFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -276,15 +281,27 @@ def test_old_snapshots_of_the_history_are_forgotten_and_its_rows_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("icemigrate.spark.append_snapshot.MOST_SNAPSHOTS", 10)
-    for number in range(1, 6):
+    for number in range(1, 13):
         keep(engine, name, state(), record(f"{number:04}"))
     metadata = engine.metadata_json(name)
     assert metadata is not None
     assert 5 <= len(metadata["snapshots"]) <= 10
-    assert spark.table(f"local.{name}").count() == 10
+    assert spark.table(f"local.{name}").count() == 24
     history = read_history(catalog, name, "market")
     assert history is not None
-    assert [a.version.number for a in history.applied] == [1, 2, 3, 4, 5]
+    assert [a.version.number for a in history.applied] == [*range(1, 13)]
+    lists = {local_target(s["manifest-list"]) for s in metadata["snapshots"]}
+    manifests = {
+        local_target(m["manifest_path"])
+        for path in lists
+        for m in read_avro("manifest list", str(path), LocalFiles())[1]
+    }
+    folder = Path(urlsplit(metadata["location"]).path) / "metadata"
+    found = {*folder.glob("*.avro")}
+    assert lists | manifests <= found
+    # Iceberg leaves the manifest of the append that was the occasion to merge.
+    assert len(found - lists - manifests) <= 1
+    assert len(manifests) < 24, "manifests were merged"
 
 
 def test_many_who_begin_at_once_take_turns(
