@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 
-from bench import check_speed, lake, many_changes, project, replay_speed
+from bench import check_speed, many_changes, project, replay_speed
 
 _COMMAND = "import sys; from icemigrate.cli import main; sys.exit(main(sys.argv[1:]))"
 _ROUND_TRIP_MS = 50
@@ -114,6 +114,11 @@ def _recorded(folder: Path, tables: int, versions: int, *, drifted: bool = False
     )
 
 
+def _beside_other_namespaces(folder: Path, namespaces: int) -> None:
+    """One table in a catalog with further namespaces that the project does not name."""
+    project.add_other_namespaces(project.make(folder, 1, snapshots=20), namespaces)
+
+
 def _baseline(folder: Path, tables: int) -> None:
     """Tables that one version records as they were."""
     project.make(folder, tables, pending=None, recorded=project.stepwise(1, baseline=True), snapshots=20)
@@ -136,6 +141,12 @@ WORKS: dict[str, Work] = {
     "drift, tables of one baseline, REST": Work(_baseline, ("drift",), (100, 200, 300), 1.8, is_remote=True),
     "plan, tables without a pending change": Work(
         partial(project.make, pending=None, snapshots=20), ("plan",), (1000, 2000, 4000), 1.2
+    ),
+    "plan, other namespaces, REST": Work(
+        _beside_other_namespaces, ("plan",), (100, 200, 300), 2, is_remote=True, goal_elapsed_s=2
+    ),
+    "plan, changed tables, REST": Work(
+        partial(project.make, snapshots=20), ("plan",), (100, 200, 300), 2, is_remote=True
     ),
     "plan, changed tables": Work(project.make, ("plan",), (250, 500, 1000), 4.0),
 }
@@ -184,11 +195,7 @@ def _catalog(work: Work, folder: Path) -> Iterator[None]:
         assert server.stdout is not None
         assert server.stdin is not None
         address = server.stdout.readline().strip()
-        (folder / "icemigrate.yaml").write_text(
-            f"project: {project.PROJECT}\nenvironments:\n  local:\n    catalog:\n"
-            f"      {{name: {lake.CATALOG_NAME}, type: rest, uri: '{address}'}}\n",
-            encoding="utf-8",
-        )
+        project.use_rest_server(folder, address)
         try:
             yield
         finally:

@@ -84,6 +84,24 @@ def make(
     return database
 
 
+def use_rest_server(folder: Path, address: str) -> None:
+    """Let a project read its lake from a REST catalog, see :mod:`bench.rest_server`."""
+    (folder / "icemigrate.yaml").write_text(
+        f"project: {PROJECT}\nenvironments:\n  local:\n    catalog:\n"
+        f"      {{name: {lake.CATALOG_NAME}, type: rest, uri: '{address}'}}\n",
+        encoding="utf-8",
+    )
+
+
+def add_other_namespaces(database: Path, namespaces: int) -> None:
+    """Add namespaces with a table each to a catalog; the project does not name them."""
+    with sqlite3.connect(database) as connection:
+        (file,) = connection.execute("SELECT metadata_location FROM iceberg_tables").fetchone()
+        rows = ((lake.CATALOG_NAME, f"other{n:04}", "t", file, None, "TABLE") for n in range(namespaces))
+        connection.executemany("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?, ?, ?)", rows)
+    connection.close()
+
+
 def stepwise(versions: int, *, baseline: bool = False, drifted: bool = False) -> Recorded:
     """So many versions, each of which changed its own share of the tables.
 

@@ -33,6 +33,7 @@ class Server(ThreadingHTTPServer):
 
     :param database: the catalog that :func:`bench.lake.make` wrote.
     :param delay_s: how long each answer waits.
+    :ivar requests: the paths that clients asked for, in order.
     """
 
     request_queue_size = 64
@@ -40,6 +41,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, database: Path, delay_s: float) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.delay_s = delay_s
+        self.requests: list[str] = []
         with closing(sqlite3.connect(database)) as connection:
             rows = connection.execute(
                 "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables"
@@ -67,6 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server = self.server
         assert isinstance(server, Server)
+        server.requests.append(self.path)
         time.sleep(server.delay_s)
         url = urlsplit(self.path)
         parts = [unquote(part) for part in url.path.removeprefix("/v1/").split("/")]

@@ -6,8 +6,9 @@ is slow with many snapshots.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
 
 from icemigrate.catalog.capabilities import Capabilities
 from icemigrate.catalog.metadata_files import ReadBytes, read_metadata
@@ -16,6 +17,8 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.views import View
 
 Namespace = tuple[str, ...]
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 THREADS = 16
 """How many tables are read at once over a network; on one machine threads only cost."""
@@ -35,9 +38,11 @@ Find = Callable[[TableName], "MetadataDocument | None"]
 class CatalogKind(Protocol):
     """One kind of catalog; its methods raise the exceptions of the libraries that it calls."""
 
-    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+    def finder(self, names: Iterable[TableName], whole: bool, form: Any = Any) -> Find:
         """A function that finds tables of these names; without ``whole`` it may omit snapshots without a
         reference.
+
+        :param form: see :func:`~icemigrate.catalog.metadata_files.read_metadata`.
         """
         ...
 
@@ -57,8 +62,8 @@ class CatalogKind(Protocol):
         """One view; ``None`` where there is none of this name."""
         ...
 
-    def namespaces(self) -> set[Namespace]:
-        """All of them."""
+    def namespaces(self, among: frozenset[Namespace] | None = None) -> set[Namespace]:
+        """All namespaces, or those of ``among`` that exist."""
         ...
 
     def default_location(self, name: TableName) -> str | None:
@@ -80,11 +85,29 @@ class CatalogKind(Protocol):
         ...
 
 
-def find_by_location(location_of: Callable[[TableName], str | None], read: ReadBytes) -> Find:
+def in_threads(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+    """The results of a function that mostly waits, called for several items at once."""
+    if len(items) < 2:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(min(THREADS, len(items))) as pool:
+        try:
+            return list(pool.map(function, items))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def find_by_location(
+    location_of: Callable[[TableName], str | None], read: ReadBytes, form: Any = Any
+) -> Find:
     """Find tables of a catalog that only has the locations of their metadata files."""
 
     def find(name: TableName) -> MetadataDocument | None:
         location = location_of(name)
-        return None if location is None else MetadataDocument(read_metadata(name, location, read), location)
+        return (
+            None
+            if location is None
+            else MetadataDocument(read_metadata(name, location, read, form), location)
+        )
 
     return find

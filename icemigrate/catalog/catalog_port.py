@@ -186,8 +186,11 @@ class Catalog(Protocol):
         """The views of these names; one that cannot be read has the reason, one that is gone is missing."""
         ...
 
-    def namespaces(self) -> tuple[tuple[str, ...], ...]:
-        """All namespaces at all depths; sorted."""
+    def namespaces(self, among: Iterable[tuple[str, ...]] | None = None) -> tuple[tuple[str, ...], ...]:
+        """All namespaces at all depths, or those of ``among`` that exist; sorted.
+
+        A server is asked for all of them one by one, and for some only at the namespaces directly above.
+        """
         ...
 
     def default_location(self, name: TableName) -> str:

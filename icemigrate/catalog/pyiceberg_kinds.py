@@ -5,7 +5,7 @@ Only this file and :mod:`~icemigrate.catalog.rest_client` use parts of PyIceberg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from icemigrate.catalog.catalog_kind import (
     MetadataDocument,
     Namespace,
     find_by_location,
+    in_threads,
 )
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.pyiceberg_files import file_io
@@ -24,6 +25,7 @@ from icemigrate.catalog.reader_parts import joined_location
 from icemigrate.catalog.rest_client import RestClient, catalog_properties
 from icemigrate.catalog.sql_kind import SqlKind
 from icemigrate.errors import CatalogError
+from icemigrate.iceberg.json_text import object_form
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.views import View, view_from_json
@@ -65,15 +67,23 @@ class _ByPyIceberg:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         return None
 
-    def namespaces(self) -> set[Namespace]:
+    def namespaces(self, among: frozenset[Namespace] | None = None) -> set[Namespace]:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
+        if among is not None:
+            return self._below(sorted({one[:-1] for one in among if one})) & among
         found: set[Namespace] = set()
-        below: list[Namespace] = [()]
-        while below:
-            new = call_with_deadline(self._settings.timeout_s, partial(self.children, below.pop())) - found
+        above: list[Namespace] = [()]
+        while above:
+            new = self._below(above) - found
             found |= new
-            below += new if self.capabilities.nested_namespaces else ()
+            above = sorted(new) if self.capabilities.nested_namespaces else []
         return found
+
+    def _below(self, above: Sequence[Namespace]) -> set[Namespace]:
+        """The namespaces directly in any of these; several are listed at once."""
+        seconds = self._settings.timeout_s
+        listed = in_threads(lambda one: call_with_deadline(seconds, partial(self.children, one)), above)
+        return {namespace for namespaces in listed for namespace in namespaces}
 
     def children(self, parent: Namespace) -> set[Namespace]:
         """The namespaces directly in a namespace; none where it does not exist."""
@@ -123,11 +133,12 @@ class RestKind(_ByPyIceberg):
         """The capabilities that the server lists in its configuration."""
         return with_endpoints(super().capabilities, self.client.endpoints)
 
-    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+    def finder(self, names: Iterable[TableName], whole: bool, form: Any = Any) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
+        answer_form = Any if form is Any else object_form({"metadata-location": Any, "metadata": form})
 
         def find(name: TableName) -> MetadataDocument | None:
-            answer = self._load(name, whole)
+            answer = self._load(name, whole, answer_form)
             return (
                 None
                 if answer is None
@@ -158,8 +169,8 @@ class RestKind(_ByPyIceberg):
         except BadMetadata as error:
             return View(name, problem=str(error))
 
-    def _load(self, name: TableName, whole: bool) -> dict[str, Any] | None:
-        return self.client.find(self.client.path(name), {"snapshots": "all" if whole else "refs"})
+    def _load(self, name: TableName, whole: bool, form: Any = Any) -> dict[str, Any] | None:
+        return self.client.find(self.client.path(name), {"snapshots": "all" if whole else "refs"}, form)
 
 
 class GlueKind(_ByPyIceberg):
@@ -174,11 +185,11 @@ class GlueKind(_ByPyIceberg):
         self._read = file_io(settings)
         self._catalog = GlueCatalog(settings.name, **catalog_properties(settings))
 
-    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+    def finder(self, names: Iterable[TableName], whole: bool, form: Any = Any) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         seconds = self._settings.timeout_s
         return find_by_location(
-            lambda name: call_with_deadline(seconds, lambda: self.location(name)), self._read
+            lambda name: call_with_deadline(seconds, lambda: self.location(name)), self._read, form
         )
 
     def location(self, name: TableName) -> str | None:
@@ -206,11 +217,11 @@ class HiveKind(_ByPyIceberg):
         self._read = file_io(settings)
         self._catalog = HiveCatalog(settings.name, **catalog_properties(settings))
 
-    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+    def finder(self, names: Iterable[TableName], whole: bool, form: Any = Any) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         seconds = self._settings.timeout_s
         locations = {name: call_with_deadline(seconds, partial(self.location, name)) for name in names}
-        return find_by_location(locations.get, self._read)
+        return find_by_location(locations.get, self._read, form)
 
     def location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""

@@ -5,12 +5,11 @@ slow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, TypeVar
 
 from icemigrate.catalog.capabilities import Capabilities
-from icemigrate.catalog.catalog_kind import THREADS, CatalogKind, Find, MetadataDocument
+from icemigrate.catalog.catalog_kind import CatalogKind, Find, MetadataDocument, in_threads
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.file_layouts import layout_of
 from icemigrate.catalog.library_errors import convert_library_errors
@@ -22,6 +21,7 @@ from icemigrate.catalog.value_counts import count_missing_values, count_rows_wit
 from icemigrate.catalog.written_types import wider_files_of
 from icemigrate.errors import CatalogError
 from icemigrate.iceberg.file_evidence_values import FieldQuery, MissingValues, ValueShare, WiderFiles
+from icemigrate.iceberg.metadata import FORM
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.partition_evolution import FilesBySpec
 from icemigrate.iceberg.table import Table
@@ -65,7 +65,7 @@ class PyIcebergCatalog:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
         wanted = tuple(dict.fromkeys(names))
         with convert_library_errors(self.settings), pause_garbage_collection():
-            find = self._kind.finder(wanted, whole=with_writers)
+            find = self._kind.finder(wanted, with_writers, FORM)
 
             def table(name: TableName) -> Table | None:
                 document = self._found(find, name)
@@ -144,10 +144,10 @@ class PyIcebergCatalog:
             found = self._map(lambda name: self._in_time(lambda: self._kind.view(name)), tuple(names))
             return tuple(view for view in found if view is not None)
 
-    def namespaces(self) -> tuple[tuple[str, ...], ...]:
+    def namespaces(self, among: Iterable[tuple[str, ...]] | None = None) -> tuple[tuple[str, ...], ...]:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
         with convert_library_errors(self.settings):
-            return tuple(sorted(self._kind.namespaces()))
+            return tuple(sorted(self._kind.namespaces(None if among is None else frozenset(among))))
 
     def default_location(self, name: TableName) -> str:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`.
@@ -186,11 +186,4 @@ class PyIcebergCatalog:
 
     def _map(self, function: Callable[[Any], T], items: tuple[Any, ...]) -> list[T]:
         """Call a function for each item, in parallel where it mostly waits."""
-        if len(items) < 2 or not self._kind.is_remote:
-            return [function(item) for item in items]
-        with ThreadPoolExecutor(min(THREADS, len(items))) as pool:
-            try:
-                return list(pool.map(function, items))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        return in_threads(function, items) if self._kind.is_remote else list(map(function, items))

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from icemigrate.catalog.catalog_kind import THREADS
 from icemigrate.catalog.catalog_port import CatalogSettings
-from icemigrate.iceberg.json_text import write_json
+from icemigrate.iceberg.json_text import read_json, write_json
 from icemigrate.iceberg.names import TableName
 
 if TYPE_CHECKING:
@@ -82,13 +82,16 @@ class RestClient:
             method, url, params=params, data=data, allow_redirects=method == "GET"
         )
 
-    def find(self, path: str, params: Mapping[str, str]) -> dict[str, Any] | None:
-        """The JSON of something that may not exist; ``None`` where it does not."""
+    def find(self, path: str, params: Mapping[str, str], form: Any = Any) -> dict[str, Any] | None:
+        """The JSON of something that may not exist; ``None`` where it does not.
+
+        :param form: see :func:`~icemigrate.iceberg.json_text.read_json`.
+        """
         response = self.request("GET", path, params=params)
         if response.status_code == 404 and is_answer_of_a_catalog(response):
             return None
         require_success(response)
-        answer = response.json()
+        answer = read_json(response.content, form)
         if not isinstance(answer, dict):
             raise ValueError("the server's answer is not a JSON object")
         return answer

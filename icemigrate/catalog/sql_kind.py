@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, Capabilities
 from icemigrate.catalog.catalog_kind import Find, Namespace, find_by_location
@@ -29,9 +30,9 @@ class SqlKind:
         # Opening a missing SQLite file creates it, and reading must not create anything.
         self._file = database_path(settings) if self._engine.dialect.name == "sqlite" else None
 
-    def finder(self, names: Iterable[TableName], whole: bool) -> Find:
+    def finder(self, names: Iterable[TableName], whole: bool, form: Any = Any) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
-        return find_by_location(self._rows().tables.get, self._read)
+        return find_by_location(self._rows().tables.get, self._read, form)
 
     def location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
@@ -50,9 +51,10 @@ class SqlKind:
         location = self._rows().views.get(name)
         return None if location is None else read_view(name, location, self._read)
 
-    def namespaces(self) -> set[Namespace]:
+    def namespaces(self, among: frozenset[Namespace] | None = None) -> set[Namespace]:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
-        return set(self._rows().namespaces)
+        found = set(self._rows().namespaces)
+        return found if among is None else found & among
 
     def default_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""

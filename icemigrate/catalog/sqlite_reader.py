@@ -140,9 +140,10 @@ class SqliteCatalog:
         there = self._rows().views
         return tuple(read_view(name, there[name], self._read_bytes) for name in names if name in there)
 
-    def namespaces(self) -> tuple[tuple[str, ...], ...]:
+    def namespaces(self, among: Iterable[tuple[str, ...]] | None = None) -> tuple[tuple[str, ...], ...]:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        return self._rows().namespaces
+        found = self._rows().namespaces
+        return found if among is None else tuple(sorted(set(among).intersection(found)))
 
     def default_location(self, name: TableName) -> str:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""

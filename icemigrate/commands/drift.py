@@ -8,6 +8,7 @@ from icemigrate.catalog.capabilities import server_managed_predicate
 from icemigrate.catalog.readable_tables import load_readable_tables
 from icemigrate.commands.compared_tables import ComparedTable, compare_recorded_tables
 from icemigrate.commands.drift_notes import FactNotes, fact_notes, missing_tag_notes
+from icemigrate.commands.names_to_load import existing_namespaces
 from icemigrate.commands.out_of_order import OutOfOrderCheck
 from icemigrate.commands.plan import planning_context
 from icemigrate.commands.project_files import file_errors_first, load_unapplied
@@ -160,7 +161,10 @@ def pending_state(session: EnvironmentSession, history: History, files: Sequence
         # What it is now is not known, so it counts as it was recorded.
         recorded = history.state.tables.get(names[name])
         actual[name] = None if recorded is None else replace(recorded, name=name)
-    context = planning_context(session, history, pending, frozenset(session.catalog.namespaces()))
+    there = existing_namespaces(
+        session, history, pending, {**loaded.tables, **dict.fromkeys(loaded.unreadable)}
+    )
+    context = planning_context(session, history, pending, there)
     planned = plan_migrations(pending, history.state, actual, context)
     return PendingState(planned.migrations, planned.state, planned.done)
 

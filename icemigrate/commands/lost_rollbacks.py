@@ -120,7 +120,7 @@ class _Search:
     def _in_trash(self) -> frozenset[TableName]:
         if self._trash is None:
             catalog, namespace = self.session.catalog, (TRASH_NAMESPACE,)
-            is_there = namespace in catalog.namespaces()
+            is_there = catalog.namespaces((namespace,))
             self._trash = frozenset(catalog.tables(namespace)) if is_there else frozenset()
         return self._trash
 

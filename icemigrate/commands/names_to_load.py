@@ -1,14 +1,14 @@
-"""The names in the catalog that a plan reads."""
+"""The names in the catalog that a plan reads, and the namespaces that it looks for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.files.read.migration_file import MigrationFile
 from icemigrate.history.history_properties import History
-from icemigrate.iceberg.names import TableName
-from icemigrate.iceberg.table import aside_name, trash_names
+from icemigrate.iceberg.names import BadName, TableName, parse_path
+from icemigrate.iceberg.table import Table, aside_name, trash_names
 from icemigrate.planning.replay import exchanged_names, mentioned_tables
 
 
@@ -33,3 +33,30 @@ def names_to_load(
         for n in exchanged_names(file)
     }
     return physical | aside
+
+
+def existing_namespaces(
+    session: EnvironmentSession,
+    history: History,
+    pending: Sequence[MigrationFile],
+    actual: Mapping[TableName, Table | None],
+) -> frozenset[tuple[str, ...]]:
+    """The existing ones of the namespaces that a plan of the pending files could create.
+
+    The catalog is asked only about those without a loaded table: it may have thousands of other namespaces.
+
+    :param actual: the loaded tables, by their name in the catalog; ``None`` for a missing table.
+    """
+    declared = {*history.state.namespaces, *_declared_namespaces(pending)}
+    wanted = {*map(session.names.namespace, declared), *(name.namespace for name in actual)}
+    there = {name.namespace for name, table in actual.items() if table is not None}
+    unknown = wanted - there
+    return frozenset((*there, *(session.catalog.namespaces(unknown) if unknown else ())))
+
+
+def _declared_namespaces(files: Iterable[MigrationFile]) -> Iterator[tuple[str, ...]]:
+    for entry in (entry for file in files for entry in file.namespaces):
+        try:
+            yield parse_path(entry.name)
+        except BadName:
+            continue  # replay reports it

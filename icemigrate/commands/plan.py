@@ -10,7 +10,7 @@ from icemigrate.catalog.view_names import views_beside
 from icemigrate.commands.affected_views import with_affected_views
 from icemigrate.commands.kept_view_checks import with_kept_view_problems
 from icemigrate.commands.lock_file_checks import planned_file_warnings
-from icemigrate.commands.names_to_load import names_to_load
+from icemigrate.commands.names_to_load import existing_namespaces, names_to_load
 from icemigrate.commands.out_of_order import OutOfOrderCheck
 from icemigrate.commands.project_files import (
     file_errors_first,
@@ -159,7 +159,8 @@ def plan_in_environment(
     actual = without_leftover_branches(loaded, session.project.name, begun)
     if any(entry.pins_references for file in pending for entry in file.tables):
         actual = with_snapshot_logs(actual, session.catalog)
-    there, views = frozenset(session.catalog.namespaces()), views_beside(session.catalog, actual)
+    there = existing_namespaces(session, history, pending, actual)
+    views = views_beside(session.catalog, actual)
     planner = partial(plan_baseline, is_claimed=to is not None) if baseline else plan_migrations
     gone = _held_gone(history, files)
     given = PlanInputs(

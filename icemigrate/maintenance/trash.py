@@ -130,7 +130,7 @@ def find_expired_trash(look: MaintenanceContext, max_age: timedelta) -> Iterator
     """
     namespace = (TRASH_NAMESPACE,)
     catalog = look.session.catalog
-    if namespace not in catalog.namespaces():
+    if not catalog.namespaces((namespace,)):
         return
     names = catalog.tables(namespace)
     tables = [table for table in look.tables(names).values() if table is not None]

@@ -75,6 +75,7 @@ def test_a_namespaces_tables_are_those_right_in_it(catalog: Catalog) -> None:
 
 def test_namespaces_are_listed(catalog: Catalog) -> None:
     assert catalog.namespaces() == (("db",), ("db", "deep"), ("empty",), ("other",))
+    assert catalog.namespaces([("nowhere",), ("empty",), ("db", "deep")]) == (("db", "deep"), ("empty",))
 
 
 def test_a_namespace_that_nobody_created_counts_when_a_table_is_in_it(

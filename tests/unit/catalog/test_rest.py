@@ -137,6 +137,14 @@ def test_everything_is_listed(catalog: Catalog) -> None:
     assert catalog.tables(("nowhere",)) == ()
 
 
+def test_some_namespaces_are_found_by_listing_those_above_them(server: Server, catalog: Catalog) -> None:
+    assert catalog.namespaces([("db",), ("nowhere",), ("db", "deep")]) == (("db",), ("db", "deep"))
+    assert catalog.namespaces([("db", "deep", "deeper")]) == ()
+    asked = [parse_qs(urlsplit(path).query).get("parent") for path in server.asked if "namespaces" in path]
+    assert sorted(filter(None, asked)) == [["db"], ["db\x1fdeep"]]
+    assert len(asked) == 3
+
+
 def test_tables_are_what_the_server_says(catalog: Catalog) -> None:
     nowhere = TableName(("db",), "nowhere")
     loaded = catalog.load([*NAMES, nowhere])

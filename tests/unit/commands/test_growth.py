@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from bench import many_changes, project
+from bench import many_changes, project, rest_server
 from icemigrate.commands.drift import drift
+from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
 from icemigrate.history import history_properties, undo_record_codec
 from tests.support.call_counts import calls
@@ -103,3 +105,25 @@ def test_drift_reads_only_the_records_of_changed_tables(
     assert [table.table for table in found.tables if table.facts] == chosen
     # Once for the time of the change, and once for the snapshot to reconcile with.
     assert sorted(map(str, read)) == sorted(chosen * 2)
+
+
+@pytest.mark.parametrize(("more", "listed"), [("", 0), ("namespaces: [new]\n", 1)])
+def test_a_plan_sends_a_request_for_each_table_and_none_for_what_it_does_not_name(
+    tmp_path: Path, more: str, listed: int
+) -> None:
+    database = project.make(tmp_path, 3, many_changes.columns(5), snapshots=1)
+    project.add_other_namespaces(database, 4)
+    (tmp_path / "migrations" / "0003_more.yaml").write_text(
+        f"{more}tables: [{{name: bench.t00000, properties: {{read.split.target-size: 1048576}}}}]\n", "utf-8"
+    )
+    with rest_server.Server(database, 0) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        project.use_rest_server(tmp_path, f"http://127.0.0.1:{server.server_port}")
+        planned = plan(open_project(tmp_path)).plan
+        server.shutdown()
+    assert [len(migration.tables) for migration in planned.migrations] == [3, 1]
+    assert [len(migration.create_namespaces) for migration in planned.migrations] == [0, listed]
+    asked = [path.partition("?")[0].removeprefix("/v1/") for path in server.requests]
+    tables = [f"namespaces/bench/tables/t{number:05}" for number in range(3)]
+    history = "namespaces/icemigrate/tables/history"
+    assert sorted(asked) == sorted(["config", history, *tables, *["namespaces"] * listed])
