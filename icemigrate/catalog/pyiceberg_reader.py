@@ -28,6 +28,7 @@ from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Type
 from icemigrate.iceberg.views import View
 from icemigrate.redaction import guard_logging, redact_secrets
+from icemigrate.system.activity import reading_tables
 from icemigrate.system.deadline import call_with_deadline
 from icemigrate.system.process import pause_garbage_collection
 
@@ -64,11 +65,16 @@ class PyIcebergCatalog:
     ) -> Mapping[TableName, Table | None]:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
         wanted = tuple(dict.fromkeys(names))
-        with convert_library_errors(self.settings), pause_garbage_collection():
+        with (
+            convert_library_errors(self.settings),
+            pause_garbage_collection(),
+            reading_tables(len(wanted)) as count_one,
+        ):
             find = self._kind.finder(wanted, with_writers, FORM)
 
             def table(name: TableName) -> Table | None:
                 document = self._found(find, name)
+                count_one()
                 if document is None:
                     return None
                 there = None if known is None else known.get(name)

@@ -25,6 +25,7 @@ from icemigrate.iceberg.partition_evolution import FilesBySpec
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Type
 from icemigrate.iceberg.views import View
+from icemigrate.system.activity import reading_tables
 from icemigrate.system.process import pause_garbage_collection
 from icemigrate.system.waits import announce_if_slow
 
@@ -64,10 +65,10 @@ class SqliteCatalog:
         known: Mapping[TableName, Table] | None = None,
     ) -> Mapping[TableName, Table | None]:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        locations = self._rows().tables
+        locations, wanted = self._rows().tables, tuple(names)
         tables: dict[TableName, Table | None] = {}
-        with pause_garbage_collection():
-            for name in names:
+        with pause_garbage_collection(), reading_tables(len(wanted)) as count_one:
+            for name in wanted:
                 location = locations.get(name)
                 # One metadata file at a time is in memory.
                 if location is None:
@@ -76,6 +77,7 @@ class SqliteCatalog:
                 there = None if known is None else known.get(name)
                 json = read_metadata(name, location, self._read_bytes, FORM)
                 tables[name] = to_table(name, json, location, with_writers, there)
+                count_one()
         return tables
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:

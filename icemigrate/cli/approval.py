@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,7 +69,12 @@ class ApprovalPrompt:
         :raises UsageError: standard input is not a terminal.
         """
         self.require_terminal()
-        return click.confirm(self.text, default=False, err=True)
+        options = click.get_current_context().find_object(InvocationOptions) or InvocationOptions()
+        asked = time.monotonic()
+        try:
+            return click.confirm(self.text, default=False, err=True)
+        finally:
+            options.began += time.monotonic() - asked
 
 
 @contextmanager

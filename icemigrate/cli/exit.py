@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from icemigrate.cli.activity_lines import ActivityLines, is_live
 from icemigrate.cli.invocation import InvocationOptions
 from icemigrate.cli.outputs import write_failure
 from icemigrate.cli.streams import write_stream
 from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, Terminated
 from icemigrate.redaction import hide_environment
-from icemigrate.system.process import DEBUG_VARIABLE, is_debugging
+from icemigrate.system.activity import show_activities
+from icemigrate.system.process import DEBUG_VARIABLE, is_debugging, seconds_since_start
 from icemigrate.system.waits import show_waits
 
 if TYPE_CHECKING:
@@ -46,12 +48,15 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     goes to standard error only.
     """
     settings = InvocationOptions()
+    if args is None:
+        settings.began -= seconds_since_start()
     hide_environment(os.environ.items())
     _open_streams()
     before = _terminable()
+    lines = ActivityLines(sys.stderr, settings, live=is_live(sys.stderr))
     try:
         # Click returns the result of the command, or its exit code.
-        with show_waits(settings.show_step):
+        with show_waits(settings.show_step), show_activities(lines):
             code = command.main(
                 args=None if args is None else list(args),
                 prog_name="icemigrate",
@@ -85,6 +90,7 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
         write_stream(_traceback(bug) if is_debugging() else _bug_text(bug), sys.stderr)
         return ExitCode.ERROR
     finally:
+        lines.close()
         if before is not None:
             signal.signal(signal.SIGTERM, before)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -23,6 +24,7 @@ class InvocationOptions:
     """The global options, which are given before the name of a command or after it.
 
     :param outputs: the requested outputs, with their formats.
+    :param began: when the user started the command, on the monotonic clock, without the time of questions.
     """
 
     project: Path | None = None
@@ -31,6 +33,7 @@ class InvocationOptions:
     verbose: bool = False
     quiet: bool = False
     outputs: tuple[OutputTarget, ...] = (OutputTarget("text"),)
+    began: float = field(default_factory=time.monotonic)
 
     def open_project(self, *, may_be_new: bool = False) -> Project:
         """The project of the options, or the one of the current folder.
@@ -73,11 +76,23 @@ class InvocationOptions:
 
         :raises IcemigrateError: a file cannot be written; standard output is empty then.
         """
-        texts = [(output, text_of(result, output, self.style(sys.stdout))) for output in self.outputs]
+        style, timed = self.style(sys.stdout), self._with_wall_time(result)
+        texts = [
+            (output, text_of(timed if output.format == "text" else result, output, style))
+            for output in self.outputs
+        ]
         write_files(texts)
         for output, text in texts:
             if output.file is None:
                 write_stream(text, is_rendered=True)
+
+    def _with_wall_time(self, result: object) -> object:
+        """A result whose duration is the one that the user saw; JSON has that of the work."""
+        from icemigrate.frozen import Frozen, replace
+
+        if not isinstance(result, Frozen) or not hasattr(result, "elapsed_ms"):
+            return result
+        return replace(result, elapsed_ms=round((time.monotonic() - self.began) * 1000))
 
 
 pass_settings = click.make_pass_decorator(InvocationOptions, ensure=True)

@@ -252,7 +252,7 @@ def global_options(command: _Command) -> _Command:
             expose_value=False,
             envvar="ICEMIGRATE_VERBOSE",
             callback=_remember("verbose"),
-            help="Show details, such as writers that a plan does not affect.",
+            help="Show details, such as writers that a plan does not affect, and the durations of waits.",
         ),
         click.option(
             "-q",

@@ -9,6 +9,7 @@ from typing import TextIO
 from icemigrate.errors import IcemigrateError
 from icemigrate.hidden_characters import escaped_lines
 from icemigrate.redaction import redact_secrets
+from icemigrate.system.activity import hidden_activity
 
 
 def write_stream(text: str, stream: TextIO | None = None, *, is_rendered: bool = False) -> None:
@@ -24,8 +25,9 @@ def write_stream(text: str, stream: TextIO | None = None, *, is_rendered: bool =
     stream = stream or sys.stdout
     try:
         text = text if is_rendered else escaped_lines(redact_secrets(text))
-        stream.write(_encodable(text, stream))
-        stream.flush()
+        with hidden_activity():
+            stream.write(_encodable(text, stream))
+            stream.flush()
     except OSError as error:
         # Buffered text would fail again while Python shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -15,6 +15,7 @@ from icemigrate.events import Event, SparkStarted
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.project import Environment, spark_conf
 from icemigrate.spark.session_settings import SparkSettings
+from icemigrate.system.activity import activity
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,7 +70,8 @@ def open_engine(
     if spark is None or not has_catalog(spark, name):
         # Where Spark runs already, this is another session of it, with the catalog added.
         on_start()
-        return SparkEngine(start_spark(settings), name, is_own=True)
+        with activity("Starting Java"):
+            return SparkEngine(start_spark(settings), name, is_own=True)
     return SparkEngine(spark, name)
 
 

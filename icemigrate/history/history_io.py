@@ -14,6 +14,7 @@ from icemigrate.history.history_properties import History, decode_history, encod
 from icemigrate.history.history_record import SCHEMA, check_columns
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
+from icemigrate.system.activity import activity
 
 
 def read_history(
@@ -185,14 +186,15 @@ class HistoryWriter(Frozen):
 
         :raises HeadMoved: it is not ``expected``; nothing was written.
         """
-        return self.store.append(
-            self.name,
-            rows,
-            properties or {},
-            remove,
-            expected_head=expected,
-            summary=head_summary(event, lock),
-        )
+        with activity("Writing the history"):
+            return self.store.append(
+                self.name,
+                rows,
+                properties or {},
+                remove,
+                expected_head=expected,
+                summary=head_summary(event, lock),
+            )
 
 
 def _last_id() -> int:

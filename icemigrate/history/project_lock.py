@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from icemigrate.errors import EngineError, HeadMoved, IcemigrateError, LockHeld, LockLost
 from icemigrate.frozen import replace
 from icemigrate.history.head_snapshot import HistoryHead, LockInfo
+from icemigrate.system.activity import activity
 from icemigrate.system.deadline import duration_text
 from icemigrate.system.process import is_debugging
 from icemigrate.system.waits import announce_wait
@@ -97,6 +98,14 @@ class Lock:
         :returns: the previous holder, if the lock was taken over.
         :raises LockHeld: another process held it until the timeout.
         """
+        words = ["Taking the lock"]
+        with activity(lambda: words[0]):
+            return self._acquire(timeout_s, on_wait, words)
+
+    def _acquire(
+        self, timeout_s: float, on_wait: Callable[[LockInfo], None], words: list[str]
+    ) -> LockInfo | None:
+        """See :meth:`acquire`; writes into ``words`` what is waited for."""
         began = self.clock()
         seen, since, announced_run = None, began, ""
         while True:
@@ -125,6 +134,7 @@ class Lock:
                 announced_run = other.run
                 announce_wait(_wait_text(other, timeout_s))
                 on_wait(other)
+            words[0] = f"Waiting for the lock (held by {other.user} on {other.host})"
             self.wait(min(POLL_S, max(other.lease_s, 0.01)))
 
     def require(self) -> None:

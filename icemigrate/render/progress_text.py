@@ -22,6 +22,7 @@ from icemigrate.hidden_characters import escaped_lines
 from icemigrate.redaction import redact_secrets
 from icemigrate.render import phrases
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.system.activity import hidden_activity
 
 _WIDEST = 100
 
@@ -90,8 +91,11 @@ class ProgressWriter:
         self._write(text + "\n")
 
     def _write(self, text: str) -> None:
-        self.stream.write(escaped_lines(redact_secrets(text), painted=self.style.colour))
-        self.stream.flush()
+        shown = escaped_lines(redact_secrets(text), painted=self.style.colour)
+        is_whole = shown.endswith("\n")
+        with hidden_activity(0 if is_whole else len(shown), None if is_whole else self.close):
+            self.stream.write(shown)
+            self.stream.flush()
 
 
 def _cut(text: str) -> str:

@@ -34,6 +34,7 @@ from icemigrate.spark.publish import OnCommit, apply_step, no_commit, run_step
 from icemigrate.spark.refill import is_refill
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
 from icemigrate.spark.table_copies import TableCopies, copy_differences
+from icemigrate.system.activity import activity
 
 if TYPE_CHECKING:
     from icemigrate.spark.spark_engine import SparkEngine
@@ -232,9 +233,10 @@ class AtomicPublisher:
                     require_preconditions(foreseen, steps, base.table)  # others wrote rows
                 try:
                     after, dated = _onto(base.table, made, steps), _dated(marker, plan, base)
-                    committed = self._engine.commits.commit(
-                        base, after, dated, holds_rows=is_row_dependent(steps), run=run
-                    )
+                    with activity(f"Committing {foreseen.name}"):
+                        committed = self._engine.commits.commit(
+                            base, after, dated, holds_rows=is_row_dependent(steps), run=run
+                        )
                     break
                 except Exception as error:  # the engine identifies it
                     if not self._engine.commits.is_conflict(error) or attempt == TRIES:

@@ -22,6 +22,7 @@ from icemigrate.spark.java_errors import (
     is_commit_conflict,
     retry_on_conflict,
 )
+from icemigrate.spark.job_progress import job_activity
 from icemigrate.spark.row_branches import require_written, snapshots_of
 from icemigrate.spark.session_settings import TIME_ZONE, changed_settings, pin_settings
 from icemigrate.spark_sql.identifiers import namespace_sql
@@ -145,7 +146,8 @@ class SparkEngine:
     def write(self, name: TableName, branch: str, text: str, summary: Mapping[str, str]) -> None:
         """Run one statement that writes rows to a branch, and verify that they are there."""
         before = self._snapshot_ids(name)
-        self._write(text, summary)
+        with job_activity(self._session.sparkContext, f"Writing rows of {name}"):
+            self._write(text, summary)
         metadata = self.metadata_json(name)
         if metadata is not None:
             require_written(metadata, name, branch, before, summary)
@@ -163,13 +165,18 @@ class SparkEngine:
         self, name: TableName, call: str, is_sorted: bool, on_progress: OnProgress = no_progress
     ) -> int:
         """See :mod:`icemigrate.spark.rewrite_files`."""
-        return rewrite_files.rewrite_old_files(
-            self.java, name, lambda: self.sql(call), is_sorted, on_progress
-        )
+        with job_activity(self._session.sparkContext, f"Rewriting files of {name}"):
+            return rewrite_files.rewrite_old_files(
+                self.java, name, lambda: self.sql(call), is_sorted, on_progress
+            )
 
     def ask(self, text: str) -> list[tuple[Any, ...]]:
         """The rows that a query gives."""
-        with convert_java_errors(), self.pinned():
+        with (
+            convert_java_errors(),
+            self.pinned(),
+            job_activity(self._session.sparkContext, "Reading rows"),
+        ):
             return [tuple(row) for row in self._session.sql(text).collect()]
 
     def evidence(self, name: TableName, questions: EvidenceQuery) -> Evidence:

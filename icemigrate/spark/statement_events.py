@@ -11,6 +11,7 @@ from typing import TypeAlias
 from icemigrate.events import Event, NoteAdded, StatementFinished, StatementStarted
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.plan import Step, TablePlan
+from icemigrate.system.activity import activity
 
 Listener: TypeAlias = Callable[[Event], None]
 
@@ -20,7 +21,8 @@ def announce_statement(on_event: Listener, started: StatementStarted) -> Iterato
     """A block in which a statement runs; no finish event follows a failure."""
     on_event(started)
     clock = time.monotonic()
-    yield
+    with activity(f"Running statement {started.number} of {started.of}"):
+        yield
     elapsed = time.monotonic() - clock
     on_event(StatementFinished(started.version, started.table, started.text, elapsed, started.on_copy))
 

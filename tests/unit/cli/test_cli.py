@@ -64,6 +64,7 @@ def test_help_imports_no_command(capsys: pytest.CaptureFixture[str]) -> None:
     loaded = set(ran.stdout.splitlines()[-1].split())
     assert loaded == {
         "icemigrate.cli",
+        "icemigrate.cli.activity_lines",
         "icemigrate.cli.invocation",
         "icemigrate.cli.group",
         "icemigrate.cli.exit",
@@ -71,6 +72,7 @@ def test_help_imports_no_command(capsys: pytest.CaptureFixture[str]) -> None:
         "icemigrate.cli.outputs",
         "icemigrate.cli.streams",
         "icemigrate.system",
+        "icemigrate.system.activity",
         "icemigrate.system.process",
         "icemigrate.system.waits",
         "icemigrate.frozen",
