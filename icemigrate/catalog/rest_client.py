@@ -48,6 +48,11 @@ class RestClient:
         adapter.init_poolmanager(THREADS, THREADS)  # type: ignore[attr-defined]
 
     @property
+    def properties(self) -> Mapping[str, str]:
+        """The catalog's properties, with those that the server's configuration sets."""
+        return self.catalog.properties
+
+    @property
     def endpoints(self) -> frozenset[str]:
         """The endpoints that the server lists in its configuration: a method and a path each."""
         return frozenset(map(str, self.catalog._supported_endpoints))

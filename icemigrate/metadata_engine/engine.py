@@ -211,7 +211,7 @@ class MetadataEngine:
     def create(self, table: Table) -> Table:
         """Create a table with exactly these field ids, in one commit."""
         self.store.create_namespace(table.name.namespace)
-        commit = creation_commit(table, str(uuid4()))
+        commit = creation_commit(table, str(uuid4()), self.store.catalog_properties)
         self._require()
         try:
             (stored,) = self.store.commit([commit])

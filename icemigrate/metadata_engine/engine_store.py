@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from icemigrate.errors import CatalogError, EngineError
@@ -19,6 +19,11 @@ class EngineStore:
     @property
     def files(self) -> FileStore:
         return self._store.files
+
+    @property
+    def catalog_properties(self) -> Mapping[str, str]:
+        with _as_engine_errors():
+            return self._store.catalog_properties
 
     @property
     def commits_together(self) -> bool:

@@ -65,6 +65,11 @@ class RestTableStore:
         return self._files
 
     @property
+    def catalog_properties(self) -> Mapping[str, str]:
+        """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
+        return self._kind.client.properties
+
+    @property
     def commits_together(self) -> bool:
         """Whether the server's configuration lists the endpoint."""
         return _COMMIT_TOGETHER in self._kind.client.endpoints

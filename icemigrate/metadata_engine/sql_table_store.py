@@ -7,7 +7,7 @@ the location that was read, as Java's ``JdbcTableOperations`` does.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from icemigrate.catalog.catalog_port import CatalogSettings
@@ -57,6 +57,11 @@ class SqlTableStore:
         self._database = database
         # A metadata file never changes: where a row names the same file again, its table is the same.
         self._recent = RecentValues[TableName, StoredTable]()
+
+    @property
+    def catalog_properties(self) -> Mapping[str, str]:
+        """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
+        return self._settings.properties
 
     def load(self, name: TableName) -> StoredTable | None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""

@@ -99,6 +99,11 @@ class TableStore(Protocol):
         ...
 
     @property
+    def catalog_properties(self) -> Mapping[str, str]:
+        """The catalog's properties; on REST, also those that the server's configuration sets."""
+        ...
+
+    @property
     def commits_together(self) -> bool:
         """Whether :meth:`commit` changes several tables in one transaction."""
         ...

@@ -27,12 +27,13 @@ class PythonTwin:
         file = original.folder / "icemigrate.yaml"
         text = file.read_text(encoding="utf-8")
         if f"  {_ENVIRONMENT}:" not in text:
-            catalog = original.environment.catalog
-            added = (
-                f"  {_ENVIRONMENT}: {{apply_with: auto, catalog: {{type: sqlite, name: {catalog.name},"
-                f" uri: 'sqlite:///{self._database}', warehouse: '{catalog.warehouse}'}}}}\n"
+            (line,) = (one for one in text.splitlines() if one.startswith("  local: "))
+            place = (
+                f"uri: 'sqlite:///{self._database}', warehouse: '{original.environment.catalog.warehouse}'"
             )
-            file.write_text(text.replace("environments:\n", f"environments:\n{added}"), encoding="utf-8")
+            line = line.replace("local: {", f"{_ENVIRONMENT}: {{apply_with: auto, ")
+            line = line.replace("type: sqlite,", f"type: sqlite, {place},")
+            file.write_text(text.replace("environments:\n", f"environments:\n{line}\n"), encoding="utf-8")
         self.project = Project(original.folder, environment=_ENVIRONMENT)
 
     def differences(self) -> list[str]:
@@ -50,7 +51,8 @@ def _copy(database: Path, target: Path) -> None:
 
 
 def _database_of(project: OwnProject) -> Path:
-    (database,) = (project.folder / ".icemigrate").rglob("*.db")
+    database = project.folder / ".icemigrate" / "catalog.db"
+    database.parent.mkdir(exist_ok=True)
     return database
 
 

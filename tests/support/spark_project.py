@@ -23,18 +23,25 @@ class OwnProject:
 
     :param name: of the project.
     :param catalog: how the catalog's name begins.
-    :param settings: further keys of its environment, as YAML's flow style has them.
+    :param settings: further keys of its environment, in YAML's flow style, with a comma before each.
+    :param catalog_settings: further keys of its catalog, in the same form.
     """
 
     def __init__(
-        self, folder: Path, spark: SparkSession, name: str, catalog: str, settings: str = ""
+        self,
+        folder: Path,
+        spark: SparkSession,
+        name: str,
+        catalog: str,
+        settings: str = "",
+        catalog_settings: str = "",
     ) -> None:
         self.folder = folder
         self.catalog = f"{catalog}{next(_numbers)}"
         (folder / "migrations").mkdir(parents=True)
         (folder / "icemigrate.yaml").write_text(
             f"project: {name}\nenvironments:\n"
-            f"  local: {{catalog: {{type: sqlite, name: {self.catalog}}}{settings}}}\n"
+            f"  local: {{catalog: {{type: sqlite, name: {self.catalog}{catalog_settings}}}{settings}}}\n"
             "default_environment: local\n",
             encoding="utf-8",
         )
