@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "status": "Show the state of each migration and each table.",
     "history": "Show the history: who did what, when, and how long it took.",
     "show": "Print the declared tables as YAML that is a valid migration file.",
+    "shell": "Run commands and SQL statements in one session, with one Spark for all of them.",
     "doctor": "Check the setup: Java, Spark, jars, catalog, storage, permissions.",
     "comment": "Create or update one comment of a pull or merge request.",
     "completion": "Print a completion script for a shell.",

@@ -69,7 +69,8 @@ def open_engine(
     name = settings.catalog_name
     if spark is None or not has_catalog(spark, name):
         # Where Spark runs already, this is another session of it, with the catalog added.
-        on_start()
+        if not _is_running():
+            on_start()
         with activity("Starting Java"):
             return SparkEngine(start_spark(settings), name, is_own=True)
     return SparkEngine(spark, name)

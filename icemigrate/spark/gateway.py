@@ -133,6 +133,14 @@ def end_jvm(gateway: Any, seconds: float = 30) -> None:
         process.wait(timeout=seconds)
 
 
+def is_alive() -> bool:
+    """Whether the JVM of PySpark's gateway runs; one that another process started counts as running."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is None or process.poll() is None
+
+
 def discard_jvm() -> None:
     """End the JVM in any state, and clear PySpark's references to it."""
     from pyspark import SparkContext

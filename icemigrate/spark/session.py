@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,28 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_restart: Callable[[], None] | None = None
+"""What :func:`restart_for_other_settings` calls."""
+_started_with: SparkSettings | None = None
+"""The settings that the running Spark was started with."""
+
+
+@contextmanager
+def restart_for_other_settings(on_restart: Callable[[], None]) -> Iterator[None]:
+    """A block in which a Spark that was started with other settings is stopped, and a new one is started.
+
+    Elsewhere the running one gets another session, whose catalog alone has the new settings.
+
+    :param on_restart: called before the running one is stopped.
+    """
+    global _restart
+    before, _restart = _restart, on_restart
+    try:
+        yield
+    finally:
+        _restart = before
+
+
 def start_spark(settings: SparkSettings) -> SparkSession:
     """Start Spark, or open another session in the Spark that runs in this process already.
 
@@ -45,6 +68,12 @@ def start_spark(settings: SparkSettings) -> SparkSession:
         raise MissingExtra("PySpark is not installed", extra_hint("spark")) from error
 
     running = SparkContext._active_spark_context
+    if running is not None and _restart is not None and _started_with not in (None, settings):
+        _restart()
+        with suppress(Exception):  # its JVM may have ended
+            running.stop()
+        gateway.discard_jvm()
+        running = None
     if running is not None:
         return _another_session(SparkSession(running), settings)
     # A JVM whose context was stopped has the class path of that context.
@@ -77,12 +106,15 @@ def _start(
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    global _started_with
     gateway.silence_logging()
     with gateway.output_of_jvm() as output:
         try:
             jvm = gateway.launch_jvm(conf, found, settings.is_local, output)
             with defer_signals(jvm.proc.terminate if jvm.proc else lambda: None) as held:
-                return _session(SparkSession, conf, jvm, held)
+                session = _session(SparkSession, conf, jvm, held)
+            _started_with = settings
+            return session
         except (Py4JError, PySparkException, OSError) as error:
             text = gateway.text_of(output)
             cause = start_failure(text) or to_engine_error(error).message

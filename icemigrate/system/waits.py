@@ -13,11 +13,11 @@ _listeners: list[Callable[[str], None]] = []
 
 
 def announce_wait(text: str) -> bool:
-    """Pass one line to every :func:`show_waits`; may be called from any thread.
+    """Pass one line to the innermost :func:`show_waits`; may be called from any thread.
 
     :returns: whether there is one.
     """
-    for listen in tuple(_listeners):
+    for listen in _listeners[-1:]:
         listen(text)
     return bool(_listeners)
 
