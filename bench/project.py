@@ -17,7 +17,6 @@ from icemigrate.frozen import replace
 from icemigrate.history.head_snapshot import head_summary
 from icemigrate.history.history_properties import AppliedVersion, History, encode_history
 from icemigrate.history.history_record import SCHEMA
-from icemigrate.history.undo_record_codec import pack_undo
 from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.schema_json import schema_to_json
 from icemigrate.iceberg.table import Table
@@ -163,8 +162,7 @@ def _write_history(folder: Path, database: Path, tables: Sequence[Table], undo: 
         PROJECT,
         tuple(AppliedVersion(f.version, f.checksum, "", now, fingerprint=f.fingerprint) for f in files),
         DeclaredState({table.name: table for table in tables}, frozenset({(lake.NAMESPACE,)})),
-        undo={record.version: pack_undo(record) for record in undo},
-    )
+    ).with_undo_records({record.version: record for record in undo})
     location = (folder / "warehouse" / "icemigrate" / "history").as_uri()
     metadata = lake.table_metadata(10_000_000, location, 1, 1) | {
         "schemas": [schema_to_json(SCHEMA)],

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from icemigrate.errors import HistoryError
 from icemigrate.files.version_number import Version
-from icemigrate.frozen import Frozen, field
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.history.head_snapshot import LockInfo
 from icemigrate.history.recorded_versions import (
     RESTORE_HINT,
@@ -22,7 +22,14 @@ from icemigrate.history.recorded_versions import (
     decode_recorded,
     encode_recorded,
 )
-from icemigrate.history.undo_record_codec import UndoOutline, UndoRecord, outline_undo, unpack_undo
+from icemigrate.history.undo_bases import used_bases
+from icemigrate.history.undo_record_codec import (
+    UndoOutline,
+    UndoRecord,
+    outline_undo,
+    pack_undo_with_bases,
+    unpack_undo,
+)
 from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
 from icemigrate.iceberg.json_text import compress, decompress, write_json, write_texts
 from icemigrate.iceberg.names import TableName
@@ -30,8 +37,13 @@ from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.table_json import table_from_text, table_to_text
 
-FORMAT = 2
-"""Version of this format; it increases with a change that older releases would misread."""
+FORMAT = 3
+"""Version of this format; it increases with a change that older releases would misread.
+
+Format 3 has undo records as differences from bases.  A history without such a record has format 2, which
+earlier releases read.
+"""
+_FORMAT_WITHOUT_BASES = 2
 _FORMAT_DIGITS = 9
 
 __all__ = [
@@ -54,7 +66,8 @@ LOG_KEY = PREFIX + "log"
 TABLE_PREFIX = PREFIX + "table."
 INTENT_PREFIX = PREFIX + "intent."
 UNDO_PREFIX = PREFIX + "undo."
-_PREFIXES = (TABLE_PREFIX, INTENT_PREFIX, UNDO_PREFIX)
+BASE_PREFIX = PREFIX + "undo-base."
+_PREFIXES = (TABLE_PREFIX, INTENT_PREFIX, UNDO_PREFIX, BASE_PREFIX)
 
 
 class History(Frozen):
@@ -64,6 +77,7 @@ class History(Frozen):
     :param state: the tables as declared by the applied migrations, with the field ids of the catalog.
     :param intents: migrations that began and are neither applied nor completely undone, by version.
     :param undo: packed undo records by version's text; see :meth:`undo_record`.
+    :param bases: what the packed undo records share; see :mod:`icemigrate.history.undo_bases`.
     :param log: packed events; see :mod:`icemigrate.history.event_log`.
     :param head: id of the history table's current snapshot; ``None`` where it has none.
     :param lock: the holder of the lock; ``None`` while no process holds it.
@@ -74,6 +88,7 @@ class History(Frozen):
     state: DeclaredState = EMPTY_STATE
     intents: tuple[Intent, ...] = ()
     undo: Mapping[str, str] = field(default_factory=dict)
+    bases: Mapping[str, str] = field(default_factory=dict)
     log: str = ""
     head: int | None = None
     lock: LockInfo | None = None
@@ -93,7 +108,7 @@ class History(Frozen):
         :raises HistoryError: it is damaged, or a newer release wrote it.
         """
         packed = self.undo.get(version.text)
-        return None if packed is None else unpack_undo(packed)
+        return None if packed is None else unpack_undo(packed, self.bases)
 
     def undo_outline(self, version: Version) -> UndoOutline | None:
         """The tables of the undo record of a version; for all versions, this takes a tenth of the time.
@@ -101,14 +116,22 @@ class History(Frozen):
         :raises HistoryError: as :meth:`undo_record`.
         """
         packed = self.undo.get(version.text)
-        return None if packed is None else outline_undo(packed)
+        return None if packed is None else outline_undo(packed, self.bases)
+
+    def with_undo_records(self, records: Mapping[str, UndoRecord]) -> History:
+        """The history with these undo records of versions, instead of earlier ones."""
+        undo, bases = dict(self.undo), dict(self.bases)
+        for version, record in records.items():
+            undo[version], new = pack_undo_with_bases(record, bases)
+            bases |= new
+        return replace(self, undo=undo, bases=used_bases(undo.values(), bases))
 
 
 def encode_history(history: History) -> dict[str, str]:
     """All properties of a history."""
-    state = history.state
+    state, bases = history.state, used_bases(history.undo.values(), history.bases)
     properties = {
-        FORMAT_KEY: str(FORMAT),
+        FORMAT_KEY: str(FORMAT if bases else _FORMAT_WITHOUT_BASES),
         PROJECT_KEY: history.project,
         APPLIED_KEY: encode_recorded(sorted(history.applied, key=lambda a: a.version)),
         STATE_KEY: write_json(
@@ -120,6 +143,7 @@ def encode_history(history: History) -> dict[str, str]:
         **{TABLE_PREFIX + str(name): compress(table_to_text(table)) for name, table in state.tables.items()},
         **{INTENT_PREFIX + i.version.text: encode_recorded(i) for i in history.intents},
         **{UNDO_PREFIX + version: packed for version, packed in history.undo.items()},
+        **{BASE_PREFIX + one: text for one, text in bases.items()},
         **({LOG_KEY: history.log} if history.log else {}),
     }
     return properties | {DIGEST_KEY: _digest(properties)}
@@ -166,6 +190,7 @@ def decode_history(properties: Mapping[str, str]) -> History:
                 )
             ),
             undo={k.removeprefix(UNDO_PREFIX): v for k, v in ours.items() if k.startswith(UNDO_PREFIX)},
+            bases={k.removeprefix(BASE_PREFIX): v for k, v in ours.items() if k.startswith(BASE_PREFIX)},
             log=ours.get(LOG_KEY, ""),
         )
     except KeyError as error:

@@ -27,7 +27,7 @@ from icemigrate.history.history_properties import History, HistoryDecoder, encod
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.history.project_lock import LOCK_LEASE_S, Heartbeat, Lock, boot_clock
 from icemigrate.history.recorded_versions import AppliedVersion, Intent, VersionState
-from icemigrate.history.undo_record_codec import UndoRecord, pack_undo
+from icemigrate.history.undo_record_codec import UndoRecord
 from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.undo_record import last_copies_of, merged_copies, with_last_copies
@@ -210,21 +210,18 @@ class LockedJournal:
 
         def change(history: History) -> History:
             return replace(
-                history,
+                history.with_undo_records(begun),
                 applied=_with(history, version, _applied_version(record, version, VersionState.INTERRUPTED)),
                 intents=(*_others(history, version), new),
-                undo={**history.undo, **begun},
             )
 
         # A rollback keeps what the version is undone from: it is gone on with by that, and so is a redo.
         # Values that will depend on a snapshot are noted before the columns come back without them.
-        begun: dict[str, str] = {}
+        begun: dict[str, UndoRecord] = {}
         if intent.direction is Direction.APPLY:
-            begun = {version.text: pack_undo(undo)}
+            begun = {version.text: undo}
         elif kept is not None and last_copies_of(undo):
-            begun = {
-                version.text: pack_undo(with_last_copies(kept, merged_copies(last_copies_of(undo), copies)))
-            }
+            begun = {version.text: with_last_copies(kept, merged_copies(last_copies_of(undo), copies))}
         self._write("started", [record], change, f"{version}: begins")
         return undo
 
@@ -233,8 +230,7 @@ class LockedJournal:
 
         :raises LockLost: this process does not hold the lock any more; nothing was written.
         """
-        packed = {version.text: pack_undo(undo)}
-        self._write("corrected", [], lambda history: replace(history, undo={**history.undo, **packed}))
+        self._write("corrected", [], lambda history: history.with_undo_records({version.text: undo}))
 
     def end(
         self,
@@ -257,10 +253,8 @@ class LockedJournal:
 
         def change(history: History) -> History:
             history = replace(history, state=history.state if state is None else state)
-            if undo is not None:
-                history = replace(history, undo={**history.undo, version.text: pack_undo(undo)})
-            packed = {v: pack_undo(record) for v, record in others.items()}
-            history = replace(history, undo={**history.undo, **packed})
+            own = {} if undo is None else {version.text: undo}
+            history = history.with_undo_records({**own, **others})
             if record.outcome is RunOutcome.INTERRUPTED:
                 return history
             return self._ended(history, record, version)
@@ -298,6 +292,7 @@ class LockedJournal:
         before = self._before
         assert before is not None, "what ends was begun"
         undo = {v: packed for v, packed in history.undo.items() if v != version.text}
+        bases = {**before.bases, **history.bases}
         now = next((i for i in history.intents if i.version == version), None)
         again = next((i for i in before.intents if i.version == version), None)
         intents = _others(history, version)
@@ -306,7 +301,7 @@ class LockedJournal:
             was, intents = before.of(version), (*intents, again)
         if was is not None and version.text in before.undo:
             undo[version.text] = before.undo[version.text]
-        return replace(history, applied=_with(history, version, was), intents=intents, undo=undo)
+        return replace(history, applied=_with(history, version, was), intents=intents, undo=undo, bases=bases)
 
     def _write(
         self,

@@ -9,7 +9,7 @@ from icemigrate.frozen import replace
 from icemigrate.history.history_properties import History
 from icemigrate.history.history_record import HistoryRecord
 from icemigrate.history.recorded_versions import AppliedVersion
-from icemigrate.history.undo_record_codec import UndoRecord, pack_undo
+from icemigrate.history.undo_record_codec import UndoRecord
 from icemigrate.iceberg.declared_sides import DeclaredState
 
 
@@ -67,9 +67,8 @@ def with_baselines(
         )
     versions = {a.version for a in new}
     return replace(
-        history,
+        history.with_undo_records(undo),
         applied=(*(a for a in history.applied if a.version not in versions), *new),
-        undo={**history.undo, **{version: pack_undo(one) for version, one in undo.items()}},
         state=state,
     )
 

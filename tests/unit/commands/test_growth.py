@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -69,11 +69,11 @@ def test_drift_reads_each_undo_record_once_and_no_definition_of_an_unchanged_tab
     _recorded(tmp_path / "lake", 12, recorded)
     read = list[str]()
 
-    def outline(text: str) -> undo_record_codec.UndoOutline:
+    def outline(text: str, bases: Mapping[str, str]) -> undo_record_codec.UndoOutline:
         read.append(text)
-        return undo_record_codec.outline_undo(text)
+        return undo_record_codec.outline_undo(text, bases)
 
-    def refuse(_text: object) -> None:
+    def refuse(*_: object) -> None:
         raise AssertionError("the definitions of a table are read")
 
     monkeypatch.setattr(history_properties, "outline_undo", outline)

@@ -208,7 +208,7 @@ def test_the_content_of_a_property_has_a_limit(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_newer_form_is_refused_before_anything_else_is_read() -> None:
     with pytest.raises(HistoryError, match="written by a newer icemigrate") as raised:
-        decode_history({FORMAT_KEY: "3"})
+        decode_history({FORMAT_KEY: "4"})
     assert raised.value.hint == "pip install --upgrade icemigrate"
 
 

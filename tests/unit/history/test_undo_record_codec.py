@@ -100,7 +100,7 @@ def test_what_a_later_release_adds_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 4}, r"written by a newer icemigrate \(format 4, known is 3\)"),
+        ({"format": 5}, r"written by a newer icemigrate \(format 5, known is 4\)"),
         ({"tables": [5]}, r"damaged: undo record.tables\[0\]: dict expected, 5 found"),
         (
             {"tables": [{**STORED["tables"][0], "trash": "b"}]},
@@ -146,7 +146,7 @@ def test_what_a_later_release_adds_is_ignored_in_an_outline() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 4}, r"written by a newer icemigrate \(format 4, known is 3\)"),
+        ({"format": 5}, r"written by a newer icemigrate \(format 5, known is 4\)"),
         ({"format": "new"}, "damaged: "),
         ({"tables": [5]}, "damaged: "),
         ({"tables": None}, "damaged: "),

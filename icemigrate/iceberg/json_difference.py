@@ -1,0 +1,105 @@
+"""Differences between JSON values: the parts of a value that an earlier value, its base, does not have.
+
+A difference is a JSON value too:
+
+- ``0`` where the value is its base;
+- ``{"value": …}`` with the whole value;
+- ``{"set": {key: difference}, "drop": [key]}`` for an object;
+- ``{"keep": [first, last], "items": [difference]}`` for a list: so many items of the base at its begin and at
+  its end stay, and these items are between them.  An item is a difference from the base's item at this place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+_SAME = 0
+
+
+def json_difference(base: Any, value: Any) -> Any:
+    """The difference of a value from its base.
+
+    :func:`with_difference` gives the value back; only the order of keys in its objects can be another one.
+    """
+    if _is_same(base, value):
+        return _SAME
+    whole = {"value": value}
+    if isinstance(base, dict) and isinstance(value, dict):
+        parts = {k: json_difference(base[k], v) if k in base else {"value": v} for k, v in value.items()}
+        changed = {key: part for key, part in parts.items() if part != _SAME or key not in base}
+        found = {"set": changed, "drop": [key for key in base if key not in value]}
+    elif isinstance(base, list) and isinstance(value, list):
+        found = _list_difference(base, value)
+    else:
+        return whole
+    return found if len(_encoded(found)) < len(_encoded(whole)) else whole
+
+
+def with_difference(base: Any, difference: Any) -> Any:
+    """The value with this difference from a base; it may share parts with both.
+
+    :raises ValueError: the difference has another shape, or belongs to another base.
+    """
+    if type(difference) is int and difference == _SAME:
+        return base
+    if not isinstance(difference, dict):
+        raise ValueError(f"{difference!r} is no difference of JSON values")
+    if "value" in difference:
+        return difference["value"]
+    if "set" in difference and isinstance(base, dict):
+        left = {key: part for key, part in base.items() if key not in difference["drop"]}
+        return left | {k: with_difference(base.get(k), part) for k, part in difference["set"].items()}
+    if "keep" in difference and isinstance(base, list):
+        first, last = difference["keep"]
+        middle = _middle(base, first, last)
+        items = (
+            with_difference(middle[at] if at < len(middle) else None, part)
+            for at, part in enumerate(difference["items"])
+        )
+        return [*base[:first], *items, *base[len(base) - last :]]
+    raise ValueError(f"a difference of another kind than its base, which is a {type(base).__name__}")
+
+
+def _list_difference(base: list[Any], value: list[Any]) -> Any:
+    most = min(len(base), len(value))
+    first = _equal_start(base, value, most)
+    last = _equal_start(base[::-1], value[::-1], most - first)
+    end, value_end = len(base) - last, len(value) - last
+    kept, value_kept = (base[:first], base[end:]), (value[:first], value[value_end:])
+    if not _is_same(kept, value_kept):  # such as 1 and true, which Python takes for equal
+        first = last = 0
+        value_end = len(value)
+    middle = _middle(base, first, last)
+    items = [
+        json_difference(middle[at], item) if at < len(middle) else {"value": item}
+        for at, item in enumerate(value[first:value_end])
+    ]
+    return {"keep": [first, last], "items": items}
+
+
+def _equal_start(one: Sequence[Any], other: Sequence[Any], most: int) -> int:
+    """The number of equal items at the start of both."""
+    if one[:most] == other[:most]:
+        return most
+    return next(at for at in range(most) if one[at] != other[at])
+
+
+def _middle(base: list[Any], first: int, last: int) -> list[Any]:
+    if min(first, last) < 0 or first + last > len(base):
+        raise ValueError(f"a difference keeps {first} and {last} items of a list of {len(base)}")
+    return base[first : len(base) - last]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other) and _encoded(one) == _encoded(other)
+
+
+def _encoded(value: Any) -> bytes:
+    """Bytes that differ where equal values of Python differ in JSON."""
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):  # as for half a surrogate pair
+        return repr(value).encode("utf-8", "backslashreplace")
