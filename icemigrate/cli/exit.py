@@ -20,7 +20,7 @@ from icemigrate.cli.streams import write_stream
 from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, Terminated
 from icemigrate.redaction import hide_environment
 from icemigrate.system.activity import show_activities
-from icemigrate.system.process import DEBUG_VARIABLE, is_debugging, seconds_since_start
+from icemigrate.system.process import DEBUG_VARIABLE, is_debugging
 from icemigrate.system.waits import show_waits
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
     """
     settings = InvocationOptions()
     if args is None:
+        from icemigrate.system.process_identity import seconds_since_start
+
         settings.began -= seconds_since_start()
     hide_environment(os.environ.items())
     _open_streams()

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,20 +15,6 @@ DEBUG_VARIABLE = "ICEMIGRATE_DEBUG"
 def is_debugging() -> bool:
     """Whether the variable is set, to anything but 0."""
     return os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
-
-
-def seconds_since_start() -> float:
-    """The age of this process, with the start of Python where the system shows it."""
-    try:
-        # Field 22, counted from 1; the second one, in parentheses, may contain blanks.
-        fields = Path("/proc/self/stat").read_text("utf-8").rpartition(")")[2].split()
-        started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
-    except (OSError, ValueError, IndexError, AttributeError):
-        return time.monotonic() - _IMPORTED_AT
-
-
-_IMPORTED_AT = time.monotonic()
 
 
 def user_name() -> str:

@@ -8,6 +8,7 @@ processes, and the time at which it started, as Linux shows them in ``/proc``.  
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -40,6 +41,14 @@ def has_ended(pid: int, identity: str, proc: Path = _PROC) -> bool:
         pass  # it runs and belongs to another user
     found = _state(pid, proc)
     return found is not None and (found[0] in _GONE or found[1] != start)
+
+
+def seconds_since_start(proc: Path = _PROC) -> float:
+    """The age of this process; 0 where the system does not show it."""
+    found = _state(os.getpid(), proc)
+    if found is None or not hasattr(time, "CLOCK_BOOTTIME"):
+        return 0.0
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(found[1]) / os.sysconf("SC_CLK_TCK")
 
 
 def _place(proc: Path) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.system.process_identity import has_ended, process_identity
+from icemigrate.system.process_identity import has_ended, process_identity, seconds_since_start
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux shows processes")
 
@@ -70,3 +70,12 @@ def test_a_program_may_have_brackets_in_its_name(tmp_path: Path) -> None:
     fields = ["S", *map(str, range(4, 22)), "4711", "0"]
     (tmp_path / "7" / "stat").write_text(f"7 (odd ) name) {' '.join(fields)}")
     assert process_identity(7, tmp_path) == "boot pid:[1] 4711"
+
+
+def test_the_age_of_a_process_counts_from_its_start(tmp_path: Path) -> None:
+    code = "from icemigrate.system.process_identity import seconds_since_start; print(seconds_since_start())"
+    before = seconds_since_start()
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    tick = 1 / os.sysconf("SC_CLK_TCK")
+    assert 0 < float(ran.stdout) <= seconds_since_start() - before + 2 * tick
+    assert seconds_since_start(tmp_path) == 0, "the system does not show it"
