@@ -26,7 +26,6 @@ from icemigrate.results.command_results import (
     CheckResult,
     DoctorResult,
     ImportResult,
-    MaintainResult,
     PlanResult,
     RebaseResult,
     RepairResult,
@@ -35,6 +34,7 @@ from icemigrate.results.command_results import (
     SquashResult,
 )
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
+from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.status_results import HistoryResult, Status
 

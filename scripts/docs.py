@@ -1,4 +1,4 @@
-"""The generated pages and picture of docs/; ``python -m scripts.docs`` writes them, a test compares."""
+"""The generated pages, picture and schemas; ``python -m scripts.docs`` writes them, a test compares."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from icemigrate.explanations import EXPLANATION_GROUPS
 from scripts.docs_kinds import kinds_page
 from scripts.docs_reference import reference_page
 from scripts.docs_rules import rule_pages, rules_page
+from scripts.docs_schemas import result_schemas
 from scripts.docs_traps import traps_page
 from scripts.plan_picture import plan_picture
 
@@ -39,6 +40,7 @@ def generated() -> dict[Path, str]:
         docs / "traps.md": NOTE + traps_page(),
         docs / "reference.md": NOTE + reference_page(),
         docs / "identifiers.md": NOTE + identifiers_page(),
+        **{ROOT / "schemas" / name: text for name, text in result_schemas().items()},
         docs / "plan.svg": plan_picture(readme.read_text(encoding="utf-8")),
         readme: with_parts(readme.read_text(encoding="utf-8"), {"commands": command_table()}),
     }

@@ -15,7 +15,7 @@ from icemigrate.cli.streams import write_stream
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from icemigrate.results.command_results import MaintainResult
+    from icemigrate.results.maintain_results import MaintainResult
 
 
 def _duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> timedelta | None:

@@ -36,7 +36,7 @@ from icemigrate.maintenance.retention_actions import (
 from icemigrate.maintenance.trash import find_expired_trash
 from icemigrate.project import Project
 from icemigrate.project.project_values import NO_SETTING
-from icemigrate.results.command_results import ActionSummary, MaintainResult, SkippedTable
+from icemigrate.results.maintain_results import ActionSummary, MaintainResult, SkippedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

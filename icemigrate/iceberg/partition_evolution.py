@@ -119,7 +119,9 @@ class OldSpecFiles(Frozen):
     """The part of a table's files with another spec than the current or planned one.
 
     :param files: number of such data files, of the ``all_files`` of the current snapshot.
+    :param all_files: number of all data files in the current snapshot.
     :param bytes: their size; ``None`` where it is unknown, as for ``all_bytes``.
+    :param all_bytes: the size of all files.
     """
 
     files: int

@@ -22,7 +22,7 @@ from icemigrate.iceberg.locations import (
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table, purge_name
-from icemigrate.results.command_results import ActionSummary, SkippedTable
+from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
     from icemigrate.spark.publish_atomic import CommittingEngine

@@ -17,7 +17,7 @@ from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.views import View
 from icemigrate.maintenance.context import ActionOrSkipped, MaintenanceAction, MaintenanceContext
 from icemigrate.maintenance.retention_actions import DeclaredTable, declared_tables
-from icemigrate.results.command_results import ActionSummary, SkippedTable
+from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
     from icemigrate.spark.publish_atomic import CommittingEngine

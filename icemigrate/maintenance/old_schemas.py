@@ -19,7 +19,7 @@ from icemigrate.maintenance.context import (
 )
 from icemigrate.maintenance.needed_schemas import unneeded_schema_ids
 from icemigrate.maintenance.retention_actions import DeclaredTable, declared_tables, some_names
-from icemigrate.results.command_results import ActionSummary, SkippedTable
+from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
     from icemigrate.spark.publish_atomic import CommittingEngine

@@ -22,7 +22,7 @@ from icemigrate.maintenance.context import (
     is_gc_enabled,
 )
 from icemigrate.planning.drift.recreated_table import recreated_table_hint
-from icemigrate.results.command_results import ActionSummary, SkippedTable
+from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
     from icemigrate.spark.publish_atomic import CommittingEngine

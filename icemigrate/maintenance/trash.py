@@ -24,7 +24,7 @@ from icemigrate.maintenance.context import (
     is_gc_enabled,
 )
 from icemigrate.planning.undo.undo_inputs import recorded_uuid
-from icemigrate.results.command_results import ActionSummary, SkippedTable
+from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
     from icemigrate.spark.publish_atomic import CommittingEngine

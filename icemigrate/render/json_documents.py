@@ -23,7 +23,7 @@ from icemigrate.results.status_results import LockStatus, MigrationStatus, Statu
 
 Document: TypeAlias = dict[str, Any]
 
-_FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
+FIELDS_FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
     ApplyResult: ("is_baseline", "to", "beyond", "held", "held_gone", "held_edited"),
     CheckResult: ("older", "older_base"),
     DriftResult: ("resolutions",),
@@ -33,6 +33,12 @@ _FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
     Status: ("hidden_losses",),
 }
 """Fields that no document has: texts for people are made of them."""
+COMPUTED_FIELDS: Mapping[type, tuple[str, ...]] = {
+    CheckResult: ("ok",),
+    DoctorResult: ("ok",),
+    DriftResult: ("drifted",),
+}
+"""Properties that documents have beside the fields."""
 
 
 def plan_document(result: PlanResult) -> Document:
@@ -54,11 +60,7 @@ def plan_document(result: PlanResult) -> Document:
 def result_document(result: object) -> Document:
     """A result by the names of its fields, as the schema of its command describes it."""
     document: Document = redact_document(_plain(result))
-    if isinstance(result, (CheckResult, DoctorResult)):
-        document["ok"] = result.ok
-    if isinstance(result, DriftResult):
-        document["drifted"] = result.drifted
-    return document
+    return document | {name: getattr(result, name) for name in COMPUTED_FIELDS.get(type(result), ())}
 
 
 def _plain(value: Any) -> Any:
@@ -76,7 +78,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_in_document(value: object, name: str) -> bool:
-    return all(name not in names for kind, names in _FOR_PEOPLE.items() if isinstance(value, kind))
+    return name not in FIELDS_FOR_PEOPLE.get(type(value), ())
 
 
 def _diagnostic(diagnostic: Diagnostic) -> Document:

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from icemigrate.render import phrases
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.command_results import (
-    ActionSummary,
     DoctorCheck,
     DoctorResult,
-    MaintainResult,
     RulesResult,
     RuleStatus,
-    SkippedTable,
 )
+from icemigrate.results.maintain_results import ActionSummary, MaintainResult, SkippedTable
 from icemigrate.results.reset_results import ResetResult, ResetTable
 
 _STATE_SYMBOLS = {"ok": "✓", "note": "!", "failed": "✗", "skipped": "–"}

@@ -6,7 +6,6 @@ The package is below the renderers, so that every output format reads the same v
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Literal
 
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors
@@ -14,6 +13,15 @@ from icemigrate.errors import ExitCode
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.partition_evolution import OldSpecFiles
 from icemigrate.planning.plan import MISSING_CONSENT, Plan
+from icemigrate.results.document_types import (
+    CheckName,
+    Count,
+    FailureExitCode,
+    Milliseconds,
+    RuleId,
+    RuleLevel,
+    VersionText,
+)
 
 
 class CheckResult(Frozen):
@@ -29,8 +37,8 @@ class CheckResult(Frozen):
     """
 
     project: str
-    migrations: int
-    tables: int
+    migrations: Count
+    tables: Count
     diagnostics: tuple[Diagnostic, ...] = ()
     base: str | None = None
     older: int = 0
@@ -100,8 +108,8 @@ class ApplyResult(Frozen):
 
     project: str
     environment: str
-    applied: tuple[str, ...]
-    elapsed_ms: int
+    applied: tuple[VersionText, ...]
+    elapsed_ms: Milliseconds
     notes: tuple[str, ...] = ()
     is_baseline: bool = False
     to: str | None = None
@@ -120,7 +128,7 @@ class DoctorCheck(Frozen):
     :param hint: what to do.
     """
 
-    name: str
+    name: CheckName
     state: Literal["ok", "note", "failed", "skipped"]
     text: str
     hint: str | None = None
@@ -130,6 +138,7 @@ class CapabilityStatus(Frozen):
     """A capability that a kind of catalog has or does not have.
 
     :param name: as in :class:`icemigrate.catalog.capabilities.Capabilities`; permanent.
+    :param can: whether the catalog has it.
     :param text: its meaning for migrations.
     """
 
@@ -169,11 +178,11 @@ class RollbackResult(Frozen):
 
     project: str
     environment: str
-    rolled_back: tuple[str, ...]
-    elapsed_ms: int
+    rolled_back: tuple[VersionText, ...]
+    elapsed_ms: Milliseconds
     notes: tuple[str, ...] = ()
-    by_others: tuple[str, ...] = ()
-    last: str | None = None
+    by_others: tuple[VersionText, ...] = ()
+    last: VersionText | None = None
 
 
 class RevertResult(Frozen):
@@ -195,7 +204,7 @@ class RepairedMigration(Frozen):
     :param now: the checksum of the file.
     """
 
-    version: str
+    version: VersionText
     was: str
     now: str
 
@@ -216,6 +225,7 @@ class AdoptedTable(Frozen):
 class RepairResult(Frozen):
     """The result of ``repair``; empty where no applied file was edited.
 
+    :param repaired: the edited files that were accepted.
     :param adopted: the tables that ``repair --adopt`` recorded.
     :param abandoned: the rolled-back versions that ``repair --abandon`` gave up.
     :param action: what the options chose.
@@ -225,12 +235,16 @@ class RepairResult(Frozen):
     environment: str
     repaired: tuple[RepairedMigration, ...] = ()
     adopted: tuple[AdoptedTable, ...] = ()
-    abandoned: tuple[str, ...] = ()
+    abandoned: tuple[VersionText, ...] = ()
     action: Literal["repair", "adopt", "abandon"] = "repair"
 
 
 class RenamedFile(Frozen):
-    """A file under its old and its new name, as the user would type them."""
+    """A file under its old and its new name, as the user would type them.
+
+    :param old: its path before.
+    :param new: its path now.
+    """
 
     old: str
     new: str
@@ -239,6 +253,7 @@ class RenamedFile(Frozen):
 class RebaseResult(Frozen):
     """The files that ``rebase`` renamed; empty where none needs it.
 
+    :param renamed: in the order of their versions.
     :param notes: possible problems for others.
     """
 
@@ -264,12 +279,16 @@ class Failure(Frozen):
     """A fault or mistakes, as an output shows it.
 
     :param error: name of the kind of fault, e.g. ``CatalogError``; permanent.
+    :param message: what is wrong.
+    :param hint: what to do.
+    :param exit_code: of the process.
+    :param diagnostics: in the order of files and positions.
     """
 
     error: str
     message: str
     hint: str | None
-    exit_code: int
+    exit_code: FailureExitCode
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -300,91 +319,32 @@ class ImportResult(Frozen):
     notes: tuple[str, ...] = ()
 
 
-class ActionSummary(Frozen):
-    """One action of ``maintain`` on one table.
-
-    :param part: ``trash``, ``snapshots``, ``rows``, ``schemas``, ``views`` or ``orphans``.
-    :param table: its name in the catalog.
-    :param text: the action and its reason.
-    :param statement: the statement that runs.
-    :param consequences: actions that become impossible.
-    :param outcome: the result; ``None`` where it did not run.
-    """
-
-    part: str
-    table: str
-    text: str
-    statement: str
-    consequences: tuple[str, ...] = ()
-    outcome: str | None = None
-
-
-class SkippedTable(Frozen):
-    """A table that ``maintain`` skips.
-
-    :param is_refused: whether the action is unsafe; ``False`` where it is too early, or the table is not the
-        project's.
-    :param is_unreadable: whether its metadata cannot be read.
-    """
-
-    part: str
-    table: str
-    reason: str
-    is_refused: bool = False
-    is_unreadable: bool = False
-
-
-class MaintainResult(Frozen):
-    """The planned or completed actions of ``maintain``.
-
-    :param parts: the requested parts.
-    :param at: the time for all ages, in UTC.
-    :param done: whether the actions ran.
-    :param elapsed_ms: from the first action to the last record; 0 where none ran.
-    :param interrupted: versions with a run that began and has no outcome, each with its command.
-    """
-
-    project: str
-    environment: str
-    parts: tuple[str, ...]
-    at: datetime
-    acts: tuple[ActionSummary, ...] = ()
-    kept: tuple[SkippedTable, ...] = ()
-    done: bool = False
-    elapsed_ms: int = 0
-    notes: tuple[str, ...] = ()
-    interrupted: tuple[str, ...] = ()
-
-    @property
-    def refused(self) -> tuple[SkippedTable, ...]:
-        """Actions that are unsafe."""
-        return tuple(k for k in self.kept if k.is_refused)
-
-    @property
-    def unreadable(self) -> tuple[SkippedTable, ...]:
-        """Tables whose metadata cannot be read."""
-        return tuple(k for k in self.kept if k.is_unreadable)
-
-
 class RuleStatus(Frozen):
     """A rule of ``check``.
 
+    :param id: permanent identifier.
+    :param name: can be used instead of the id.
     :param level: ``off``, ``note``, ``warning`` or ``error``, as set in the project.
     :param default: the level without a setting in the project file.
     :param finds: its finding, in one sentence.
     :param options: as set in the project; an age has the form of the project file.
     """
 
-    id: str
+    id: RuleId
     name: str
-    level: str
-    default: str
+    level: RuleLevel
+    default: RuleLevel
     finds: str
     options: tuple[RuleOption, ...] = ()
 
 
 class RuleOption(Frozen):
-    """An option of a rule; ``None`` where it is not set and the rule needs it."""
+    """An option of a rule; ``None`` where it is not set and the rule needs it.
+
+    :param key: as in the project file.
+    :param value: ``None`` where it is not set.
+    :param says: what it means.
+    """
 
     key: str
     value: str | int | None
@@ -392,7 +352,10 @@ class RuleOption(Frozen):
 
 
 class RulesResult(Frozen):
-    """All rules, in the order of their ids."""
+    """All rules, in the order of their ids.
+
+    :param rules: in the order of their ids.
+    """
 
     project: str
     rules: tuple[RuleStatus, ...]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from icemigrate.frozen import Frozen
+from icemigrate.results.document_types import Count, Milliseconds, one_of
 
 DriftStatus: TypeAlias = Literal["drift", "done already", "unmanaged", "expired"]
 TableState: TypeAlias = Literal["there", "gone", "renamed", "replaced", "unreadable"]
@@ -16,6 +17,8 @@ class DriftFact(Frozen):
 
     :param fact: its name, as in a table entry: ``columns.price.type``.
     :param change: ``added``, ``changed`` or ``removed``.
+    :param recorded: the recorded value, as text.
+    :param actual: the current value, as text.
     :param told: ``drift``; ``done already`` (a pending migration declares it); ``unmanaged`` (no file ever
         declared it); ``expired`` (a tag whose limit is over).
     :param pending: the migration that declares it; ``None`` without one.
@@ -26,7 +29,7 @@ class DriftFact(Frozen):
     """
 
     fact: str
-    change: str
+    change: Annotated[str, one_of("added", "changed", "removed")]
     recorded: str
     actual: str
     told: DriftStatus = "drift"
@@ -46,6 +49,7 @@ class TableDrift(Frozen):
         the reason); otherwise ``there``.
     :param found: its current name in the catalog, where it differs.
     :param pending: the migration that declares its state; ``None`` without one.
+    :param facts: that differ from the recorded state.
     :param notes: further remarks.
     """
 
@@ -67,6 +71,7 @@ class TableDrift(Frozen):
 class DriftResult(Frozen):
     """Other clients' changes of a project's tables.
 
+    :param catalog: which catalog it is, without secrets.
     :param compared: number of tables that were compared.
     :param recorded: whether the history has any table.
     :param tables: differing tables.
@@ -77,7 +82,7 @@ class DriftResult(Frozen):
     project: str
     environment: str
     catalog: str
-    compared: int
+    compared: Count
     recorded: bool
     tables: tuple[TableDrift, ...] = ()
     interrupted: tuple[str, ...] = ()
@@ -117,5 +122,5 @@ class ReconcileResult(Frozen):
     project: str
     environment: str
     tables: tuple[str, ...]
-    elapsed_ms: int
+    elapsed_ms: Milliseconds
     notes: tuple[str, ...] = ()

@@ -28,6 +28,7 @@ class ResetTable(Frozen):
 class ResetResult(Frozen):
     """The planned or completed actions of ``reset``.
 
+    :param tables: the recorded tables that exist, and those of interrupted runs.
     :param versions: number of versions that the history forgets.
     :param done: whether the actions ran.
     """

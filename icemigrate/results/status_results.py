@@ -6,9 +6,18 @@ The other results are in :mod:`~icemigrate.results.command_results`.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.partition_evolution import OldSpecFiles
+from icemigrate.results.document_types import (
+    Count,
+    EventName,
+    MigrationStateName,
+    Milliseconds,
+    VersionText,
+    one_of,
+)
 
 
 class WaitingValues(Frozen):
@@ -32,6 +41,7 @@ class WaitingValues(Frozen):
 class MigrationStatus(Frozen):
     """The state of one migration.
 
+    :param description: of the migration.
     :param state: ``applied``, ``pending``, ``held`` (rolled back), ``abandoned``
         (rolled back, and excluded from `--redo`), ``running`` (a process runs it),
         ``interrupted`` (neither applied nor undone), ``edited`` (applied, and its file has changed),
@@ -49,9 +59,9 @@ class MigrationStatus(Frozen):
         description is that of the applied file then.
     """
 
-    version: str
+    version: VersionText
     description: str
-    state: str
+    state: MigrationStateName
     applied_at: datetime | None = None
     stays: tuple[str, ...] = ()
     waiting: tuple[WaitingValues, ...] = ()
@@ -71,7 +81,7 @@ class KeptViewStatus(Frozen):
     """
 
     name: str
-    version: str
+    version: VersionText
     exists: bool
     until: datetime | None = None
 
@@ -97,7 +107,7 @@ class TableStatus(Frozen):
     name: str
     version: str | None
     exists: bool
-    pending: tuple[str, ...] = ()
+    pending: tuple[VersionText, ...] = ()
     ours: bool = False
     note: str | None = None
     old_files: OldSpecFiles | None = None
@@ -109,6 +119,7 @@ class TableStatus(Frozen):
 class LockStatus(Frozen):
     """The holder of a project's lock.
 
+    :param pid: the process id.
     :param since: when it was acquired, by the holder's clock.
     :param seen_at: the holder's last renewal, by its clock.
     :param action: the command: ``apply`` or ``rollback``.
@@ -142,7 +153,10 @@ class UnlockResult(Frozen):
 class Status(Frozen):
     """The state of a project in one environment.
 
+    :param catalog: which catalog it is, without secrets.
     :param version: the last applied migration; ``None`` without one.
+    :param migrations: every migration that has a file or was applied, in order.
+    :param tables: every declared table, and other tables under a name that a declared table had.
     :param lock: the holder of the lock; ``None`` while no process holds it.
     :param hidden_losses: without details, how many of the newest versions have
         :attr:`MigrationStatus.not_restorable`.
@@ -165,18 +179,20 @@ class Status(Frozen):
 class HistoryEntry(Frozen):
     """The history's record of one version.
 
+    :param description: of the migration.
     :param standing: ``applied``, ``held`` (rolled back, waits for a redo) or ``interrupted``; the JSON key of
         the state.
     :param at: when it was last applied, in UTC.
     :param by: the user who applied it.
+    :param checksum: SHA-256 over the file's parsed content.
     """
 
-    version: str
+    version: VersionText
     description: str
-    standing: str
+    standing: Annotated[str, one_of("applied", "held", "interrupted")]
     at: datetime
     by: str
-    duration_ms: int
+    duration_ms: Milliseconds
     checksum: str
 
 
@@ -188,7 +204,10 @@ class HistoryEvent(Frozen):
         ``squashed``; ``baselined``; ``unlocked``; ``maintained``; ``reset``; ``reconciled`` (tables were
         changed back to the recorded state).
     :param version: ``None`` for an event without a single version.
+    :param description: of the migration.
     :param at: when it ended, in UTC; when it began, where it has no end.
+    :param by: the user, from the operating system.
+    :param host: empty if unknown.
     :param duration_ms: ``None`` where it has no end, or took no time.
     :param run: the same for all events of one call of icemigrate; as in the rows of the history.
     :param message: why it failed, or a further remark.
@@ -196,13 +215,13 @@ class HistoryEvent(Frozen):
         where an older release recorded the event.
     """
 
-    event: str
-    version: str | None
+    event: EventName
+    version: VersionText | None
     description: str
     at: datetime
     by: str
     host: str
-    duration_ms: int | None = None
+    duration_ms: Milliseconds | None = None
     run: str = ""
     message: str | None = None
     action: str | None = None
@@ -220,4 +239,4 @@ class HistoryResult(Frozen):
     environment: str
     entries: tuple[HistoryEntry, ...] = ()
     events: tuple[HistoryEvent, ...] = ()
-    earlier: int = 0
+    earlier: Count = 0

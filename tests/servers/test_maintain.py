@@ -12,7 +12,7 @@ import pytest
 from icemigrate.commands import maintain as maintain_command
 from icemigrate.commands.maintain import maintain, plan_maintenance
 from icemigrate.errors import ConflictError
-from icemigrate.results.command_results import MaintainResult
+from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.spark import commit
 from tests.servers.lake import Lake
 

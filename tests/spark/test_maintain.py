@@ -22,7 +22,7 @@ from icemigrate.errors import ConflictError, EngineError, ExitCode, LockHeld, Mi
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.undo import UndoOptions
 from icemigrate.render.formats import render
-from icemigrate.results.command_results import MaintainResult
+from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.spark import maintenance_calls
 from icemigrate.spark.storage_deletes import delete_files
 from tests.spark.test_rollback import ROW_1, ROW_2, Shop

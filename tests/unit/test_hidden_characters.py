@@ -34,7 +34,13 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.render.formats import OUTPUT_FORMATS, names_for, render
 from icemigrate.render.terminal_style import TerminalStyle
-from icemigrate.results.command_results import CheckResult, Failure, MaintainResult, PlanResult, RulesResult
+from icemigrate.results.command_results import (
+    CheckResult,
+    Failure,
+    PlanResult,
+    RulesResult,
+)
+from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.spark_sql.literals import string_sql
 from tests.support.embedded_project import Embedded, applied
 

@@ -35,7 +35,7 @@ from icemigrate.iceberg.views import View, ViewQuery
 from icemigrate.maintenance.context import ActionOrSkipped, MaintenanceAction, MaintenanceContext
 from icemigrate.maintenance.expired_views import find_expired_views
 from icemigrate.planning.plan import MigrationPlan
-from icemigrate.results.command_results import SkippedTable
+from icemigrate.results.maintain_results import SkippedTable
 from icemigrate.spark.view_statements import drop_kept_view
 from tests.support.embedded_project import HISTORY, Embedded
 

@@ -36,7 +36,7 @@ from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
 from icemigrate.maintenance.context import MaintenanceAction, MaintenanceContext
 from icemigrate.maintenance.trash import _unsafe, find_trashed_tables
 from icemigrate.render.formats import render
-from icemigrate.results.command_results import ActionSummary, MaintainResult, SkippedTable
+from icemigrate.results.maintain_results import ActionSummary, MaintainResult, SkippedTable
 from icemigrate.spark.maintenance_calls import expire_text, orphans_sql
 from icemigrate.spark.row_retention import delete_sql, deleted_rows
 

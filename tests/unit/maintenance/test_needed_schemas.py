@@ -30,7 +30,7 @@ from icemigrate.maintenance.context import MaintenanceAction, MaintenanceContext
 from icemigrate.maintenance.needed_schemas import unneeded_schema_ids
 from icemigrate.maintenance.old_schemas import find_old_schemas
 from icemigrate.render.formats import render
-from icemigrate.results.command_results import ActionSummary, MaintainResult, SkippedTable
+from icemigrate.results.maintain_results import ActionSummary, MaintainResult, SkippedTable
 from icemigrate.spark.engine_port import SchemaRemoval
 from icemigrate.spark.partition_entries import type_in
 
