@@ -36,7 +36,8 @@ class Capabilities(Frozen):
     :param namespace_drop_keeps_files: a namespace can be dropped whose folder contains files of tables that
         were renamed out of it, as into the trash, and these files stay.
     :param compare_and_swap: a commit that asserts its base fails when another came first.
-    :param multi_table_commit: several tables can be committed at once, or not at all.
+    :param multi_table_commit: several tables can be committed at once, or not at all, by commits in Python:
+        Iceberg's Java library has no such commit.
     :param views: the catalog has Iceberg's views, and its reader lists them.
     :param format_versions: supported format versions.
     :param nested_namespaces: a namespace may be inside another one.
@@ -65,7 +66,7 @@ class Capabilities(Frozen):
     partitions_by_first_column: bool = True
 
 
-_SQL = Capabilities(views=True)
+_SQL = Capabilities(multi_table_commit=True, views=True)
 
 CAPABILITY_MATRIX: dict[str, Capabilities] = {
     "sqlite": _SQL,

@@ -25,7 +25,7 @@ from icemigrate.results.command_results import ApplyResult, PlanResult, errors_o
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
 
 
 def verify_saved_plan(project: Project, saved: Plan) -> PlanResult:

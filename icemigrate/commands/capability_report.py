@@ -57,7 +57,7 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "multi_table_commit",
-        "several tables can be committed together",
+        "several tables can be committed together, by `apply_with: metadata` or `auto`",
         "each table is committed separately: readers can see one table changed before the next",
     ),
     (

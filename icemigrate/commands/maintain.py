@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from icemigrate.execution.signals import StopRequest
     from icemigrate.history.journal import LockedJournal
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
     from icemigrate.spark.spark_engine import SparkEngine
 
 MAINTENANCE_PARTS = ("trash", "snapshots", "rows", "schemas", "views", "orphans")

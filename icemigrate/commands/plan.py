@@ -28,7 +28,7 @@ from icemigrate.commands.redo_inputs import (
     with_rolled_back_versions,
 )
 from icemigrate.commands.remaining_effects import notes_on
-from icemigrate.commands.spark_use import with_spark_use
+from icemigrate.commands.table_by_table import with_engine_notes
 from icemigrate.commands.unlock import interruption_notes
 from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import ConflictError, IcemigrateError, Mistakes, UsageError
@@ -179,7 +179,7 @@ def plan_in_environment(
     whole = with_rolled_back_versions(
         whole, history, files, [m.version for m in states.migrations if m.state == "held"]
     )
-    return with_spark_use(session, PlanResult(whole, (*result.diagnostics, *interruption_notes(history))))
+    return with_engine_notes(session, PlanResult(whole, (*result.diagnostics, *interruption_notes(history))))
 
 
 def _planned(

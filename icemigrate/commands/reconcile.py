@@ -10,6 +10,7 @@ from icemigrate.changes.change import HazardKind, PlanProblem
 from icemigrate.commands.affected_views import with_affected_views
 from icemigrate.commands.compared_tables import ComparedTable, compare_recorded_tables, require_readable
 from icemigrate.commands.rollback import require_undoable
+from icemigrate.commands.table_by_table import with_table_by_table
 from icemigrate.commands.unlock import interruption_notes as interrupted_notes
 from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
 from icemigrate.errors import UsageError
@@ -54,7 +55,7 @@ from icemigrate.results.drift_results import ReconcileResult
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
 
 _DESCRIPTION = "Restore tables to their recorded state"
 
@@ -102,7 +103,10 @@ def plan_reconcile(
     :raises HistoryError: the history cannot be used.
     """
     with open_environment(project, environment) as session:
-        return _plan(session, what or ReconcileRequest(), LazyEngine(session, spark, on_start, is_undo=True))
+        planned = _plan(
+            session, what or ReconcileRequest(), LazyEngine(session, spark, on_start, is_undo=True)
+        )
+        return with_table_by_table(session, planned, has_spark=spark is not None)
 
 
 def reconcile(

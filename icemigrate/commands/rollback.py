@@ -9,7 +9,7 @@ from icemigrate.changes.change import PlanProblem
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.commands.affected_views import with_affected_views
 from icemigrate.commands.kept_view_checks import with_kept_view_problems
-from icemigrate.commands.spark_use import with_spark_use
+from icemigrate.commands.table_by_table import with_engine_notes
 from icemigrate.commands.unlock import interrupted_intents
 from icemigrate.diagnostics import Diagnostic, Severity, format_count
 from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
@@ -39,7 +39,7 @@ from icemigrate.results.command_results import PlanResult, RollbackResult, error
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
 
 
 def plan_rollback(
@@ -80,7 +80,7 @@ def plan_rollback(
         before = _diagnostics(result.plan)
         plan = with_tried_hints(given, with_rollback_resolutions(given, result.plan))
         others = (d for d in result.diagnostics if d not in before)
-        return PlanResult(plan, (*_diagnostics(plan), *others))
+        return replace(result, plan=plan, diagnostics=(*_diagnostics(plan), *others))
 
 
 class RollbackInputs(Frozen):
@@ -226,7 +226,7 @@ def _plan(
         with_old_partition_files(plan, environment_session.catalog),
         (*_diagnostics(plan), *continued, *unfilled),
     )
-    return with_spark_use(environment_session, result)
+    return with_engine_notes(environment_session, result, has_spark=spark.session is not None)
 
 
 def _last_applied(history: History, chosen: Sequence[AppliedVersion]) -> Iterator[Diagnostic]:

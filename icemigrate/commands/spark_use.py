@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from icemigrate.diagnostics import Diagnostic, Severity
+from icemigrate.evidence.lost_partition_values import lost_partition_values
 from icemigrate.execution.engine_choice import commits_in_python
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import replace
@@ -15,7 +16,8 @@ def with_spark_use(session: EnvironmentSession, result: PlanResult) -> PlanResul
     apply_with = session.environment.apply_with
     if apply_with in (None, "spark") or result.plan.is_empty or not commits_in_python(session):
         return result
-    needs = {m.version: spark_requirements(m) for m in result.plan.migrations}
+    lost = lost_partition_values(session.catalog, result.plan)
+    needs = {m.version: (*spark_requirements(m), *lost.get(m.version, ())) for m in result.plan.migrations}
     if apply_with == "metadata":
         found = [_refusal(version, part) for version, parts in needs.items() for part in parts]
     else:

@@ -21,7 +21,7 @@ from icemigrate.planning.plan_staleness import as_stale
 
 if TYPE_CHECKING:
     from icemigrate.execution.recovery import PlanInverse
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
 
 
 class CarriedOut(Frozen):

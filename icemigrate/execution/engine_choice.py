@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from icemigrate.metadata_engine.engine import MetadataEngine
     from icemigrate.metadata_engine.table_store import TableStore
+    from icemigrate.spark.commit_ports import CommittingEngine
     from icemigrate.spark.engine_port import Engine
-    from icemigrate.spark.publish_atomic import CommittingEngine
     from icemigrate.spark.spark_engine import SparkEngine
 
 METADATA_LIBRARIES = ("fastavro", "pyarrow")
@@ -105,6 +105,23 @@ def history_engine(
 def commits_in_python(session: EnvironmentSession) -> bool:
     """Whether ``apply_with: auto`` of an environment commits in Python."""
     return _open_store(session) is not None
+
+
+def transaction_engine_obstacle(session: EnvironmentSession, *, is_undo: bool, has_spark: bool) -> str | None:
+    """Why no transaction of several tables is made in an environment, as a clause; ``None`` where one can be.
+
+    :param is_undo: as in :class:`LazyEngine`.
+    :param has_spark: whether a Spark session is given.
+    """
+    environment, can = session.environment, session.catalog.capabilities
+    is_of_spark = not is_undo or has_spark if environment.apply_with is None else False
+    if is_of_spark or environment.apply_with == "spark" or not commits_in_python(session):
+        return "Spark commits one table at a time"
+    if environment.publish != "atomic":
+        return f"`publish: {environment.publish}` makes one change at a time"
+    if not (can.multi_table_commit and can.compare_and_swap):
+        return f"catalog `{session.catalog.settings.name}` commits one table at a time"
+    return None
 
 
 def _python_engine(

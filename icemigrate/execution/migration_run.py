@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import reduce
 
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data_steps.not_null_check import NotNullCheck
+from icemigrate.diagnostics import format_count
 from icemigrate.errors import EngineError, IcemigrateError, LockHeld
 from icemigrate.events import Event, TableVerified
+from icemigrate.execution.final_state import final_declared_state
+from icemigrate.execution.opened_tables import (
+    OpenedTable,
+    expected_table,
+    opened_table,
+    owner_change,
+    require_changed,
+)
 from icemigrate.execution.released_snapshots import released_snapshots
 from icemigrate.execution.row_publication import RowPublisher, UnpublishedTable, with_values
 from icemigrate.execution.statement_log import StatementLog
@@ -19,17 +27,15 @@ from icemigrate.execution.table_checks import (
     new_fields,
     renumbered_fields_error,
     require_planned_ids,
-    verify_table,
 )
 from icemigrate.execution.table_rows import MigrationRows
 from icemigrate.frozen import replace
-from icemigrate.iceberg.declared_sides import DeclaredState, TableChange
+from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.file_evidence_values import PublishedRows
 from icemigrate.iceberg.names import TableName, format_path
-from icemigrate.iceberg.schema import Schema, schema_index
+from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.undo_record import UndoRecord
-from icemigrate.planning.merge import rebind_by_path, with_catalog_ids
 from icemigrate.planning.plan import Direction, MigrationPlan, TablePlan
 from icemigrate.planning.plan_file import structural_json
 from icemigrate.planning.stages import (
@@ -45,11 +51,12 @@ from icemigrate.planning.stages import (
     create_namespace_text,
     drop_namespace_text,
     migration_stages,
+    publication_of,
     table_stages,
 )
 from icemigrate.planning.undo import with_committed_fields
 from icemigrate.spark.engine_port import Engine, Marker
-from icemigrate.spark.publish import Publisher, apply_step, empty_table
+from icemigrate.spark.publish import Publisher
 
 
 @dataclass(slots=True)
@@ -73,6 +80,7 @@ class MigrationRun:
     :param committed: the schema of the last commit of a table, by the declared name in its plan.
     :param published: the rows on the main branch, by the declared name in the plan of a table with data
         steps; ``None`` where none had to be written.
+    :param is_together: whether one transaction has changed all tables; ``None`` before the first one.
     """
 
     migration: MigrationPlan
@@ -93,6 +101,7 @@ class MigrationRun:
     renumbered: set[TableName] = field(default_factory=set)
     committed: dict[TableName, Schema] = field(default_factory=dict)
     published: dict[TableName, PublishedRows | None] = field(default_factory=dict)
+    is_together: bool | None = None
     stages: tuple[Stage, ...] = field(init=False)
     log: StatementLog = field(init=False)
     row_publisher: RowPublisher = field(init=False)
@@ -127,13 +136,11 @@ class MigrationRun:
                     with self.log.statement(create_namespace_text(namespace), number=number):
                         self.engine.create_namespace(namespace)
             case ChangeTable(table=plan):
-                publish = next(
-                    (s for s in table_stages(self.stages, plan) if isinstance(s, PublishTable)), None
-                )
+                publish = publication_of(self.stages, plan)
                 if publish is not None:
                     unpublished.append(self._prepared(stage, publish))
-                else:
-                    self.tables_after[plan.declared] = self._table(stage)
+                elif not self._are_changed():
+                    self._change_table(stage)
             case WriteRows():
                 self.row_publisher.write(unpublished[-1])
             case RecheckRows():
@@ -151,23 +158,7 @@ class MigrationRun:
 
     def final_declared_state(self, state: DeclaredState) -> DeclaredState:
         """The declared state after the migration, with the ids that the catalog assigned."""
-        changes = list[TableChange]()
-        for table in self.migration.tables:
-            wanted, base = table.wanted, state.tables.get(table.formerly) if table.formerly else None
-            # Undoing a baseline changes no table: another table may have the name of one that it recorded as
-            # gone.
-            if wanted is not None and not self.migration.baseline:
-                after, committed = self.tables_after[table.declared], self.committed.get(table.declared)
-                if after is not None and committed is not None:
-                    # Another client may have used a name of these fields for a field of its own.
-                    gone = [] if base is None else [i for i, _ in schema_index(base.schema).new()]
-                    wanted = rebind_by_path(wanted, replace(after, schema=committed), kept=gone)
-                wanted = with_catalog_ids(wanted, after, base)
-            changes.append((table.declared, table.formerly, wanted))
-        state = state.after_all(changes)
-        now = self.migration.namespaces
-        is_undo = self.migration.direction is Direction.ROLLBACK
-        return replace(state, namespaces=now if is_undo else state.namespaces | now)
+        return final_declared_state(self.migration, state, self.tables_after, self.committed)
 
     def _drop_namespace(self, namespace: tuple[str, ...], number: int) -> None:
         """Drop a namespace that is empty; one that remains is a note, not a failure."""
@@ -180,25 +171,60 @@ class MigrationRun:
         if not is_gone:
             self.log.note(None, f"namespace {format_path(namespace)} stays: {why}")
 
-    def _table(self, stage: ChangeTable) -> Table | None:
-        """Change one table whose rows are not written; returns the resulting table."""
+    def _change_table(self, stage: ChangeTable) -> None:
+        """Change one table whose rows are not written."""
+        found = self._opened(stage)
+        self._note_started(found.plan)
+        actual = self.row_publisher.run_steps(found.plan, found.before, found.marker, stage.first_of_steps)
+        self.log.forget_copies()
+        self._check_changed(found, actual)
+
+    def _are_changed(self) -> bool:
+        """Whether one transaction has changed all tables, which the first call tries."""
+        if self.is_together is None:
+            self.is_together = self._change_together()
+        return self.is_together
+
+    def _change_together(self) -> bool:
+        """Change all tables in one transaction; ``False`` where each needs a commit of its own."""
+        publisher = self.publisher.together
+        if publisher is None or not publisher.takes(self.migration):
+            return False
+        found = [self._opened(stage) for stage in self.stages if isinstance(stage, ChangeTable)]
+        tables = [self.row_publisher.of_transaction(one) for one in found if one.before is not None]
+
+        def on_send(is_sent: bool) -> None:
+            if is_sent:
+                self.log.start(f"the commit of {format_count(len(tables), 'table')}")
+            # A refused commit has changed no table.
+            self.started_tables = {table.plan.declared for table in tables} if is_sent else set()
+
+        if not publisher.publish(tables, on_send):
+            return False
+        self.log.forget_copies()
+        for one in found:
+            self._check_changed(one, None if one.expected is None else self.engine.table(one.plan.name))
+        return True
+
+    def _opened(self, stage: ChangeTable) -> OpenedTable:
+        """A table before its first change, and the marker that it gets."""
         plan = stage.table
         before = self._found(plan)
-        expected = expected_table(plan, before)
-        rows = before.snapshot if plan.steps and before is not None and before.has_rows else None
         if plan.wanted is not None:
             self.log.start(f"marking table `{plan.name}`")
-        released = released_snapshots(plan, before)
-        marker = replace(self.marker, before=rows.id if rows else None, released=released)
-        self._note_started(plan)
-        actual = self.row_publisher.run_steps(plan, before, marker, stage.first_of_steps)
-        self.log.forget_copies()
-        if expected is None:
-            return None  # gone already, and the plan has no steps for it
-        self.log.note_current(f"checking table `{expected.name}`")
-        self._verify(plan, before, expected, actual)
-        self._settle_owner(plan, actual)
-        return actual if plan.wanted is not None else None
+        return opened_table(stage, before, self.marker)
+
+    def _check_changed(self, found: OpenedTable, actual: Table | None) -> None:
+        """Verify a table after its changes, and note it.
+
+        :param actual: as it was read back.
+        """
+        plan, expected = found.plan, found.expected
+        if expected is not None:  # else it was gone already, and the plan has no steps for it
+            self.log.note_current(f"checking table `{expected.name}`")
+            self._verify(plan, found.before, expected, actual)
+            self._settle_owner(plan, actual)
+        self.tables_after[plan.declared] = None if plan.wanted is None or expected is None else actual
 
     def _note_started(self, plan: TablePlan) -> None:
         """Note that a table may change from now on, and one that is moved out of its way."""
@@ -210,16 +236,11 @@ class MigrationRun:
 
     def _settle_owner(self, plan: TablePlan, actual: Table | None) -> None:
         """Claim a table that no commit has claimed, or release one that is no longer declared."""
-        if actual is None:
-            return
-        project, direction = self.marker.project, self.migration.direction
-        if direction is Direction.APPLY and plan.wanted is not None and actual.owner is None:
-            self.log.start(f"claiming table `{actual.name}`")
-            self.engine.set_owner(actual.name, project)
-        is_forgotten = direction is Direction.ROLLBACK and plan.wanted is None and not plan.all_steps
-        if is_forgotten and actual.owner == project:
-            self.log.start(f"releasing table `{actual.name}`")
-            self.engine.set_owner(actual.name, None)
+        change = owner_change(plan, self.migration.direction, actual, self.marker.project)
+        if actual is not None and change is not None:
+            what, owner = change
+            self.log.start(f"{what} table `{actual.name}`")
+            self.engine.set_owner(actual.name, owner)
 
     def _found(self, plan: TablePlan) -> Table | None:
         """The table before its first change."""
@@ -367,20 +388,7 @@ class MigrationRun:
         return self.undo.tables[at].actual_before
 
     def _verify(self, plan: TablePlan, before: Table | None, expected: Table, actual: Table | None) -> None:
-        if actual is None:
-            raise EngineError(f"table `{expected.name}` is missing after the migration")
-        old = None if expected.name == plan.name else self.engine.table(plan.name)
-        # Another table of the migration may have got the name.
-        if old is not None and old.uuid == actual.uuid:
-            raise EngineError(f"table `{plan.name}` is still there under its old name")
-        own = self.marker.own_tags(actual.refs)
-        others = {name: ref for name, ref in actual.refs.items() if name not in own}
-        verdict = verify_table(before, expected, replace(actual, refs=others))
-        if verdict.ignored:
-            raise EngineError(
-                f"the catalog accepted the change but did not make it: {'; '.join(verdict.ignored)}",
-                "check whether this catalog supports the change",
-            )
+        verdict = require_changed(self.engine, plan, before, expected, actual, self.marker)
         for fact in verdict.foreign:
             self.log.note(expected.name, f"changed by another client meanwhile: {fact}")
         if verdict.renumbered:
@@ -388,10 +396,3 @@ class MigrationRun:
             self.log.note(expected.name, f"the catalog assigned other field ids than planned: {fields}")
             self.renumbered.add(plan.declared)
         self.log.record_event(TableVerified(self.migration.version, expected.name))
-
-
-def expected_table(plan: TablePlan, before: Table | None) -> Table | None:
-    """The table after the plan's steps; ``None`` where it does not exist."""
-    if not plan.all_steps:
-        return before
-    return reduce(lambda table, step: apply_step(step, table), plan.all_steps, before or empty_table(plan))

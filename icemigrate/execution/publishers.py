@@ -10,7 +10,7 @@ from icemigrate.spark.engine_port import Engine
 from icemigrate.spark.publish import DirectPublisher, Publisher
 
 if TYPE_CHECKING:
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
 
 
 class EnvironmentPublishers(Frozen):
@@ -58,4 +58,8 @@ def environment_publishers(session: EnvironmentSession, engine: CommittingEngine
     order, which Iceberg's library does not accept together), and may assert the table's snapshot, which a
     copy does not have. So it runs on the table itself.
     """
-    return EnvironmentPublishers(choose_publisher(session, engine), DirectPublisher(engine, tags=False))
+    from icemigrate.spark.publish_together import TransactionPublisher
+
+    marked = choose_publisher(session, engine)
+    together = TransactionPublisher(engine, tags=False, signs=False) if marked.together else None
+    return EnvironmentPublishers(marked, DirectPublisher(engine, tags=False, together=together))

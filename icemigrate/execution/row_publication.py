@@ -22,6 +22,7 @@ from icemigrate.data_steps.publication_state import LATE_SUMMARY_PROPERTY
 from icemigrate.data_steps.retype import Retype
 from icemigrate.diagnostics import format_count
 from icemigrate.errors import EngineError, HeadMoved
+from icemigrate.execution.opened_tables import OpenedTable
 from icemigrate.execution.statement_log import StatementLog
 from icemigrate.execution.table_rows import MigrationRows, NumberedStatement
 from icemigrate.frozen import Frozen, replace
@@ -35,6 +36,7 @@ from icemigrate.planning.stages import CheckPreconditions, PublishTable, WriteRo
 from icemigrate.planning.steps import as_steps
 from icemigrate.spark.engine_port import Engine, Marker
 from icemigrate.spark.publish import Publisher
+from icemigrate.spark.publish_together import TableOfTransaction
 from icemigrate.spark.row_branches import require_table
 from icemigrate.spark_sql.expressions import null_sql
 from icemigrate.spark_sql.identifiers import table_sql
@@ -201,6 +203,18 @@ class RowPublisher:
         if before is not None and self.log.migration.direction is Direction.APPLY:
             before = self._looked_at(plan, before)
         return self._published(plan, before, marker, first)
+
+    def of_transaction(self, found: OpenedTable) -> TableOfTransaction:
+        """A table that one transaction changes together with the others; see :meth:`run_steps`.
+
+        :param found: a table that exists.
+        """
+        plan, before = found.plan, found.before
+        assert before is not None, "a transaction creates no table"
+        if self.log.migration.direction is Direction.APPLY:
+            before = self._looked_at(plan, before)
+        listener = self.log.publisher_listener(found.stage.first_of_steps)
+        return TableOfTransaction(plan, before, found.marker, listener, partial(self.on_commit, plan))
 
     def _published(self, plan: TablePlan, before: Table | None, marker: Marker, first: int) -> Table | None:
         listener = self.log.publisher_listener(first)

@@ -8,7 +8,7 @@ from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.drop_table import DropTable
 from icemigrate.changes.widen_type import WidenType
 from icemigrate.data_steps.data_step_kind import DataStepStage
-from icemigrate.execution.migration_run import expected_table
+from icemigrate.execution.opened_tables import expected_table
 from icemigrate.execution.table_checks import require_planned_ids
 from icemigrate.frozen import replace
 from icemigrate.iceberg.declared_sides import DeclaredState

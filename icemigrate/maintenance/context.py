@@ -25,7 +25,7 @@ from icemigrate.iceberg.table import Table, purge_name
 from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
     from icemigrate.spark.spark_engine import SparkEngine
 
 GC_ENABLED_PROPERTY = "gc.enabled"

@@ -20,7 +20,7 @@ from icemigrate.maintenance.retention_actions import DeclaredTable, declared_tab
 from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
 
 VIEWS_PART = "views"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

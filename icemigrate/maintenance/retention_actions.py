@@ -25,7 +25,7 @@ from icemigrate.planning.drift.recreated_table import recreated_table_hint
 from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
 
 _SNAPSHOTS = (retention.SNAPSHOT_AGE, retention.SNAPSHOT_COUNT)
 _ROWS = (retention.ROW_COLUMN, retention.ROW_AGE)

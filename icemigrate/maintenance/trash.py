@@ -27,7 +27,7 @@ from icemigrate.planning.undo.undo_inputs import recorded_uuid
 from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
-    from icemigrate.spark.publish_atomic import CommittingEngine
+    from icemigrate.spark.commit_ports import CommittingEngine
 
 TRASH_PART = "trash"
 _VERSION = re.compile(r"__([0-9]{1,18})(?:__[0-9a-f]{8})?\Z")

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from icemigrate.errors import EngineError
 from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.metadata_engine.equal_parts import (
@@ -21,7 +20,7 @@ from icemigrate.metadata_engine.equal_parts import (
     reused_schema_id,
     reused_spec_id,
 )
-from icemigrate.metadata_engine.table_store import Json
+from icemigrate.metadata_engine.table_store import CommitRefused, Json
 
 LAST_ADDED = -1
 """In an update: the schema, spec or order that an update before it added."""
@@ -41,7 +40,7 @@ _LISTS = (
 )
 
 
-class InvalidUpdate(EngineError):
+class InvalidUpdate(CommitRefused):
     """An update that does not fit the metadata; nothing was written."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from icemigrate.catalog.catalog_port import Catalog
-from icemigrate.errors import EngineError, LockHeld
+from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
 from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery
 from icemigrate.iceberg.names import TableName
@@ -23,9 +23,15 @@ from icemigrate.metadata_engine.engine_store import EngineStore
 from icemigrate.metadata_engine.history_append import append_commit
 from icemigrate.metadata_engine.manifest_lists import WrittenLists
 from icemigrate.metadata_engine.recent_tables import RecentTables
-from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable, open_table
+from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable, open_table, send
 from icemigrate.metadata_engine.table_creation import creation_commit
-from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, TableStore
+from icemigrate.metadata_engine.table_store import (
+    CommitConflict,
+    CommitRefused,
+    StoredTable,
+    TableCommit,
+    TableStore,
+)
 from icemigrate.spark.append_snapshot import head_moved
 from icemigrate.spark.commit_fence import Fence, owner_from_properties
 from icemigrate.spark.engine_port import Marker, OnProgress, no_progress
@@ -66,6 +72,11 @@ class MetadataEngine:
         from icemigrate.metadata_engine.metadata_commits import MetadataCommits
 
         return MetadataCommits(self)
+
+    @property
+    def transactions(self) -> MetadataCommits | None:
+        """Its commits of several tables; ``None`` where the catalog commits one table at a time."""
+        return self.commits if self.store.commits_together else None
 
     def table_copies(self) -> None:
         """None: it runs no statements on tables."""
@@ -164,7 +175,7 @@ class MetadataEngine:
     def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
         """Drop an empty namespace; :returns: whether it is gone."""
         self._require()
-        return self.store.drop_namespace(namespace)
+        return self.store.drop_namespace(namespace, self._require)
 
     def table(self, name: TableName) -> Table | None:
         """The current table; ``None`` where there is none."""
@@ -196,10 +207,10 @@ class MetadataEngine:
             if self.needs_spark(base, after):
                 spark = self.in_spark(f"restoring partition values of table `{name}`")
                 return spark.commit(name, update, holds_rows)
-            draft = self.draft(base)
-            if not draft.change(after):
-                return base.table
-            return self._tables.of(self.land(draft, holds_rows=holds_rows), name)
+            with self.draft(base) as draft:
+                if not draft.change(after):
+                    return base.table
+                return self._tables.of(self.land(draft, holds_rows=holds_rows), name)
 
         return self.retried(attempt)
 
@@ -214,7 +225,7 @@ class MetadataEngine:
         commit = creation_commit(table, str(uuid4()), self.store.catalog_properties)
         self._require()
         try:
-            (stored,) = self.store.commit([commit])
+            (stored,) = self.store.commit([commit], self._require)
         except CommitConflict as error:
             raise EngineError(f"table `{table.name}` already exists") from error
         self._refresh(table.name)
@@ -242,12 +253,12 @@ class MetadataEngine:
             if stored is None or owner_from_properties(properties) not in (None, by.project):
                 return False
             base = self._opened(stored, name)
-            draft = self.draft(base)
             refs = base.table.refs.items()
             own = [n for n, r in refs if r.kind == "branch" and is_branch_of(n, by.project, version)]
-            draft.drop_refs(own)
-            draft.fence(by)
-            self.land(draft)
+            with self.draft(base) as draft:
+                draft.drop_refs(own)
+                draft.fence(by)
+                self.land(draft)
             return True
 
         return self.retried(attempt)
@@ -259,10 +270,10 @@ class MetadataEngine:
             base = self.read_base(name)
             if self.guard is None or base.table.owner == owner:
                 return
-            draft = self.draft(base)
-            draft.set_properties({OWNER_PROPERTY: owner})
-            draft.move_fence_tag(self.guard)
-            self.land(draft)
+            with self.draft(base) as draft:
+                draft.set_properties({OWNER_PROPERTY: owner})
+                draft.move_fence_tag(self.guard)
+                self.land(draft)
 
         self.retried(attempt)
 
@@ -270,7 +281,7 @@ class MetadataEngine:
         """Give a table another name, in a namespace that is made where it is missing."""
         self.store.create_namespace(new.namespace)
         self._require()
-        self.store.rename(name, new)
+        self.store.rename(name, new, self._require)
         if self._spark is not None:
             self._spark.java.forget(name)
 
@@ -278,10 +289,10 @@ class MetadataEngine:
         """Put the marker and its tags on a table."""
 
         def attempt() -> None:
-            draft = self.draft(self.read_base(name))
-            draft.mark(marker, self.guard)
-            if not draft.is_empty:
-                self.land(draft)
+            with self.draft(self.read_base(name)) as draft:
+                draft.mark(marker, self.guard)
+                if not draft.is_empty:
+                    self.land(draft)
 
         if not marker.is_empty:
             self.retried(attempt)
@@ -306,10 +317,12 @@ class MetadataEngine:
         )  # fmt: skip
         try:
             self.store.commit([built.commit])
-        except CommitConflict as error:
+        except CommitRefused as error:
             if not error.keeps_files:
                 built.discard(self.store.files)
-            raise head_moved(name) from error
+            if isinstance(error, CommitConflict):
+                raise head_moved(name) from error
+            raise
         built.delete_expired(self.store.files)
         self._refresh(name)
         return built.head
@@ -340,24 +353,40 @@ class MetadataEngine:
         columns = returning_columns(base.table, after)
         return bool(base.table.snapshot and columns and lossy_partition_fields(base.json, columns))
 
-    def draft(self, base: OpenTable) -> CommitDraft:
-        """An empty commit of a table."""
-        return CommitDraft(base, self.store.files, is_rest=self.is_rest)
+    @contextmanager
+    def draft(self, base: OpenTable) -> Iterator[CommitDraft]:
+        """A block that prepares and lands a commit of a table, which is empty at first.
+
+        Where the block fails, the new files are deleted, unless the catalog may refer to them.
+        """
+        draft = CommitDraft(base, self.store.files, is_rest=self.is_rest)
+        try:
+            yield draft
+        except BaseException:
+            if not draft.keeps_files:
+                draft.discard()
+            raise
 
     def land(self, draft: CommitDraft, *, holds_rows: bool = False) -> StoredTable:
         """Commit a draft, if this process still holds the lock.
 
         :raises CommitConflict: another writer was faster; nothing was written.
         """
-        commit = draft.finished(holds_rows=holds_rows)
-        try:
-            self._require()
-            (stored,) = self.store.commit([commit])
-        except (CommitConflict, LockHeld) as error:
-            if not (isinstance(error, CommitConflict) and error.keeps_files):
-                draft.discard()
-            raise
-        self._refresh(commit.name)
+        (stored,) = self.land_together([draft], [draft.finished(holds_rows=holds_rows)])
+        return stored
+
+    def land_together(
+        self, drafts: Sequence[CommitDraft], commits: Sequence[TableCommit]
+    ) -> tuple[StoredTable, ...]:
+        """Commit drafts of different tables at once, if this process still holds the lock.
+
+        :param commits: those of the drafts; more than one only where the catalog commits them together.
+        :raises CommitConflict: another writer was faster; nothing was written.
+        """
+        self._require()
+        stored = send(self.store, drafts, commits, self._require)
+        for commit in commits:
+            self._refresh(commit.name)
         return stored
 
     def _require(self) -> None:

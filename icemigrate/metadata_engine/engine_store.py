@@ -7,7 +7,14 @@ from contextlib import contextmanager
 
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.iceberg.names import TableName
-from icemigrate.metadata_engine.table_store import FileStore, StoredTable, TableCommit, TableStore
+from icemigrate.metadata_engine.table_store import (
+    BeforeRetry,
+    FileStore,
+    StoredTable,
+    TableCommit,
+    TableStore,
+    retry_always,
+)
 
 
 class EngineStore:
@@ -34,17 +41,19 @@ class EngineStore:
         with _as_engine_errors():
             return self._store.load(name)
 
-    def commit(self, commits: Sequence[TableCommit]) -> tuple[StoredTable, ...]:
+    def commit(
+        self, commits: Sequence[TableCommit], before_retry: BeforeRetry = retry_always
+    ) -> tuple[StoredTable, ...]:
         with _as_engine_errors():
-            return self._store.commit(commits)
+            return self._store.commit(commits, before_retry)
 
     def default_location(self, name: TableName) -> str:
         with _as_engine_errors():
             return self._store.default_location(name)
 
-    def rename(self, name: TableName, new: TableName) -> None:
+    def rename(self, name: TableName, new: TableName, before_retry: BeforeRetry = retry_always) -> None:
         with _as_engine_errors():
-            self._store.rename(name, new)
+            self._store.rename(name, new, before_retry)
 
     def drop(self, name: TableName) -> None:
         with _as_engine_errors():
@@ -54,9 +63,9 @@ class EngineStore:
         with _as_engine_errors():
             self._store.create_namespace(namespace)
 
-    def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
+    def drop_namespace(self, namespace: tuple[str, ...], before_retry: BeforeRetry = retry_always) -> bool:
         with _as_engine_errors():
-            return self._store.drop_namespace(namespace)
+            return self._store.drop_namespace(namespace, before_retry)
 
     def close(self) -> None:
         with _as_engine_errors():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from icemigrate.errors import ConflictError
@@ -10,8 +11,9 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
-from icemigrate.metadata_engine.table_commit import OpenTable
+from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable
 from icemigrate.metadata_engine.table_store import CommitConflict, Json
+from icemigrate.spark.commit_ports import TableChange
 from icemigrate.spark.engine_port import Marker, SchemaRemoval
 from icemigrate.spark.java_errors import is_commit_conflict
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class MetadataCommits(Frozen):
-    """See :class:`~icemigrate.spark.publish_atomic.TableCommits`."""
+    """See :class:`~icemigrate.spark.commit_ports.TransactionCommits`."""
 
     engine: MetadataEngine
 
@@ -32,17 +34,38 @@ class MetadataCommits(Frozen):
         self, base: OpenTable, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
     ) -> Schema | None:
         """Commit the difference between an opened table and a target, and the marker."""
-        if self.engine.needs_spark(base, after):
+        change = TableChange(base, after, marker, holds_rows, run)
+        if self.needs_own_commit(change):
             return self._commit_in_spark(base, after, marker, holds_rows=holds_rows, run=run)
-        draft = self.engine.draft(base)
-        if draft.change(after) and run:
-            draft.sign(run)
-        if marker is not None and not marker.is_empty:
-            draft.mark(marker, self.engine.guard)
-        if draft.is_empty:
-            return None
-        self.engine.land(draft, holds_rows=holds_rows)
-        return after.schema
+        (schema,) = self.commit_together([change])
+        return schema
+
+    def needs_own_commit(self, change: TableChange) -> bool:
+        """Whether a commit has to write manifests again, which only Spark's engine does."""
+        return self.engine.needs_spark(change.base, change.after)
+
+    def commit_together(self, changes: Sequence[TableChange]) -> tuple[Schema | None, ...]:
+        """Commit the changes of all tables, or none."""
+        with ExitStack() as prepared:
+            drafts = [prepared.enter_context(self.engine.draft(change.base)) for change in changes]
+            for draft, change in zip(drafts, changes, strict=True):
+                self._fill(draft, change)
+            sent = {
+                draft: change for draft, change in zip(drafts, changes, strict=True) if not draft.is_empty
+            }
+            if sent:
+                commits = [draft.finished(holds_rows=change.holds_rows) for draft, change in sent.items()]
+                self.engine.land_together(list(sent), commits)
+            return tuple(
+                change.after.schema if draft in sent else None
+                for draft, change in zip(drafts, changes, strict=True)
+            )
+
+    def _fill(self, draft: CommitDraft, change: TableChange) -> None:
+        if draft.change(change.after) and change.run:
+            draft.sign(change.run)
+        if change.marker is not None and not change.marker.is_empty:
+            draft.mark(change.marker, self.engine.guard)
 
     def _commit_in_spark(
         self, base: OpenTable, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
@@ -75,9 +98,9 @@ class MetadataCommits(Frozen):
             raise ConflictError(f"another table now has the name `{name}`", "run `icemigrate maintain` again")
         ids = unneeded(base.json)
         if ids:
-            draft = self.engine.draft(base)
-            draft.remove_schemas(ids)
-            self.engine.land(draft)
+            with self.engine.draft(base) as draft:
+                draft.remove_schemas(ids)
+                self.engine.land(draft)
         return SchemaRemoval(len(ids))
 
     def is_conflict(self, error: Exception) -> bool:

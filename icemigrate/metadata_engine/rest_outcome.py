@@ -23,7 +23,7 @@ def is_made(commit: TableCommit, now: Json) -> bool:
 
     :param now: the table's current metadata.
     """
-    added = {u["snapshot"]["snapshot-id"] for u in commit.updates if u["action"] == "add-snapshot"}
+    added = _added_snapshots(commit)
     if added:
         return added <= _snapshot_ids(now)
     if not {update["action"] for update in commit.updates} <= _SHOWS.keys():
@@ -36,6 +36,15 @@ def is_made(commit: TableCommit, now: Json) -> bool:
         now_ms=now["last-updated-ms"],
     )
     return all(_SHOWS[update["action"]](update, predicted, now) for update in commit.updates)
+
+
+def adds_snapshot(commit: TableCommit) -> bool:
+    """Whether a commit adds a snapshot, whose random id proves that it was made."""
+    return bool(_added_snapshots(commit))
+
+
+def _added_snapshots(commit: TableCommit) -> set[int]:
+    return {u["snapshot"]["snapshot-id"] for u in commit.updates if u["action"] == "add-snapshot"}
 
 
 def _has_part(parts: str, part: str, equal_id: _EqualId, update: Json, _: Json, now: Json) -> bool:

@@ -13,6 +13,7 @@ from uuid import uuid4
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.library_errors import convert_library_errors
 from icemigrate.catalog.metadata_files import checked_metadata
+from icemigrate.catalog.rest_client import is_answer_of_a_catalog
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
@@ -24,13 +25,17 @@ from icemigrate.metadata_engine.rest_creation import (
 )
 from icemigrate.metadata_engine.rest_exchange import conflict_text, exchange
 from icemigrate.metadata_engine.rest_files import RestFiles
-from icemigrate.metadata_engine.rest_outcome import is_made
+from icemigrate.metadata_engine.rest_outcome import adds_snapshot, is_made
+from icemigrate.metadata_engine.rest_requests import identifier, own_requirements, table_change
 from icemigrate.metadata_engine.table_store import (
+    BeforeRetry,
     CommitConflict,
+    CommitRefused,
     FileStore,
     Json,
     StoredTable,
     TableCommit,
+    retry_always,
 )
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer, until_known
 from icemigrate.redaction import guard_logging
@@ -80,11 +85,16 @@ class RestTableStore:
         answer = self._ask(lambda: client.find(client.path(name), {"snapshots": "all"}))
         return None if answer is None else self._stored(name, answer)
 
-    def commit(self, commits: Sequence[TableCommit]) -> tuple[StoredTable, ...]:
+    def commit(
+        self, commits: Sequence[TableCommit], before_retry: BeforeRetry = retry_always
+    ) -> tuple[StoredTable, ...]:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
         if len(commits) > 1:
-            return self._commit_together(commits)
-        return tuple(self._create(one) if one.base is None else self._commit(one) for one in commits)
+            return self._commit_together(commits, before_retry)
+        return tuple(
+            self._create(one, before_retry) if one.base is None else self._commit(one, before_retry)
+            for one in commits
+        )
 
     def default_location(self, name: TableName) -> str:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
@@ -96,9 +106,9 @@ class RestTableStore:
             )
         return location
 
-    def rename(self, name: TableName, new: TableName) -> None:
+    def rename(self, name: TableName, new: TableName, before_retry: BeforeRetry = retry_always) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        body = {"source": _identifier(name), "destination": _identifier(new)}
+        body = {"source": identifier(name), "destination": identifier(new)}
 
         def attempt() -> bool:
             response = self._send("POST", "tables/rename", body)
@@ -115,7 +125,7 @@ class RestTableStore:
                 raise conflict
             return None
 
-        self._until_known(attempt, find, f"whether table `{name}` was renamed to `{new}`")
+        self._until_known(attempt, find, f"whether table `{name}` was renamed to `{new}`", before_retry)
 
     def drop(self, name: TableName) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
@@ -139,7 +149,7 @@ class RestTableStore:
         what = f"whether namespace `{'.'.join(namespace)}` was created"
         self._until_known(attempt, lambda _: None, what)
 
-    def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
+    def drop_namespace(self, namespace: tuple[str, ...], before_retry: BeforeRetry = retry_always) -> bool:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
         path = self._kind.client.namespace_path(namespace)
 
@@ -153,7 +163,7 @@ class RestTableStore:
             return True if response.status_code == 404 else self._succeeded(response)
 
         what = f"whether namespace `{'.'.join(namespace)}` was dropped"
-        return self._until_known(attempt, lambda _: None, what)
+        return self._until_known(attempt, lambda _: None, what, before_retry)
 
     def close(self) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
@@ -161,15 +171,15 @@ class RestTableStore:
             self._kind.close()
             del self.__dict__["_kind"]
 
-    def _commit(self, commit: TableCommit) -> StoredTable:
+    def _commit(self, commit: TableCommit, before_retry: BeforeRetry) -> StoredTable:
         name, base = commit.name, commit.base
         assert base is not None
         required = ({"type": "assert-table-uuid", "uuid": base.json["table-uuid"]}, *commit.requirements)
-        body = _change(name, required, commit.updates)
+        body = table_change(name, required, commit.updates)
 
         def attempt() -> StoredTable:
             response = self._send("POST", self._kind.client.path(name), body)
-            self._require_no_conflict(response, [name])
+            self._require_accepted(response, [name])
             return self._stored(name, self._read(response))
 
         def find(conflict: CommitConflict | None) -> StoredTable | None:
@@ -180,55 +190,63 @@ class RestTableStore:
                 raise conflict
             return None
 
-        return self._until_known(attempt, find, f"whether the commit to `{name}` was made")
+        return self._until_known(attempt, find, f"whether the commit to `{name}` was made", before_retry)
 
-    def _commit_together(self, commits: Sequence[TableCommit]) -> tuple[StoredTable, ...]:
+    def _commit_together(
+        self, commits: Sequence[TableCommit], before_retry: BeforeRetry
+    ) -> tuple[StoredTable, ...]:
         if not self.commits_together:
             raise EngineError(
                 f"catalog `{self._settings.name}` commits one table at a time",
                 "its server does not list the endpoint `transactions/commit`",
             )
         staged = [one if one.base is not None else self._staged(one, str(uuid4())) for one in commits]
-        body = {"table-changes": [_change(one.name, _requirements(one), one.updates) for one in staged]}
+        body = {
+            "table-changes": [table_change(one.name, own_requirements(one), one.updates) for one in staged]
+        }
 
         def attempt() -> tuple[StoredTable, ...]:
             response = self._send("POST", "transactions/commit", body)
-            self._require_no_conflict(response, [one.name for one in staged])
-            self._succeeded(response)
-            found = [self.load(one.name) for one in staged]
+            self._require_accepted(response, [one.name for one in staged])
+            try:
+                found = [self.load(one.name) for one in staged]
+            except CatalogError as error:
+                raise LostAnswer from error  # it is made, and its answer has no tables
+            if None in found:
+                raise LostAnswer
             return tuple(table for table in found if table is not None)
 
         def find(conflict: CommitConflict | None) -> tuple[StoredTable, ...] | None:
-            found = [self.load(one.name) for one in staged]
-            tables = tuple(table for table in found if table is not None)
-            if len(tables) == len(staged) and all(
-                is_made(one, table.json) for one, table in zip(staged, tables, strict=True)
-            ):
-                return tables
+            tables = {one.name: table for one in staged if (table := self.load(one.name)) is not None}
+            made = {one.name for one in staged if one.name in tables and is_made(one, tables[one.name].json)}
+            # A snapshot of its own proves a commit of all tables, whatever others changed since.
+            if len(made) == len(staged) or any(one.name in made and adds_snapshot(one) for one in staged):
+                return tuple(tables[one.name] for one in staged if one.name in tables)
             if conflict is not None:
                 raise conflict
             return None
 
         names = ", ".join(f"`{one.name}`" for one in staged)
-        return self._until_known(attempt, find, f"whether the commit to {names} was made")
+        return self._until_known(attempt, find, f"whether the commit to {names} was made", before_retry)
 
-    def _create(self, commit: TableCommit) -> StoredTable:
+    def _create(self, commit: TableCommit, before_retry: BeforeRetry) -> StoredTable:
         """Create a table with its own field ids, see :mod:`~icemigrate.metadata_engine.rest_creation`."""
         name, creation = commit.name, str(uuid4())
         staged = self._staged(commit, creation)
-        body = _change(name, _requirements(staged), staged.updates)
+        body = table_change(name, own_requirements(staged), staged.updates)
         exists = CommitConflict(f"there is a table or view `{name}` already")
 
         def attempt() -> StoredTable:
             response = self._send("POST", self._kind.client.path(name), body)
             if response.status_code == 404:
                 # The server does not commit staged tables.
-                return self._with_own_ids(staged, self._created(commit, creation, is_staged=False))
+                made = self._created(commit, creation, is_staged=False)
+                return self._with_own_ids(staged, made, before_retry)
             if response.status_code == 409:
                 table = self.load(name)
                 if table is None or not was_created_by(table.json, creation):
                     raise exists
-                return self._with_own_ids(staged, table)
+                return self._with_own_ids(staged, table, before_retry)
             return self._stored(name, self._read(response))
 
         def find(conflict: CommitConflict | None) -> StoredTable | None:
@@ -236,12 +254,12 @@ class RestTableStore:
             if table is None:
                 return None
             if was_created_by(table.json, creation):
-                return self._with_own_ids(staged, table)
+                return self._with_own_ids(staged, table, before_retry)
             if not is_made(staged, table.json):
                 raise conflict or exists
             return table
 
-        return self._until_known(attempt, find, f"whether table `{name}` was created")
+        return self._until_known(attempt, find, f"whether table `{name}` was created", before_retry)
 
     def _staged(self, commit: TableCommit, creation: str) -> TableCommit:
         """A creation with the uuid and the location that the server chose."""
@@ -272,14 +290,16 @@ class RestTableStore:
 
         return self._until_known(attempt, find, f"whether table `{name}` was created")
 
-    def _with_own_ids(self, commit: TableCommit, table: StoredTable) -> StoredTable:
+    def _with_own_ids(
+        self, commit: TableCommit, table: StoredTable, before_retry: BeforeRetry
+    ) -> StoredTable:
         """Commit what a server chose otherwise when it created a table, such as the field ids."""
         updates = missing_changes(commit.updates)
         requirement = {
             "type": "assert-current-schema-id",
             "current-schema-id": table.json["current-schema-id"],
         }
-        return self._commit(TableCommit(commit.name, table, updates, (requirement,)))
+        return self._commit(TableCommit(commit.name, table, updates, (requirement,)), before_retry)
 
     def _has_content(self, namespace: tuple[str, ...]) -> bool:
         kind = self._kind
@@ -338,40 +358,34 @@ class RestTableStore:
             raise LostAnswer
         return answer
 
-    def _require_no_conflict(self, response: Response, names: Sequence[TableName]) -> None:
+    def _require_accepted(self, response: Response, names: Sequence[TableName]) -> None:
+        """Require that a commit was made.
+
+        :raises CommitConflict: another client was faster.
+        :raises CommitRefused: the server does not accept the updates.
+        :raises CatalogError: the answer is an error that does not come from the catalog.
+        """
         why = conflict_text(response)
         if why is not None:
             tables = ", ".join(f"`{name}`" for name in names)
             raise CommitConflict(
                 f"another client changed {tables} first, so nothing was written: {self._settings.scrub(why)}"
             )
+        try:
+            self._succeeded(response)
+        except CatalogError as error:
+            if is_answer_of_a_catalog(response):
+                raise CommitRefused(error.message, error.hint) from error
+            raise
 
     def _until_known(
-        self, attempt: Callable[[], T], find: Callable[[CommitConflict | None], T | None], what: str
+        self,
+        attempt: Callable[[], T],
+        find: Callable[[CommitConflict | None], T | None],
+        what: str,
+        before_retry: BeforeRetry = retry_always,
     ) -> T:
-        return until_known(attempt, find, self._settings.name, what)
-
-
-def _identifier(name: TableName) -> Json:
-    return {"namespace": list(name.namespace), "name": name.name}
-
-
-def _change(name: TableName, requirements: Sequence[Json], updates: Sequence[Json]) -> Json:
-    return {
-        "identifier": _identifier(name),
-        "requirements": [dict(one) for one in _once(requirements)],
-        "updates": [dict(one) for one in updates],
-    }
-
-
-def _once(requirements: Sequence[Json]) -> list[Json]:
-    return [one for number, one in enumerate(requirements) if one not in requirements[:number]]
-
-
-def _requirements(commit: TableCommit) -> tuple[Json, ...]:
-    if commit.base is None:
-        return ({"type": "assert-create"}, *commit.requirements)
-    return ({"type": "assert-table-uuid", "uuid": commit.base.json["table-uuid"]}, *commit.requirements)
+        return until_known(attempt, find, self._settings.name, what, before_retry)
 
 
 def _is_same_table(table: StoredTable, base: StoredTable) -> bool:

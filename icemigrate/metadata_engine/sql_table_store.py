@@ -26,12 +26,15 @@ from icemigrate.metadata_engine.recent_tables import RecentValues
 from icemigrate.metadata_engine.sql_database import DuplicateRow, SqlDatabase, SqlTransaction
 from icemigrate.metadata_engine.sql_statements import SqlStatements
 from icemigrate.metadata_engine.table_store import (
+    BeforeRetry,
     CommitConflict,
+    CommitRefused,
     CommitStateUnknown,
     FileStore,
     Json,
     StoredTable,
     TableCommit,
+    retry_always,
 )
 from icemigrate.metadata_engine.uncertain_outcome import until_known
 
@@ -74,7 +77,9 @@ class SqlTableStore:
             self._recent.keep(name, known)
         return known
 
-    def commit(self, commits: Sequence[TableCommit]) -> tuple[StoredTable, ...]:
+    def commit(
+        self, commits: Sequence[TableCommit], before_retry: BeforeRetry = retry_always
+    ) -> tuple[StoredTable, ...]:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
         changes = [self._prepare(commit) for commit in commits]
         written: list[str] = []
@@ -84,12 +89,14 @@ class SqlTableStore:
                 written.append(change.after.location)
                 self.files.write(change.after.location, metadata_content(change.after.json))
             is_swapping = True
-            self._swap(changes)
+            self._swap(changes, before_retry)
         except CommitStateUnknown:
             raise
-        except (CatalogError, EngineError):
+        except (CatalogError, EngineError) as error:
             self._delete(written)
-            raise
+            if isinstance(error, CommitRefused):
+                raise
+            raise CommitRefused(error.message, error.hint) from error
         except BaseException:
             # An interrupted swap may have been committed: then the catalog refers to the files.
             if not is_swapping:
@@ -110,7 +117,7 @@ class SqlTableStore:
             )
         return joined_location(self._settings.warehouse, name)
 
-    def rename(self, name: TableName, new: TableName) -> None:
+    def rename(self, name: TableName, new: TableName, before_retry: BeforeRetry = retry_always) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
         attempts = 0
 
@@ -123,7 +130,7 @@ class SqlTableStore:
             if is_free is None and not (attempts > 1 and statements.location(new) is not None):
                 raise CommitConflict(f"table `{name}` cannot be renamed: there is no such table")
 
-        self._write_until_known(act, f"whether table `{name}` was renamed to `{new}`")
+        self._write_until_known(act, f"whether table `{name}` was renamed to `{new}`", before_retry)
 
     def drop(self, name: TableName) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
@@ -134,10 +141,10 @@ class SqlTableStore:
         what = f"whether namespace `{'.'.join(namespace)}` was created"
         self._write_until_known(lambda s: s.insert_namespace(namespace), what)
 
-    def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
+    def drop_namespace(self, namespace: tuple[str, ...], before_retry: BeforeRetry = retry_always) -> bool:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
         what = f"whether namespace `{'.'.join(namespace)}` was dropped"
-        return self._write_until_known(lambda s: s.delete_namespace(namespace), what)
+        return self._write_until_known(lambda s: s.delete_namespace(namespace), what, before_retry)
 
     def close(self) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
@@ -160,7 +167,7 @@ class SqlTableStore:
         )
         return _Change(commit.name, base, StoredTable(new_metadata_location(json, base), json))
 
-    def _swap(self, changes: Sequence[_Change]) -> None:
+    def _swap(self, changes: Sequence[_Change], before_retry: BeforeRetry) -> None:
         """Move all rows, or none."""
         names = ", ".join(f"`{change.name}`" for change in changes)
 
@@ -175,7 +182,8 @@ class SqlTableStore:
                 raise _conflict(changes)
             return True if True in outcomes else None
 
-        until_known(attempt, find, self._settings.name, f"whether the commit to {names} was made")
+        what = f"whether the commit to {names} was made"
+        until_known(attempt, find, self._settings.name, what, before_retry)
 
     def _outcome_of(self, change: _Change) -> bool | None:
         """Whether a row was moved; ``None`` while it is as before, or if no file shows it."""
@@ -198,9 +206,11 @@ class SqlTableStore:
         # The next writer logs the file that it found, unless the log is too short for it.
         return False if base.location in log else None
 
-    def _write_until_known(self, act: Callable[[SqlStatements], T], what: str) -> T:
+    def _write_until_known(
+        self, act: Callable[[SqlStatements], T], what: str, before_retry: BeforeRetry = retry_always
+    ) -> T:
         """Run a transaction that has the same result if it is run twice."""
-        return until_known(lambda: self._write(act), lambda _: None, self._settings.name, what)
+        return until_known(lambda: self._write(act), lambda _: None, self._settings.name, what, before_retry)
 
     def _write(self, act: Callable[[SqlStatements], T]) -> T:
         def run(statements: SqlStatements) -> T:

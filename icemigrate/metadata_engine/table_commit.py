@@ -25,7 +25,15 @@ from icemigrate.iceberg.table_properties import (
 from icemigrate.metadata_engine.apply_updates import apply_updates, complete_metadata
 from icemigrate.metadata_engine.name_mapping import updated_name_mapping
 from icemigrate.metadata_engine.snapshot_files import NewSnapshot, append_snapshot
-from icemigrate.metadata_engine.table_store import FileStore, Json, StoredTable, TableCommit
+from icemigrate.metadata_engine.table_store import (
+    BeforeRetry,
+    CommitRefused,
+    FileStore,
+    Json,
+    StoredTable,
+    TableCommit,
+    TableStore,
+)
 from icemigrate.metadata_engine.table_updates import (
     property_updates,
     ref_update,
@@ -62,12 +70,14 @@ class CommitDraft:
     """The updates of a commit, and the files that they refer to.
 
     :param is_rest: whether the fence tag is what a commit asserts; SQL catalogs compare all metadata.
+    :ivar keeps_files: whether the commit was sent, so that the catalog may refer to the new files.
     """
 
     def __init__(self, base: OpenTable, files: FileStore, *, is_rest: bool) -> None:
         self.base = base
         self.updates: list[Json] = []
         self.new_files: list[str] = []
+        self.keeps_files = False
         self._files = files
         self._is_rest = is_rest
         self._metadata: Mapping[str, Any] = base.json
@@ -202,6 +212,26 @@ class CommitDraft:
         found = (s for s in self._metadata["snapshots"] if s["snapshot-id"] == number)
         snapshot = next(found, None)
         return None if snapshot is None else now_ms - int(snapshot["timestamp-ms"])
+
+
+def send(
+    store: TableStore,
+    drafts: Sequence[CommitDraft],
+    commits: Sequence[TableCommit],
+    before_retry: BeforeRetry,
+) -> tuple[StoredTable, ...]:
+    """Commit drafts, and note whether the catalog may refer to their files.
+
+    :param commits: those of the drafts, in the same order.
+    """
+    for draft in drafts:
+        draft.keeps_files = True
+    try:
+        return store.commit(commits, before_retry)
+    except CommitRefused as error:
+        for draft in drafts:
+            draft.keeps_files = error.keeps_files
+        raise
 
 
 def _with_name_mapping(before: Table, after: Table) -> Table:

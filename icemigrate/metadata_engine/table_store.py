@@ -8,7 +8,7 @@ and ``TableRequirement``).  A SQL catalog has no server that applies them:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from icemigrate.errors import EngineError
@@ -17,16 +17,29 @@ from icemigrate.iceberg.names import TableName
 
 Json: TypeAlias = Mapping[str, Any]
 """An object of Iceberg's metadata or of the REST protocol."""
+BeforeRetry: TypeAlias = Callable[[], None]
+"""Called before a change is sent again because its answer was lost.
+
+It raises where the change may not be made any more; then the outcome of the earlier attempt stays unknown.
+"""
 
 
-class CommitConflict(EngineError):
-    """Another writer committed first, or a requirement does not hold; nothing was written.
+def retry_always() -> None:
+    """Permit every further attempt."""
+
+
+class CommitRefused(EngineError):
+    """The catalog does not accept a commit; nothing was written.
 
     :ivar keeps_files: whether the answer to an earlier attempt was lost.  The catalog may still make that
         one, so its files must stay.
     """
 
     keeps_files = False
+
+
+class CommitConflict(CommitRefused):
+    """Another writer committed first, or a requirement does not hold; nothing was written."""
 
     def __init__(self, message: str, hint: str | None = "run the command again: it makes a new plan") -> None:
         super().__init__(message, hint)
@@ -112,7 +125,9 @@ class TableStore(Protocol):
         """The current table, not a cached one; ``None`` where there is none."""
         ...
 
-    def commit(self, commits: Sequence[TableCommit]) -> tuple[StoredTable, ...]:
+    def commit(
+        self, commits: Sequence[TableCommit], before_retry: BeforeRetry = retry_always
+    ) -> tuple[StoredTable, ...]:
         """Commit all changes, or none.
 
         After a lost answer it reads the tables again, so that the outcome is known when it returns or raises.
@@ -120,6 +135,7 @@ class TableStore(Protocol):
         :param commits: of different tables; more than one only where :attr:`commits_together`.
         :returns: the committed tables, in the order of the commits.
         :raises CommitConflict: another writer was faster; nothing was written.
+        :raises CommitRefused: the catalog does not accept an update; nothing was written.
         :raises CommitStateUnknown: the catalog cannot be reached again, or the table was dropped meanwhile.
         """
         ...
@@ -131,7 +147,7 @@ class TableStore(Protocol):
         """
         ...
 
-    def rename(self, name: TableName, new: TableName) -> None:
+    def rename(self, name: TableName, new: TableName, before_retry: BeforeRetry = retry_always) -> None:
         """Rename a table; the namespace of the new name exists.
 
         :raises CommitConflict: there is a table of the new name, or none of the old one.
@@ -146,7 +162,7 @@ class TableStore(Protocol):
         """Create a namespace, unless it exists."""
         ...
 
-    def drop_namespace(self, namespace: tuple[str, ...]) -> bool:
+    def drop_namespace(self, namespace: tuple[str, ...], before_retry: BeforeRetry = retry_always) -> bool:
         """Drop an empty namespace.
 
         :returns: whether it is gone; ``False`` where it is not empty.

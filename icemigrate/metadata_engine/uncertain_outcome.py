@@ -7,7 +7,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from icemigrate.errors import CatalogError, EngineError, IcemigrateError
-from icemigrate.metadata_engine.table_store import CommitConflict, CommitStateUnknown
+from icemigrate.metadata_engine.table_store import (
+    BeforeRetry,
+    CommitConflict,
+    CommitRefused,
+    CommitStateUnknown,
+    retry_always,
+)
 
 T = TypeVar("T")
 
@@ -27,6 +33,7 @@ def until_known(
     find: Callable[[CommitConflict | None], T | None],
     catalog: str,
     what: str,
+    before_retry: BeforeRetry = retry_always,
 ) -> T:
     """The result of a change, which is tried again after a lost answer.
 
@@ -37,10 +44,13 @@ def until_known(
     :param catalog: the catalog's name.
     :param what: the question that remains: ``whether table `a.b` was dropped``.
     :raises CommitStateUnknown: the catalog does not show it.
+    :raises Exception: an error of ``before_retry``; the outcome of the attempts is unknown.
     """
     is_lost = False
-    for pause_s in PAUSES_S:
+    for number, pause_s in enumerate(PAUSES_S):
         time.sleep(pause_s)
+        if number:
+            before_retry()
         conflict = None
         try:
             return attempt()
@@ -54,7 +64,7 @@ def until_known(
             found = find(conflict)
         except CatalogError:
             continue
-        except CommitConflict as error:
+        except CommitRefused as error:
             error.keeps_files = True
             raise
         if found is not None:

@@ -54,6 +54,8 @@ def plan_document(result: PlanResult) -> Document:
     }
     if result.lying_old:
         document["lying_old"] = _plain(result.lying_old)
+    if result.table_by_table:
+        document["table_by_table"] = redact_document(_plain(result.table_by_table))
     return with_digest(document)
 
 

@@ -266,6 +266,16 @@ def old_partition_lines(result: PlanResult) -> Iterator[str]:
         )
 
 
+def table_by_table_lines(result: PlanResult) -> Iterator[str]:
+    """The line about migrations whose tables are not committed in one transaction; nothing without one."""
+    versions = dict[str, list[str]]()
+    for one in result.table_by_table:
+        versions.setdefault(one_line(one.reason), []).append(one.version)
+    if versions:
+        parts = (f"{', '.join(listed)} ({reason})" for reason, listed in versions.items())
+        yield f"Readers can see some tables changed before others: {'; '.join(parts)}."
+
+
 def old_partition_line(name: str, share: OldSpecFiles) -> str:
     """The old files of a table."""
     return f"{one_line(name)}: {share} with an earlier partitioning."

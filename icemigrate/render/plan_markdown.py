@@ -44,6 +44,7 @@ def _plan(result: PlanResult, *, with_statements: bool) -> str:
     lines += _diagnostics(result.diagnostics)
     for migration in plan.migrations:
         lines += _migration(migration, plan, with_statements)
+    lines += [f"- {safe_text(line)}" for line in phrases.table_by_table_lines(result)]
     lines += [f"- {safe_text(line)}" for line in phrases.old_partition_lines(result)]
     return "\n".join(lines).rstrip() + "\n"
 

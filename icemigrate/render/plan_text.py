@@ -34,8 +34,9 @@ def plan_text(result: PlanResult, style: TerminalStyle) -> str:
     found = list(diagnostics_lines(result.diagnostics, style))
     if found:
         lines += [*found, ""]
-    if lying := [style.dim(line) for line in phrases.old_partition_lines(result)]:
-        lines += [*lying, ""]
+    remarks = (*phrases.table_by_table_lines(result), *phrases.old_partition_lines(result))
+    if remarks:
+        lines += [*(style.dim(line) for line in remarks), ""]
     lines.append(style.bold(phrases.summary_line(plan)))
     if plan.is_empty and plan.direction is Direction.APPLY and plan.base.tables:
         lines.append(style.dim(phrases.DRIFT_LINE))

@@ -13,6 +13,7 @@ from icemigrate.errors import ExitCode
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.partition_evolution import OldSpecFiles
 from icemigrate.planning.plan import MISSING_CONSENT, Plan
+from icemigrate.planning.transactions import TableByTable
 from icemigrate.results.document_types import (
     CheckName,
     Count,
@@ -67,14 +68,15 @@ class PlanResult(Frozen):
 
     :param diagnostics: problems, missing consents and warnings; conflicts are in the plan.
     :param lying_old: unchanged tables with files of an old partition spec.
-    :param lying_unasked: number of further such candidates that were not read, because that takes long for
-        many tables.
+    :param lying_unasked: number of further such candidates, which were not read.
+    :param table_by_table: migrations whose tables are committed one after the other.
     """
 
     plan: Plan
     diagnostics: tuple[Diagnostic, ...] = ()
     lying_old: tuple[OldSpecTable, ...] = ()
     lying_unasked: int = 0
+    table_by_table: tuple[TableByTable, ...] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -271,7 +271,7 @@ def _same_parts(now: Any, built: Any) -> bool:
 
 
 class SparkCommits(Frozen):
-    """See :class:`~icemigrate.spark.publish_atomic.TableCommits`."""
+    """See :class:`~icemigrate.spark.commit_ports.TableCommits`."""
 
     engine: SparkEngine
 

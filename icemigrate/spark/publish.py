@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from icemigrate.changes.alter_column import AlterColumnChange, single_field_statements
 from icemigrate.changes.change import Change, SqlStatement
@@ -31,6 +31,9 @@ from icemigrate.spark.refill import is_refill, refill
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
 from icemigrate.spark.view_statements import is_view_step, run_view_step
 from icemigrate.system.process import user_name
+
+if TYPE_CHECKING:
+    from icemigrate.spark.publish_together import TransactionPublisher
 
 OnCommit: TypeAlias = Callable[[Schema, Schema], None]
 """Called with the schema that a commit of the migration was made on, and the schema that it produced."""
@@ -56,6 +59,11 @@ class Publisher(Protocol):
 
     @property
     def signs(self) -> bool: ...
+
+    @property
+    def together(self) -> TransactionPublisher | None:
+        """Publishes all tables of a migration at once; ``None`` where each table is published alone."""
+        ...
 
     def publish(
         self,
@@ -207,10 +215,12 @@ class DirectPublisher(Frozen):
     """See :class:`~icemigrate.spark.publish.Publisher`.
 
     :param tags: whether the marker and its tags are put on tables (``record: tags``).
+    :param together: see :attr:`Publisher.together`.
     """
 
     engine: Engine
     tags: bool = True
+    together: TransactionPublisher | None = None
     is_single_commit: ClassVar[bool] = False
 
     tags_at_once: ClassVar[bool] = False

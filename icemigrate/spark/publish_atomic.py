@@ -7,20 +7,20 @@ are still as planned, the commit is made again on top of them.
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from icemigrate.changes.change import ChangePhase, SqlStatement
 from icemigrate.errors import EngineError
 from icemigrate.events import TableMarked, TablePublished, TablePublishing
 from icemigrate.frozen import Frozen, replace
-from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.ref_names import refill_branch_name
-from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.planning.plan import Step, TablePlan
+from icemigrate.planning.transactions import NOT_IN_A_COMMIT
+from icemigrate.spark.commit_attempts import TRIES, another_attempt, dated_marker, pause_after
+from icemigrate.spark.commit_ports import CommittingEngine
 from icemigrate.spark.conflict_check import (
     is_row_dependent,
     require_checked_rows,
@@ -28,92 +28,14 @@ from icemigrate.spark.conflict_check import (
     require_preconditions,
     table_without_rows,
 )
-from icemigrate.spark.engine_port import Engine, Marker, SchemaRemoval
+from icemigrate.spark.engine_port import Marker
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.spark.publish import OnCommit, apply_step, no_commit, run_step
+from icemigrate.spark.publish_together import TransactionPublisher
 from icemigrate.spark.refill import is_refill
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
 from icemigrate.spark.table_copies import TableCopies, copy_differences
 from icemigrate.system.activity import activity
-
-if TYPE_CHECKING:
-    from icemigrate.spark.spark_engine import SparkEngine
-
-TRIES = 40
-"""How often the commit of one table is tried; with the pauses between them some fifteen seconds."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
-_DIRECTLY = (
-    ChangePhase.TABLE,
-    ChangePhase.FREE_VIEWS,
-    ChangePhase.ROWS,
-    ChangePhase.VIEWS,
-    ChangePhase.REMOVE_TABLE,
-)
-"""Phases that run on the table: a catalog creates, renames and drops tables and views, and no metadata commit
-writes rows.
-"""
-
-
-class TableCommits(Protocol):
-    """Commits of an engine, each of one table's metadata on the state that was read."""
-
-    def read_base(self, name: TableName) -> Any:
-        """The current table; its attributes ``table`` and ``json`` are the plan's table and the metadata.
-
-        :raises EngineError: the table does not exist.
-        :raises LockLost: this process does not hold the lock any more.
-        :raises ConflictError: it belongs to another project.
-        """
-        ...
-
-    def commit(
-        self, base: Any, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
-    ) -> Schema | None:
-        """Commit the difference between an opened table and a target, and the marker.
-
-        :param holds_rows: as in :meth:`~icemigrate.spark.engine_port.Engine.commit`.
-        :param run: id that the commit records where no marker of the migration does; empty elsewhere.
-        :returns: the schema that the commit produced; ``None`` without a difference.
-        :raises Exception: another writer was faster (:meth:`is_conflict`), or an engine's own error.
-        """
-        ...
-
-    def remove_schemas(
-        self, name: TableName, uuid: str | None, unneeded: Callable[[Mapping[str, Any]], frozenset[int]]
-    ) -> SchemaRemoval:
-        """Remove schemas from a table's metadata; no new snapshot can name one of them.
-
-        :param uuid: of the table that was shown; ``None`` where it has none.
-        :param unneeded: ids of the schemas to remove, from the JSON of the current metadata.
-        :raises LockLost: this process does not hold the lock any more; nothing was removed.
-        :raises ConflictError: another table has the name now; nothing was removed.
-        """
-        ...
-
-    def is_conflict(self, error: Exception) -> bool:
-        """Whether an error of :meth:`commit` is that of the slower of two writers; nothing was written."""
-        ...
-
-
-class CommittingEngine(Engine, Protocol):
-    """An engine that commits several changes of a table at once."""
-
-    @property
-    def commits(self) -> TableCommits:
-        """Its commits."""
-        ...
-
-    def in_spark(self, purpose: str) -> SparkEngine:
-        """Spark's engine, which may start now.
-
-        :param purpose: what needs Spark, as the subject of a sentence.
-        :raises EngineError: Spark may not be used.
-        """
-        ...
-
-    def table_copies(self) -> TableCopies | None:
-        """Copies of tables on which statements run; ``None`` where the engine runs no statements."""
-        ...
 
 
 class _CopyResult(Frozen):
@@ -144,6 +66,7 @@ class AtomicPublisher:
         self._tags = tags
         self._pause = pause
         self._copies: TableCopies | None = None
+        self.together: TransactionPublisher | None = TransactionPublisher(engine, tags=tags, pause=pause)
 
     @property
     def tags_at_once(self) -> bool:
@@ -232,7 +155,7 @@ class AtomicPublisher:
                 else:
                     require_preconditions(foreseen, steps, base.table)  # others wrote rows
                 try:
-                    after, dated = _onto(base.table, made, steps), _dated(marker, plan, base)
+                    after, dated = _onto(base.table, made, steps), dated_marker(marker, plan, base.table)
                     with activity(f"Committing {foreseen.name}"):
                         committed = self._engine.commits.commit(
                             base, after, dated, holds_rows=is_row_dependent(steps), run=run
@@ -241,9 +164,7 @@ class AtomicPublisher:
                 except Exception as error:  # the engine identifies it
                     if not self._engine.commits.is_conflict(error) or attempt == TRIES:
                         raise
-                announcer.note(
-                    foreseen.name, f"another writer committed first; attempt {attempt + 1} of {TRIES}"
-                )
+                announcer.note(foreseen.name, another_attempt(attempt + 1))
                 self._pause(pause_after(attempt))
         if committed is not None:
             on_commit(base.table.schema, committed)
@@ -294,16 +215,10 @@ class AtomicPublisher:
 
 def split_steps(steps: Sequence[Step]) -> tuple[Sequence[Step], Sequence[Step], Sequence[Step]]:
     """The steps on the table before the commit, those of the commit, and those on the table after it."""
-    inner = [i for i, step in enumerate(steps) if step.changes[0].change.phase not in _DIRECTLY]
+    inner = [i for i, step in enumerate(steps) if step.changes[0].change.phase not in NOT_IN_A_COMMIT]
     start, end = (inner[0], inner[-1] + 1) if inner else (len(steps), len(steps))
     assert len(inner) == end - start, "a table is made and renamed before it is altered, and dropped after it"
     return steps[:start], steps[start:end], steps[end:]
-
-
-def pause_after(attempt: int) -> float:
-    """The pause before the next attempt, in seconds; random, so that two processes do not collide again."""
-    pause: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (attempt - 1))
-    return pause * random.uniform(0.5, 1)  # noqa: S311 (nothing secret hangs on it)
 
 
 def _apply_changes(steps: Sequence[Step], table: Table, announcer: StatementAnnouncer) -> Table:
@@ -323,11 +238,3 @@ def _onto(now: Table, made: _CopyResult, steps: Sequence[Step]) -> Table:
     for change in changes:
         table = change.apply(table)
     return table
-
-
-def _dated(marker: Marker | None, plan: TablePlan, base: Any) -> Marker | None:
-    """The marker with the rows before it as they are in the very state that the commit starts from."""
-    if marker is None or marker.is_fixed or not plan.steps:
-        return marker
-    rows = base.table.snapshot if base.table.has_rows else None
-    return replace(marker, before=rows.id if rows else None)

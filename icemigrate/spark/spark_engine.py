@@ -63,6 +63,10 @@ class SparkEngine:
         """Its commits."""
         return commit.SparkCommits(self)
 
+    @property
+    def transactions(self) -> None:
+        """None: Iceberg's Java library has no transaction of several tables."""
+
     def in_spark(self, purpose: str) -> SparkEngine:
         """Itself."""
         return self

@@ -223,4 +223,4 @@ def test_the_identity_holds_address_and_name(catalog: Catalog, lake: sqlite_lake
 def test_the_capabilities_are_those_of_a_sql_catalog(catalog: Catalog) -> None:
     assert catalog.capabilities.registers
     assert catalog.capabilities.compare_and_swap
-    assert not catalog.capabilities.multi_table_commit
+    assert catalog.capabilities.multi_table_commit

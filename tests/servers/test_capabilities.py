@@ -157,9 +157,9 @@ def test_names_keep_their_case(lake: Lake, capabilities: Capabilities) -> None:
     assert made or lake.kind.name == "rest"
 
 
-def test_a_commit_of_several_tables_is_promised_by_nobody_here(capabilities: Capabilities) -> None:
+def test_sql_catalogs_commit_several_tables_at_once(lake: Lake, capabilities: Capabilities) -> None:
     # Of REST servers it is promised where they list the endpoint, and this one does not.
-    assert not capabilities.multi_table_commit
+    assert capabilities.multi_table_commit == (lake.kind.name != "rest")
 
 
 def test_a_view_of_spark_is_read_where_it_is_promised(lake: Lake, capabilities: Capabilities) -> None:

@@ -16,9 +16,10 @@ from icemigrate.iceberg.table import Table
 from icemigrate.metadata_engine.engine import MetadataEngine
 from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.planning.stages import later_name
+from icemigrate.spark.commit_ports import CommittingEngine
 from icemigrate.spark.engine_port import Marker
 from icemigrate.spark.publish import DirectPublisher, Publisher
-from icemigrate.spark.publish_atomic import AtomicPublisher, CommittingEngine
+from icemigrate.spark.publish_atomic import AtomicPublisher
 from tests.support import case_documents as documents
 from tests.support import case_texts as texts
 from tests.support.case_documents import Case, Entry, Place, Planned, World, as_migration, make_plan

@@ -14,7 +14,12 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table_properties import CREATION_PROPERTY
 from icemigrate.metadata_engine.rest_store import RestTableStore, open_rest_store
 from icemigrate.metadata_engine.table_files import TableFiles
-from icemigrate.metadata_engine.table_store import CommitConflict, CommitStateUnknown, TableCommit
+from icemigrate.metadata_engine.table_store import (
+    CommitConflict,
+    CommitRefused,
+    CommitStateUnknown,
+    TableCommit,
+)
 from tests.support.rest_tables import RestTables, rest_tables
 from tests.support.small_commits import (
     CREATION,
@@ -128,7 +133,7 @@ def test_other_answers_are_errors_and_nothing_is_tried_again(
     base = created(store)
     before = len(server.requests)
     server.faults = [status]
-    with pytest.raises(CatalogError, match="Refused: no") as raised:
+    with pytest.raises(CommitRefused, match="Refused: no") as raised:
         store.commit([set_properties(base, a="1")])
     assert len(server.requests) == before + 1
     assert SECRET not in str(raised.value)
@@ -206,9 +211,11 @@ def test_renames_drops_and_namespaces_are_made_once(
     server: RestTables, store: RestTableStore, fault: str
 ) -> None:
     created(store)
-    server.faults = [fault]
-    store.rename(TRADES, QUOTES)
+    server.faults, asked = [fault], list[str]()
+    store.rename(TRADES, QUOTES, lambda: asked.append("rename"))
     assert list(server.tables) == [QUOTES]
+    # Where the table has its new name, the rename is not sent again.
+    assert asked == (["rename"] if fault == "before" else [])
     server.faults = [fault]
     store.drop(QUOTES)
     assert server.tables == {}

@@ -16,7 +16,7 @@ import pytest
 
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.catalog.metadata_files import local_path
-from icemigrate.errors import CatalogError, EngineError
+from icemigrate.errors import CatalogError, EngineError, LockLost
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.sql_table_store import SqlTableStore
@@ -24,6 +24,7 @@ from icemigrate.metadata_engine.sqlite_store import SqliteDatabase, open_sqlite_
 from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.table_store import (
     CommitConflict,
+    CommitRefused,
     CommitStateUnknown,
     StoredTable,
     TableCommit,
@@ -242,6 +243,32 @@ def test_a_commit_is_found_below_the_commit_of_another_client(
     assert table.json["properties"] == {"ours": "1", "theirs": "1"}
 
 
+def test_the_lock_is_asked_before_a_change_is_sent_again(
+    failing: SqlTableStore, store: SqlTableStore
+) -> None:
+    base, asked = created(store), list[str]()
+    FailingConnection.outcomes = ["refused"]
+    failing.commit([set_properties(base, a="1")], lambda: asked.append("commit"))
+    FailingConnection.outcomes = ["refused"]
+    failing.rename(TRADES, QUOTES, lambda: asked.append("rename"))
+    store.drop(QUOTES)
+    FailingConnection.outcomes = ["refused"]
+    assert failing.drop_namespace(("db",), lambda: asked.append("drop"))
+    assert asked == ["commit", "rename", "drop"]
+
+
+def test_a_rename_is_not_sent_again_without_the_lock(failing: SqlTableStore, store: SqlTableStore) -> None:
+    base = created(store)
+
+    def lose() -> None:
+        raise LockLost("another process took the lock over")
+
+    FailingConnection.outcomes = ["refused"]
+    with pytest.raises(LockLost):
+        failing.rename(TRADES, QUOTES, lose)
+    assert store.load(TRADES) == base
+
+
 def test_a_commit_that_is_never_answered_keeps_its_file(failing: SqlTableStore, store: SqlTableStore) -> None:
     base = created(store)
     FailingConnection.outcomes = ["refused"] * 9
@@ -435,7 +462,7 @@ def test_a_locked_catalog_is_one_error(store: SqlTableStore, settings: CatalogSe
     base = created(store)
     other = sqlite3.connect(str(settings.uri), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(CatalogError, match=r"is locked by another process"):
+    with pytest.raises(CommitRefused, match=r"is locked by another process"):
         open_sqlite_store(settings, busy_seconds=0.05).commit([set_properties(base, a="1")])
     other.close()
     assert files_of(base) == names(base)

@@ -1,0 +1,46 @@
+"""Says which migrations of a plan are not committed in one transaction of the catalog, and why."""
+
+from __future__ import annotations
+
+from icemigrate.commands.spark_use import with_spark_use
+from icemigrate.evidence.lost_partition_values import lost_partition_values
+from icemigrate.execution.engine_choice import transaction_engine_obstacle
+from icemigrate.execution.environment_session import EnvironmentSession
+from icemigrate.frozen import replace
+from icemigrate.planning.plan import Direction, Plan
+from icemigrate.planning.transactions import TableByTable, is_seen_partly, transaction_obstacle
+from icemigrate.results.command_results import PlanResult
+
+
+def with_engine_notes(
+    session: EnvironmentSession, result: PlanResult, *, has_spark: bool = False
+) -> PlanResult:
+    """The plan with what needs Spark, and with the migrations that are committed table by table.
+
+    :param has_spark: whether the caller brings a Spark session.
+    """
+    return with_table_by_table(session, with_spark_use(session, result), has_spark=has_spark)
+
+
+def with_table_by_table(
+    session: EnvironmentSession, result: PlanResult, *, has_spark: bool = False
+) -> PlanResult:
+    """The plan with the migrations whose tables are committed one after the other.
+
+    :param has_spark: whether the caller brings a Spark session.
+    """
+    plan = result.plan
+    seen = [m for m in plan.migrations if not plan.is_baseline and is_seen_partly(m)]
+    if not seen:
+        return result
+    always = transaction_engine_obstacle(session, is_undo=_is_undo(plan), has_spark=has_spark)
+    reasons = {m.version: always or transaction_obstacle(m) for m in seen}
+    if None in reasons.values():
+        lost = lost_partition_values(session.catalog, plan)
+        reasons |= {version: lost[version][0] for version in lost if version in reasons}
+    found = tuple(TableByTable(version, reason) for version, reason in reasons.items() if reason is not None)
+    return replace(result, table_by_table=found)
+
+
+def _is_undo(plan: Plan) -> bool:
+    return plan.direction is not Direction.APPLY

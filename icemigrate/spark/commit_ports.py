@@ -1,0 +1,108 @@
+"""The ports to commits of table metadata, which Spark's engine and the one in Python implement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table import Table
+from icemigrate.spark.engine_port import Engine, Marker, SchemaRemoval
+
+if TYPE_CHECKING:
+    from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.table_copies import TableCopies
+
+
+class TableCommits(Protocol):
+    """Commits of an engine, each of one table's metadata on the state that was read."""
+
+    def read_base(self, name: TableName) -> Any:
+        """The current table; its attributes ``table`` and ``json`` are the plan's table and the metadata.
+
+        :raises EngineError: the table does not exist.
+        :raises LockLost: this process does not hold the lock any more.
+        :raises ConflictError: it belongs to another project.
+        """
+        ...
+
+    def commit(
+        self, base: Any, after: Table, marker: Marker | None, *, holds_rows: bool, run: str
+    ) -> Schema | None:
+        """Commit the difference between an opened table and a target, and the marker.
+
+        :param holds_rows: as in :meth:`~icemigrate.spark.engine_port.Engine.commit`.
+        :param run: id that the commit records where no marker of the migration does; empty elsewhere.
+        :returns: the schema that the commit produced; ``None`` without a difference.
+        :raises Exception: another writer was faster (:meth:`is_conflict`), or an engine's own error.
+        """
+        ...
+
+    def remove_schemas(
+        self, name: TableName, uuid: str | None, unneeded: Callable[[Mapping[str, Any]], frozenset[int]]
+    ) -> SchemaRemoval:
+        """Remove schemas from a table's metadata; no new snapshot can name one of them.
+
+        :param uuid: of the table that was shown; ``None`` where it has none.
+        :param unneeded: ids of the schemas to remove, from the JSON of the current metadata.
+        :raises LockLost: this process does not hold the lock any more; nothing was removed.
+        :raises ConflictError: another table has the name now; nothing was removed.
+        """
+        ...
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Whether an error of :meth:`commit` is that of the slower of two writers; nothing was written."""
+        ...
+
+
+class TableChange(Frozen):
+    """One table's part of a transaction; the fields are the arguments of :meth:`TableCommits.commit`."""
+
+    base: Any
+    after: Table
+    marker: Marker | None
+    holds_rows: bool
+    run: str
+
+
+class TransactionCommits(TableCommits, Protocol):
+    """Commits of an engine that may change several tables at once."""
+
+    def needs_own_commit(self, change: TableChange) -> bool:
+        """Whether a change can only be made in a commit of its own."""
+        ...
+
+    def commit_together(self, changes: Sequence[TableChange]) -> tuple[Schema | None, ...]:
+        """Commit the changes of all tables, or none, as :meth:`TableCommits.commit` does for one.
+
+        :returns: the schema that each change produced; ``None`` without a difference.
+        """
+        ...
+
+
+class CommittingEngine(Engine, Protocol):
+    """An engine that commits several changes of a table at once."""
+
+    @property
+    def commits(self) -> TableCommits:
+        """Its commits."""
+        ...
+
+    @property
+    def transactions(self) -> TransactionCommits | None:
+        """Its commits of several tables; ``None`` where each table has a commit of its own."""
+        ...
+
+    def in_spark(self, purpose: str) -> SparkEngine:
+        """Spark's engine, which may start now.
+
+        :param purpose: what needs Spark, as the subject of a sentence.
+        :raises EngineError: Spark may not be used.
+        """
+        ...
+
+    def table_copies(self) -> TableCopies | None:
+        """Copies of tables on which statements run; ``None`` where the engine runs no statements."""
+        ...
