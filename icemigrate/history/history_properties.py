@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from icemigrate.errors import HistoryError
 from icemigrate.files.version_number import Version
@@ -21,6 +22,7 @@ from icemigrate.history.recorded_versions import (
     VersionState,
     decode_recorded,
     encode_recorded,
+    encode_versions,
 )
 from icemigrate.history.undo_bases import used_bases
 from icemigrate.history.undo_record_codec import (
@@ -127,20 +129,27 @@ class History(Frozen):
         return replace(self, undo=undo, bases=used_bases(undo.values(), bases))
 
 
-def encode_history(history: History) -> dict[str, str]:
-    """All properties of a history."""
+EncodedHistory: TypeAlias = tuple[Mapping[str, str], History]
+"""The properties of a history's table, and the history in them."""
+
+
+def encode_history(history: History, known: EncodedHistory | None = None) -> dict[str, str]:
+    """All properties of a history.
+
+    :param known: an earlier one, whose unchanged tables are not encoded again.
+    """
     state, bases = history.state, used_bases(history.undo.values(), history.bases)
     properties = {
         FORMAT_KEY: str(FORMAT if bases else _FORMAT_WITHOUT_BASES),
         PROJECT_KEY: history.project,
-        APPLIED_KEY: encode_recorded(sorted(history.applied, key=lambda a: a.version)),
+        APPLIED_KEY: encode_versions(sorted(history.applied, key=lambda a: a.version)),
         STATE_KEY: write_json(
             {
                 "namespaces": sorted(list(namespace) for namespace in state.namespaces),
                 "former": sorted(str(name) for name in state.former),
             }
         ),
-        **{TABLE_PREFIX + str(name): compress(table_to_text(table)) for name, table in state.tables.items()},
+        **{TABLE_PREFIX + str(name): _packed(name, table, known) for name, table in state.tables.items()},
         **{INTENT_PREFIX + i.version.text: encode_recorded(i) for i in history.intents},
         **{UNDO_PREFIX + version: packed for version, packed in history.undo.items()},
         **{BASE_PREFIX + one: text for one, text in bases.items()},
@@ -208,7 +217,7 @@ class HistoryDecoder:
     """
 
     def __init__(self) -> None:
-        self._last: tuple[Mapping[str, str], History] | None = None
+        self._last: EncodedHistory | None = None
 
     def decode(self, properties: Mapping[str, str]) -> History:
         """See :func:`decode_history`."""
@@ -216,6 +225,33 @@ class HistoryDecoder:
         if last is None or last[0] != properties:
             last = self._last = properties, decode_history(properties)
         return last[1]
+
+    def keep(self, properties: Mapping[str, str], history: History) -> None:
+        """Keep what was written, so that it is not decoded when it is read back.
+
+        :param properties: of the table, with those of the history.
+        """
+        before, known = self._last or ({}, None)
+        tables = dict[TableName, Table]()
+        for name in history.state.tables:
+            key = TABLE_PREFIX + str(name)
+            # A recorded table is what its text has; the one that was written may have more.
+            if known is not None and before.get(key) == properties[key]:
+                tables[name] = known.state.tables[name]
+            else:
+                tables[name] = _unpack(key, properties[key])[1]
+        self._last = (
+            properties,
+            replace(
+                history,
+                applied=tuple(sorted(history.applied, key=lambda a: a.version)),
+                state=replace(history.state, tables=tables),
+                intents=tuple(sorted(history.intents, key=lambda i: i.version)),
+                bases=used_bases(history.undo.values(), history.bases),
+                head=None,
+                lock=None,
+            ),
+        )
 
 
 def _check_format(properties: Mapping[str, str]) -> None:
@@ -245,6 +281,15 @@ def _is_ours(key: str) -> bool:
 
 def _digest(properties: Mapping[str, str]) -> str:
     return hashlib.sha256(write_texts(sorted(properties.items()))).hexdigest()
+
+
+def _packed(name: TableName, table: Table, known: EncodedHistory | None) -> str:
+    if known is not None:
+        properties, history = known
+        before = history.state.tables.get(name)
+        if before is table or before == table:
+            return properties[TABLE_PREFIX + str(name)]
+    return compress(table_to_text(table))
 
 
 def _unpack(key: str, value: str) -> tuple[TableName, Table]:

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from icemigrate.errors import HeadMoved, LockHeld
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, replace
-from icemigrate.history.event_log import log_with_record, pack_log, unpack_log
+from icemigrate.history.event_log import EventLog, log_with_record, pack_log, unpack_log
 from icemigrate.history.head_snapshot import LockInfo
 from icemigrate.history.history_io import HistoryWriter, history_of, missing_settings
 from icemigrate.history.history_properties import History, HistoryDecoder, encode_history, property_changes
@@ -142,6 +142,7 @@ class LockedJournal:
     previous_holder: LockInfo | None = None
     _before: History | None = None
     _decoder: HistoryDecoder = field(default_factory=HistoryDecoder, repr=False)
+    _log: tuple[str, EventLog] = ("", EventLog())
 
     @property
     def run(self) -> str:
@@ -313,14 +314,19 @@ class LockedJournal:
         table = self.writer.table()
         history = self._history_of(table)
         after = change(history)
-        log = unpack_log(history.log)
+        packed, log = self._log
+        if packed != history.log:
+            log = unpack_log(history.log)
         for record in records:
             log = log_with_record(log, record, _begun(history, record))
-        to_set, to_remove = property_changes(
-            table.properties, encode_history(replace(after, log=pack_log(log)))
-        )
+        after = replace(after, log=pack_log(log))
+        properties = encode_history(after, (table.properties, history))
+        to_set, to_remove = property_changes(table.properties, properties)
         to_set |= missing_settings(table.properties)
         self.lock.write(event, [record.row() for record in records], to_set, to_remove, step)
+        written = {key: value for key, value in table.properties.items() if key not in to_remove} | to_set
+        self._decoder.keep(written, after)
+        self._log = after.log, log
 
 
 def _remaining_effects(record: HistoryRecord, intent: Intent | None) -> tuple[str, ...]:

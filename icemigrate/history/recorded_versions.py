@@ -6,9 +6,10 @@ undone.  One that exists while no process holds the lock means that the migratio
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from enum import Enum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType, to_builtins
@@ -138,7 +139,18 @@ class Intent(Frozen):
         return " ".join((self.direction.value, *redo, *self.choices))
 
 
-def encode_recorded(value: Intent | Sequence[AppliedVersion]) -> str:
+def encode_versions(versions: Iterable[AppliedVersion]) -> str:
+    """Encode the versions of a history as JSON text."""
+    return f"[{','.join(map(_encode_version, versions))}]"
+
+
+@lru_cache(8192)
+def _encode_version(version: AppliedVersion) -> str:
+    # Each write of a history has all versions, and most of them are as before.
+    return encode_recorded(version)
+
+
+def encode_recorded(value: Intent | AppliedVersion) -> str:
     """Encode what the history records as JSON text."""
     # Older releases on Python 3.10 cannot read times with a `Z`, as msgspec writes them.
     values = to_builtins(value, builtin_types=(datetime,), enc_hook=str)

@@ -11,7 +11,7 @@ A difference is a JSON value too:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -28,9 +28,15 @@ def json_difference(base: Any, value: Any) -> Any:
         return _SAME
     whole = {"value": value}
     if isinstance(base, dict) and isinstance(value, dict):
-        parts = {k: json_difference(base[k], v) if k in base else {"value": v} for k, v in value.items()}
-        changed = {key: part for key, part in parts.items() if part != _SAME or key not in base}
-        found = {"set": changed, "drop": [key for key in base if key not in value]}
+        same = _same_keys(base, value)
+        found = {
+            "set": {
+                key: json_difference(base[key], item) if key in base else {"value": item}
+                for key, item in value.items()
+                if key not in same
+            },
+            "drop": [key for key in base if key not in value],
+        }
     elif isinstance(base, list) and isinstance(value, list):
         found = _list_difference(base, value)
     else:
@@ -61,6 +67,15 @@ def with_difference(base: Any, difference: Any) -> Any:
         )
         return [*base[:first], *items, *base[len(base) - last :]]
     raise ValueError(f"a difference of another kind than its base, which is a {type(base).__name__}")
+
+
+def _same_keys(base: dict[str, Any], value: dict[str, Any]) -> Collection[str]:
+    """The keys with the same value in both."""
+    equal = {key for key, item in value.items() if key in base and base[key] == item}
+    # One comparison of all: an object may have thousands of keys.
+    if _is_same([base[key] for key in value if key in equal], [value[key] for key in value if key in equal]):
+        return equal
+    return {key for key in equal if _is_same(base[key], value[key])}
 
 
 def _list_difference(base: list[Any], value: list[Any]) -> Any:

@@ -26,6 +26,7 @@ from icemigrate.history.history_properties import (
     TABLE_PREFIX,
     AppliedVersion,
     History,
+    HistoryDecoder,
     decode_history,
     encode_history,
     property_changes,
@@ -204,6 +205,24 @@ def test_the_content_of_a_property_has_a_limit(monkeypatch: pytest.MonkeyPatch) 
     key = TABLE_PREFIX + "db.trades"
     with pytest.raises(HistoryError, match=f"`{key}`: its compressed data holds more than 1 MiB"):
         decode_history(_with_digest({**encode_history(HISTORY), key: compress(" " * (MIB + 1))}))
+
+
+def test_a_written_history_is_kept_as_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, decoder = encode_history(HISTORY), HistoryDecoder()
+    decoder.decode(first)
+    (name, table), *others = HISTORY.state.tables.items()
+    changed = {**dict(others), name: replace(table, last_column_id=table.last_column_id + 1, owner="market")}
+    applied = tuple(reversed(HISTORY.applied))
+    after = replace(HISTORY, applied=applied, state=replace(HISTORY.state, tables=changed), head=7)
+    properties = encode_history(after, (first, HISTORY))
+    assert properties == encode_history(after)
+    decoder.keep(properties, after)
+    expected = decode_history(properties)
+    monkeypatch.setattr("icemigrate.history.history_properties.decode_history", lambda _: None)
+    found = decoder.decode(dict(properties))
+    assert found == expected
+    assert found.state.tables[name].owner is None
+    assert decoder.decode({**properties, "icemigrate.log": "altered"}) is None
 
 
 def test_a_newer_form_is_refused_before_anything_else_is_read() -> None:

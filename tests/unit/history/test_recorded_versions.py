@@ -15,6 +15,7 @@ from icemigrate.history.recorded_versions import (
     VersionState,
     decode_recorded,
     encode_recorded,
+    encode_versions,
 )
 from icemigrate.planning.plan import Direction
 
@@ -61,7 +62,7 @@ APPLIED = AppliedVersion(
 
 
 def test_versions_are_written_as_earlier_releases_wrote_them() -> None:
-    assert encode_recorded([APPLIED]) == RECORDED
+    assert encode_versions([APPLIED]) == RECORDED
     (read,) = decode_recorded(RECORDED, tuple[AppliedVersion, ...])
     assert (read, read.version.text) == (APPLIED, "0001")
 
