@@ -120,7 +120,7 @@ class ActivityLines:
         lasted = now - shown.began
         if self._live:
             return lasted >= SPINNER_DELAY_S
-        return lasted >= LINE_DELAY_S and now - self._last_line >= LINE_INTERVAL_S
+        return not shown.is_announced and lasted >= LINE_DELAY_S and now - self._last_line >= LINE_INTERVAL_S
 
     def _run(self) -> None:
         idle = 0

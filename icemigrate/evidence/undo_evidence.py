@@ -34,6 +34,7 @@ from icemigrate.planning.undo import (
     undo_questions,
 )
 from icemigrate.spark_sql.identifiers import table_sql
+from icemigrate.system.activity import counted_activity
 
 if TYPE_CHECKING:
     from icemigrate.spark.engine_port import Engine
@@ -146,7 +147,12 @@ class UndoPlanner:
     def _evidence(self, version: UndoTarget) -> dict[TableName, Evidence]:
         rows_stay = version.options.metadata_only
         asked = undo_questions(version.record, self.actual, self.session.project.name, rows_stay=rows_stay)
-        return {a.declared: self._answers(a.name, a.questions) for a in asked}
+        answers = dict[TableName, Evidence]()
+        with counted_activity("Reading the manifests of {} tables", len(asked)) as count_one:
+            for one in asked:
+                answers[one.declared] = self._answers(one.name, one.questions)
+                count_one()
+        return answers
 
     def _answers(self, name: TableName, questions: EvidenceQuery) -> Evidence:
         """Answers about the files of a table; Spark is started only for files that Python cannot read.

@@ -71,7 +71,7 @@ def open_engine(
         # Where Spark runs already, this is another session of it, with the catalog added.
         if not _is_running():
             on_start()
-        with activity("Starting Java"):
+        with activity("Starting Java", is_announced=True):
             return SparkEngine(start_spark(settings), name, is_own=True)
     return SparkEngine(spark, name)
 

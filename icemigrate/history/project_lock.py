@@ -99,7 +99,7 @@ class Lock:
         :raises LockHeld: another process held it until the timeout.
         """
         words = ["Taking the lock"]
-        with activity(lambda: words[0]):
+        with activity(lambda: words[0], is_announced=True):
             return self._acquire(timeout_s, on_wait, words)
 
     def _acquire(

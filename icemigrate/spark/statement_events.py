@@ -21,7 +21,7 @@ def announce_statement(on_event: Listener, started: StatementStarted) -> Iterato
     """A block in which a statement runs; no finish event follows a failure."""
     on_event(started)
     clock = time.monotonic()
-    with activity("Running the statement"):
+    with activity("Running the statement", is_announced=True):
         yield
     elapsed = time.monotonic() - clock
     on_event(StatementFinished(started.version, started.table, started.text, elapsed, started.on_copy))

@@ -17,10 +17,12 @@ class Activity:
     """Something that can take a while.
 
     :param describe: what is done, now: ``Reading 12 of 40 tables``.  Called from another thread.
+    :param is_announced: whether a line already says what is done, so that only a spinner is of use.
     :param began: on the monotonic clock.
     """
 
     describe: Describe
+    is_announced: bool = False
     began: float = field(default_factory=time.monotonic)
 
 
@@ -58,16 +60,17 @@ def show_activities(display: ActivityDisplay) -> Iterator[None]:
 
 
 @contextmanager
-def activity(what: str | Describe) -> Iterator[None]:
+def activity(what: str | Describe, *, is_announced: bool = False) -> Iterator[None]:
     """A block that may take a while; only those of the main thread are what the user waits for.
 
     :param what: a text, or a function that gives the text of the moment.
+    :param is_announced: see :class:`Activity`.
     """
     if not _displays or threading.current_thread() is not threading.main_thread():
         yield
         return
     display = _displays[-1]
-    begun = Activity(what if callable(what) else lambda: what)
+    begun = Activity(what if callable(what) else lambda: what, is_announced)
     display.begin(begun)
     try:
         yield

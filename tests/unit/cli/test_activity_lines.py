@@ -129,6 +129,14 @@ def test_without_a_terminal_there_is_a_line_now_and_then() -> None:
     assert stream.getvalue() == "Reading 0 of 3 tables …\nReading 2 of 3 tables …\n"
 
 
+def test_what_a_line_announced_gets_no_second_line() -> None:
+    stream = io.StringIO()
+    shown = lines(stream)
+    with show_activities(shown), activity("Starting Java", is_announced=True):
+        shown.show(time.monotonic() + 60)
+    assert stream.getvalue() == ""
+
+
 def test_a_line_ends_the_unfinished_one() -> None:
     stream = io.StringIO()
     shown, progress = lines(stream), ProgressWriter(stream, PLAIN_STYLE)
