@@ -2,7 +2,8 @@
 
 ``python -m bench.growth`` prints, for each work and size, the CPU seconds, the elapsed seconds and the peak
 memory of one process, and then the exponent of the growth between the two largest sizes: 1 is linear, 2 is
-quadratic.  What every process takes for its start is subtracted first.  ``--list`` names the works.
+quadratic.  What every process takes for its start is subtracted first.  ``--list`` names the works.  The last
+one, the versions of a growing table, is measured inside one process (:mod:`bench.growing_table`).
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 
-from bench import check_speed, many_changes, project, replay_speed
+from bench import check_speed, growing_table, many_changes, project, replay_speed
 
 _COMMAND = "import sys; from icemigrate.cli import main; sys.exit(main(sys.argv[1:]))"
 _ROUND_TRIP_MS = 50
 _MOST_EXPONENT = 1.1
+_VERSIONS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,13 +240,16 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the names of the works")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    names = [n for n in WORKS if not given.words or any(word in n for word in given.words)]
+    names = [
+        n for n in (*WORKS, growing_table.NAME) if not given.words or any(word in n for word in given.words)
+    ]
     if given.list:
         print(*names, sep="\n")
         return
     check_speed.compile_modules()
     for name in names:
-        for line in lines(name, WORKS[name], given.rounds):
+        work = WORKS.get(name)
+        for line in growing_table.lines(_VERSIONS) if work is None else lines(name, work, given.rounds):
             print(line, flush=True)
 
 

@@ -2,7 +2,7 @@
 
 ``python -m bench.metadata_speed`` prints, for ``apply --apply-with metadata`` and ``rollback``, the medians
 of some rounds and two ratios: to a PySpark script with the statements of the plan, and to a PyIceberg script
-that commits the same changes of the schemas.  The last line compares versions of one growing table.  The
+that commits the same changes of the schemas.  The last lines are those of :mod:`bench.growing_table`.  The
 ratios count, since machines are noisy; the lines with the load say how noisy.  Each side has tables of its
 own, of the same age, in the embedded catalog.
 """
@@ -20,17 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import replay_speed
+from bench import growing_table
 from bench.apply_speed import icemigrate, script, timed
 from bench.check_speed import compile_modules
-from icemigrate import Project
 
 _OURS, _SPARK, _PYICEBERG = SIDES = ("ours", "spark", "pyiceberg")
 _NAME = "local"
-_SOME = 10
-"""How many versions a median is of."""
-_MOST_GROWTH = 1.5
-"""The goal for the last versions in multiples of the first ones."""
 _SCRIPT = """
 import json, sys
 from pyiceberg.catalog import load_catalog
@@ -158,25 +153,6 @@ def lines(work: Work, rounds: int) -> Iterator[str]:
     )
 
 
-def version_costs(folder: Path, versions: int) -> list[int]:
-    """The elapsed milliseconds of each version, where one process adds a column to a table in each."""
-    replay_speed.make(folder, versions, "add")
-    icemigrate(folder, "apply", "--auto-approve", "--apply-with", "metadata")
-    entries = Project(folder).history().entries
-    return [entry.duration_ms for entry in sorted(entries, key=lambda entry: entry.version)]
-
-
-def growth_line(versions: int) -> str:
-    """The cost of the last versions and of the first ones after the creation of the table."""
-    with tempfile.TemporaryDirectory() as name:
-        found = version_costs(Path(name), versions)
-    few, many = (statistics.median(part) for part in (found[1 : 1 + _SOME], found[-_SOME:]))
-    return (
-        f"versions 2 to {1 + _SOME} of a table {few:.0f} ms each, the last {_SOME} of {versions} "
-        f"{many:.0f} ms each; ratio {_ratio(many / few, _MOST_GROWTH)}"
-    )
-
-
 def _ratio(found: float, goal: float | None) -> str:
     if goal is None:
         return f"{found:.2f}"
@@ -193,7 +169,8 @@ def main() -> None:
     for work in WORKS:
         for line in lines(work, arguments.rounds):
             print(line, flush=True)
-    print(growth_line(arguments.versions), flush=True)
+    for line in growing_table.lines(arguments.versions):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":
