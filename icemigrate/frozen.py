@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Mapping
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import NODEFAULT, Struct, StructMeta, field
@@ -38,16 +39,21 @@ class PartlyCompared(Frozen):
     """Names of the fields that comparisons pass over."""
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PartlyCompared) or other.__class__ is not self.__class__:
+        if self is other:
+            return True
+        if other.__class__ is not self.__class__:
             return NotImplemented
-        return self._compared() == other._compared()
+        values = _compared_values(self.__class__)
+        return bool(values(self) == values(other))
 
     def __hash__(self) -> int:
-        return hash(tuple(self._compared()))
+        return hash(_compared_values(self.__class__)(self))
 
-    def _compared(self) -> list[Any]:
-        names = self.__struct_fields__
-        return [getattr(self, name) for name in names if name not in self.uncompared]
+
+@cache
+def _compared_values(kind: type[PartlyCompared]) -> attrgetter[Any]:
+    """Get the compared values of an instance: a tuple, or the only one."""
+    return attrgetter(*(name for name in kind.__struct_fields__ if name not in kind.uncompared))
 
 
 class _AbstractMeta(StructMeta, ABCMeta):

@@ -194,12 +194,7 @@ class TablePair(Frozen, dict=True):
     @cached_property
     def differing_parts(self) -> frozenset[TablePart]:
         """The parts that differ; all of them unless the table exists before and after."""
-        if self.both is None:
-            return ALL_PARTS
-        sides = (_parts(table) for table in self.both)
-        return frozenset(
-            part for part, old, new in zip(get_args(TablePart), *sides, strict=True) if old != new
-        )
+        return ALL_PARTS if self.both is None else frozenset(_differing_parts(*self.both))
 
     @cached_property
     def altered(self) -> tuple[tuple[IndexedField, IndexedField], ...]:
@@ -214,13 +209,23 @@ class TablePair(Frozen, dict=True):
         return dict(differing_fields(before, after))
 
 
-def _parts(table: Table) -> tuple[object, ...]:
-    """The values of the parts, in the order of :data:`TablePart`."""
-    # The order of partition fields and their ids are Iceberg's.
-    spec = frozenset(field.definition for field in table.spec.live)
-    schema, order = table.schema, table.sort_order.fields
-    settings = table.properties, table.format_version, table.refs
-    return (schema.fields, schema.identifier_ids, spec, order, *settings)
+def _differing_parts(old: Table, new: Table) -> Iterator[TablePart]:
+    """The parts that differ; an unchanged part is mostly the same object in both tables."""
+    if old.schema is not new.schema:
+        if old.schema.fields != new.schema.fields:
+            yield "fields"
+        if old.schema.identifier_ids != new.schema.identifier_ids:
+            yield "identifier"
+    if old.spec is not new.spec and old.spec.definitions != new.spec.definitions:
+        yield "spec"
+    if old.sort_order is not new.sort_order and old.sort_order.fields != new.sort_order.fields:
+        yield "sort_order"
+    if old.properties is not new.properties and old.properties != new.properties:
+        yield "properties"
+    if old.format_version != new.format_version:
+        yield "format_version"
+    if old.refs is not new.refs and old.refs != new.refs:
+        yield "refs"
 
 
 class Change(AbstractFrozen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from icemigrate.changes.change import TablePart
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity, did_you_mean
 from icemigrate.files.read.ignore_comments import IgnoreComment
 from icemigrate.files.read.migration_file import MigrationFile
@@ -76,6 +77,7 @@ def of_rules(
     active: Sequence[EnabledRule], source: ReplayedFile, plan: MigrationPlan
 ) -> Iterator[Diagnostic]:
     """The findings of the rules in one plan, without regard to ignores."""
+    needed = dict[frozenset[TablePart], list[EnabledRule]]()
     broken, unconsented = {problem.table for problem in plan.problems}, frozenset(plan.unconsented)
     for table in plan.tables:
         entry = source.entries[table.declared]
@@ -83,7 +85,10 @@ def of_rules(
         if table.declared in broken or (entry.adopt and table.formerly is None):
             continue
         touched = ChangedTable(table, source.before.get(table.declared), unconsented)
-        for one in active:
+        parts = touched.parts
+        if parts not in needed:
+            needed[parts] = [one for one in active if one.rule.is_needed(parts)]
+        for one in needed[parts]:
             for found in one.rule.find(touched, one.options):
                 is_reported = not found.fallback_subject or found.subject[:1] in entry.places
                 place = entry.place_of(found.subject if is_reported else found.fallback_subject)

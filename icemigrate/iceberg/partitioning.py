@@ -68,6 +68,13 @@ class PartitionSpec(Frozen, dict=True):
         """The fields that partition: without the void ones."""
         return tuple(f for f in self.fields if f.transform != VOID)
 
+    @cached_property
+    def definitions(self) -> frozenset[Definition]:
+        """The content of the spec, without its ids and its order (remaining fields stay in place, new ones
+        are added last).
+        """
+        return frozenset(f.definition for f in self.live)
+
 
 UNPARTITIONED = PartitionSpec()
 

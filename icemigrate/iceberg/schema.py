@@ -120,13 +120,14 @@ class IndexedField(Frozen):
 class SchemaIndex(Mapping[int, IndexedField]):
     """Every field of a schema by id, in document order; nested fields are indexed on access."""
 
-    __slots__ = ("_fields", "_found", "_whole", "columns")
+    __slots__ = ("_fields", "_found", "_new", "_whole", "columns")
 
     def __init__(self, fields: tuple[Field, ...]) -> None:
         self._fields = fields
         self.columns = FieldLookup(fields)
         self._found: dict[int, IndexedField] = {}
         self._whole = False
+        self._new: tuple[tuple[int, IndexedField], ...] | None = None
 
     def line_to(self, field_id: int) -> tuple[Field, ...]:
         """The fields from a column down to the one with this id; empty where there is none."""
@@ -166,9 +167,11 @@ class SchemaIndex(Mapping[int, IndexedField]):
     def values(self) -> ValuesView[IndexedField]:
         return self._all().values()
 
-    def new(self) -> Iterator[tuple[int, IndexedField]]:
+    def new(self) -> tuple[tuple[int, IndexedField], ...]:
         """The fields with negative ids, which have no final number yet."""
-        return _new(self.columns.unnumbered(), (), None)
+        if self._new is None:
+            self._new = tuple(_new(self.columns.unnumbered(), (), None))
+        return self._new
 
     def _all(self) -> dict[int, IndexedField]:
         if not self._whole:

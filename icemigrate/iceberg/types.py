@@ -241,9 +241,11 @@ def descendants(type_: Type) -> NestedFieldIds:
 
 
 def _gather(fields: tuple[Field, ...]) -> NestedFieldIds:
-    nested = [descendants(f.type) for f in fields if is_nested(f.type)]
+    # Comprehensions without calls: each migration of a wide struct passes over all of its fields.
+    nested = [descendants(f.type) for f in fields if type(f.type) in _NESTED]
     ids = frozenset().union([f.id for f in fields], *(b.ids for b in nested))
-    leaves = frozenset().union([f.type for f in fields if not is_nested(f.type)], *(b.leaves for b in nested))
+    types = [f.type for f in fields if type(f.type) not in _NESTED]
+    leaves = frozenset().union(types, *(b.leaves for b in nested))
     is_dotted = any("." in f.name for f in fields) or any(b.is_dotted for b in nested)
     return NestedFieldIds(ids, min(ids, default=0), leaves, is_dotted)
 
@@ -322,7 +324,7 @@ def map_fields(type_: Type, change: Callable[[Field], Field], ids: Collection[in
         fields = tuple(map(mapped, before))
     else:
         # A struct may have thousands of fields, and a migration changes a few of them.
-        fields = tuple(mapped(f) if f.id in ids or type(f.type) in _NESTED else f for f in before)
+        fields = tuple([mapped(f) if f.id in ids or type(f.type) in _NESTED else f for f in before])
     return type_ if all(map(is_, fields, before)) else with_children(type_, fields)
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable
+from typing import TypeAlias
 
-from icemigrate.changes.change import ALL_PARTS, Change, ChangePhase, TablePair
+from icemigrate.changes.change import ALL_PARTS, Change, ChangePhase, TablePair, TablePart
 from icemigrate.frozen import Frozen
-from icemigrate.iceberg.table import Table, differing_keys
-from icemigrate.planning.merge import rebind_by_path, spec_key
+from icemigrate.iceberg.table import Table
+from icemigrate.planning.merge import rebind_by_path
 
 
 class DetectedChange(Frozen):
@@ -41,10 +42,12 @@ def find_difference(before: Table, target: Table, kinds: Iterable[type[Change]])
     current, found = before, list[DetectedChange]()
     if current == target:
         return Difference((), current, target)
-    pair = TablePair(current, target)
-    for in_phase in _by_phase(tuple(kinds)):
+    kinds, pair = tuple(kinds), TablePair(current, target)
+    phases = _needed_kinds(kinds, pair.differing_parts)
+    while phases:
         # A kind detects changes once, in its phase: it sees the result of the earlier phases.
-        detected = _detect(in_phase, pair)
+        (phase, in_phase), *phases = phases
+        detected = [change for kind in in_phase for change in kind.detect(pair)]
         for kind, group in itertools.groupby(detected, lambda change: type(change)):
             changes = tuple(group)
             *states, current = kind.apply_all(changes, current)
@@ -52,20 +55,26 @@ def find_difference(before: Table, target: Table, kinds: Iterable[type[Change]])
         if detected:
             target = rebind_by_path(target, current, above=before.last_column_id)
             pair = TablePair(current, target)
+            # The changes can make other parts equal, or different.
+            phases = [one for one in _needed_kinds(kinds, pair.differing_parts) if one[0] > phase]
     return Difference(tuple(found), current, target)
 
 
+_KindsOfPhase: TypeAlias = "tuple[ChangePhase, tuple[type[Change], ...]]"
+
+
+def _needed_kinds(kinds: tuple[type[Change], ...], parts: frozenset[TablePart]) -> list[_KindsOfPhase]:
+    """The kinds that can detect a change where only these parts differ, by phase in running order."""
+    return list(_needed_kinds_by_phase(kinds, parts))
+
+
 @functools.cache
-def _by_phase(kinds: tuple[type[Change], ...]) -> tuple[tuple[type[Change], ...], ...]:
-    """The kinds of each phase that has any, in running order."""
-    phases = (tuple(k for k in kinds if k.phase == phase) for phase in ChangePhase)
-    return tuple(filter(None, phases))
-
-
-def _detect(kinds: Iterable[type[Change]], pair: TablePair) -> list[Change]:
-    parts = pair.differing_parts
-    needed = (kind for kind in kinds if kind.compares is ALL_PARTS or not kind.compares.isdisjoint(parts))
-    return [change for kind in needed for change in kind.detect(pair)]
+def _needed_kinds_by_phase(
+    kinds: tuple[type[Change], ...], parts: frozenset[TablePart]
+) -> tuple[_KindsOfPhase, ...]:
+    needed = [kind for kind in kinds if kind.compares is ALL_PARTS or not kind.compares.isdisjoint(parts)]
+    phases = ((phase, tuple(k for k in needed if k.phase == phase)) for phase in ChangePhase)
+    return tuple(one for one in phases if one[1])
 
 
 def remaining_differences(outcome: Difference, kinds: Iterable[type[Change]]) -> tuple[str, ...]:
@@ -74,16 +83,19 @@ def remaining_differences(outcome: Difference, kinds: Iterable[type[Change]]) ->
     This verifies a plan before it is shown: its changes, applied to the table, give the target, and detecting
     changes once more finds none.
     """
-    left = [c.describe() for c in _detect(kinds, TablePair(outcome.after, outcome.target))]
-    after, target = outcome.after, outcome.target
-    for name, same in (
-        ("schema", after.schema.fields == target.schema.fields),
-        ("identifier fields", after.schema.identifier_ids == target.schema.identifier_ids),
-        ("partition spec", spec_key(after.spec) == spec_key(target.spec)),
-        ("sort order", after.sort_order.fields == target.sort_order.fields),
-        ("properties", not differing_keys(after.properties, target.properties)),
-        ("format version", after.format_version == target.format_version),
-    ):
-        if not same:
-            left.append(name)
-    return tuple(left)
+    pair = TablePair(outcome.after, outcome.target)
+    parts = pair.differing_parts
+    needed = _needed_kinds(tuple(kinds), parts)
+    detected = (c for _, in_phase in needed for kind in in_phase for c in kind.detect(pair))
+    return (*(change.describe() for change in detected), *(_PARTS[part] for part in _PARTS if part in parts))
+
+
+_PARTS: dict[TablePart, str] = {
+    "fields": "schema",
+    "identifier": "identifier fields",
+    "spec": "partition spec",
+    "sort_order": "sort order",
+    "properties": "properties",
+    "format_version": "format version",
+}
+"""The parts that the changes must make equal, in words; where a reference is, others decide too."""

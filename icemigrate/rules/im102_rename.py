@@ -79,4 +79,4 @@ def _hint(changed: ChangedTable, rename: RenameColumn) -> str:
     return _COLUMN_HINT if kept is None else f"readers can use view `{kept.view_name}` until they are updated"
 
 
-RULE = Rule("IM102", "rename", RuleLevel.WARNING, __doc__, find_renames)
+RULE = Rule("IM102", "rename", RuleLevel.WARNING, __doc__, find_renames, inspects=frozenset({"fields"}))

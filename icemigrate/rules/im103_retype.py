@@ -61,4 +61,4 @@ def find_type_changes(changed: ChangedTable, _options: RuleOptions) -> Iterator[
         )
 
 
-RULE = Rule("IM103", "retype", RuleLevel.NOTE, __doc__, find_type_changes)
+RULE = Rule("IM103", "retype", RuleLevel.NOTE, __doc__, find_type_changes, inspects=frozenset({"fields"}))

@@ -61,4 +61,4 @@ def find_drops(changed: ChangedTable, _options: RuleOptions) -> Iterator[RuleFin
         yield changed.finding(table.subject, f"readers of `{changed.name}` fail after it is dropped", _HINT)
 
 
-RULE = Rule("IM104", "drop", RuleLevel.WARNING, __doc__, find_drops)
+RULE = Rule("IM104", "drop", RuleLevel.WARNING, __doc__, find_drops, inspects=frozenset({"fields"}))

@@ -71,4 +71,6 @@ def find_required_columns(changed: ChangedTable, _options: RuleOptions) -> Itera
         yield changed.finding(made.subject, message, "make sure that every writer fills it")
 
 
-RULE = Rule("IM105", "required", RuleLevel.WARNING, __doc__, find_required_columns)
+RULE = Rule(
+    "IM105", "required", RuleLevel.WARNING, __doc__, find_required_columns, inspects=frozenset({"fields"})
+)

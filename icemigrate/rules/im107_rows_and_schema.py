@@ -69,4 +69,11 @@ def find_rows_and_schema_changes(changed: ChangedTable, _options: RuleOptions) -
         )
 
 
-RULE = Rule("IM107", "rows-and-schema", RuleLevel.NOTE, __doc__, find_rows_and_schema_changes)
+RULE = Rule(
+    "IM107",
+    "rows-and-schema",
+    RuleLevel.NOTE,
+    __doc__,
+    find_rows_and_schema_changes,
+    inspects=frozenset({"fields"}),
+)

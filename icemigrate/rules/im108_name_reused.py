@@ -71,4 +71,6 @@ def find_reused_names(changed: ChangedTable, _options: RuleOptions) -> Iterator[
             )
 
 
-RULE = Rule("IM108", "name-reused", RuleLevel.WARNING, __doc__, find_reused_names)
+RULE = Rule(
+    "IM108", "name-reused", RuleLevel.WARNING, __doc__, find_reused_names, inspects=frozenset({"fields"})
+)

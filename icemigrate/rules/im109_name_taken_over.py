@@ -64,4 +64,11 @@ def find_names_taken_over(changed: ChangedTable, _options: RuleOptions) -> Itera
         )
 
 
-RULE = Rule("IM109", "name-taken-over", RuleLevel.WARNING, __doc__, find_names_taken_over)
+RULE = Rule(
+    "IM109",
+    "name-taken-over",
+    RuleLevel.WARNING,
+    __doc__,
+    find_names_taken_over,
+    inspects=frozenset({"fields"}),
+)

@@ -55,4 +55,11 @@ def find_columns_made_optional(changed: ChangedTable, _options: RuleOptions) -> 
         yield changed.finding(change.subject, message)
 
 
-RULE = Rule("IM110", "made-optional", RuleLevel.NOTE, __doc__, find_columns_made_optional)
+RULE = Rule(
+    "IM110",
+    "made-optional",
+    RuleLevel.NOTE,
+    __doc__,
+    find_columns_made_optional,
+    inspects=frozenset({"fields"}),
+)

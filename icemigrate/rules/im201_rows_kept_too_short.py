@@ -61,4 +61,5 @@ RULE = Rule(
     __doc__,
     find_short_row_retention,
     (RuleOptionSpec("at_least", None, "the minimum retention of rows, such as `365d`"),),
+    inspects=frozenset({"properties"}),
 )

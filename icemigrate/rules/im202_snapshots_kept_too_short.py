@@ -67,4 +67,5 @@ RULE = Rule(
             "at_least", parse_duration("5d"), "how long a rollback may be needed; the default is `5d`"
         ),
     ),
+    inspects=frozenset({"properties"}),
 )

@@ -57,4 +57,11 @@ def find_shortened_row_retention(changed: ChangedTable, _options: RuleOptions) -
         )
 
 
-RULE = Rule("IM203", "rows-go-earlier", RuleLevel.WARNING, __doc__, find_shortened_row_retention)
+RULE = Rule(
+    "IM203",
+    "rows-go-earlier",
+    RuleLevel.WARNING,
+    __doc__,
+    find_shortened_row_retention,
+    inspects=frozenset({"properties"}),
+)

@@ -78,4 +78,5 @@ RULE = Rule(
     __doc__,
     find_young_orphan_removal,
     (RuleOptionSpec("at_least", LEAST_ORPHAN_AGE, "how long a write may take; the default is `3d`"),),
+    inspects=frozenset({"properties"}),
 )

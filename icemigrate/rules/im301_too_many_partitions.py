@@ -79,4 +79,5 @@ RULE = Rule(
     __doc__,
     find_too_many_partitions,
     (RuleOptionSpec("at_most", 100_000, "the limit of partitions a year; the default is `100000`"),),
+    inspects=frozenset({"spec"}),
 )

@@ -101,5 +101,10 @@ def _partition_suggestion(path: FieldPath, field: Field) -> str:
 
 
 RULE = Rule(
-    "IM302", "high-cardinality-partition", RuleLevel.WARNING, __doc__, find_high_cardinality_partitions
+    "IM302",
+    "high-cardinality-partition",
+    RuleLevel.WARNING,
+    __doc__,
+    find_high_cardinality_partitions,
+    inspects=frozenset({"spec"}),
 )

@@ -65,4 +65,11 @@ def find_several_time_partitions(changed: ChangedTable, _options: RuleOptions) -
             )
 
 
-RULE = Rule("IM303", "several-times", RuleLevel.WARNING, __doc__, find_several_time_partitions)
+RULE = Rule(
+    "IM303",
+    "several-times",
+    RuleLevel.WARNING,
+    __doc__,
+    find_several_time_partitions,
+    inspects=frozenset({"spec"}),
+)

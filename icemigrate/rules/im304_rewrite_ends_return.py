@@ -84,4 +84,11 @@ def _lost_columns(work: TableDataStep, changed: ChangedTable) -> Iterable[str]:
     return earlier_dropped_paths(changed.before, changed.after) if work.stage is DataStepStage.WRITE else ()
 
 
-RULE = Rule("IM304", "rewrite-ends-return", RuleLevel.WARNING, __doc__, find_rewrites_of_dropped_columns)
+RULE = Rule(
+    "IM304",
+    "rewrite-ends-return",
+    RuleLevel.WARNING,
+    __doc__,
+    find_rewrites_of_dropped_columns,
+    inspects=frozenset(),
+)

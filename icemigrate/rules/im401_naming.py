@@ -91,4 +91,5 @@ RULE = Rule(
             "pattern", SNAKE_CASE, "a regular expression for the whole name; the default is snake case"
         ),
     ),
+    inspects=frozenset({"fields"}),
 )

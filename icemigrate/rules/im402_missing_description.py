@@ -55,4 +55,11 @@ def find_missing_descriptions(changed: ChangedTable, _options: RuleOptions) -> I
             )
 
 
-RULE = Rule("IM402", "missing-description", RuleLevel.OFF, __doc__, find_missing_descriptions)
+RULE = Rule(
+    "IM402",
+    "missing-description",
+    RuleLevel.OFF,
+    __doc__,
+    find_missing_descriptions,
+    inspects=frozenset({"fields"}),
+)

@@ -57,4 +57,11 @@ def find_timestamps_without_zone(changed: ChangedTable, _options: RuleOptions) -
         )
 
 
-RULE = Rule("IM403", "timestamp-without-zone", RuleLevel.NOTE, __doc__, find_timestamps_without_zone)
+RULE = Rule(
+    "IM403",
+    "timestamp-without-zone",
+    RuleLevel.NOTE,
+    __doc__,
+    find_timestamps_without_zone,
+    inspects=frozenset({"fields"}),
+)

@@ -61,4 +61,11 @@ def find_floats_for_money(changed: ChangedTable, _options: RuleOptions) -> Itera
             )
 
 
-RULE = Rule("IM404", "float-for-money", RuleLevel.WARNING, __doc__, find_floats_for_money)
+RULE = Rule(
+    "IM404",
+    "float-for-money",
+    RuleLevel.WARNING,
+    __doc__,
+    find_floats_for_money,
+    inspects=frozenset({"fields"}),
+)

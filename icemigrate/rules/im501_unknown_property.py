@@ -64,4 +64,11 @@ def _most_similar_property(key: str, cutoff: float) -> str | None:
     return found[0] if found else None
 
 
-RULE = Rule("IM501", "unknown-property", RuleLevel.WARNING, __doc__, find_unknown_properties)
+RULE = Rule(
+    "IM501",
+    "unknown-property",
+    RuleLevel.WARNING,
+    __doc__,
+    find_unknown_properties,
+    inspects=frozenset({"properties"}),
+)

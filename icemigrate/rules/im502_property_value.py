@@ -67,4 +67,11 @@ def _kind(key: str) -> PropertyKind | None:
     return next(kind for prefix, kind in PREFIXED.items() if key.startswith(prefix))
 
 
-RULE = Rule("IM502", "property-value", RuleLevel.ERROR, __doc__, find_invalid_property_values)
+RULE = Rule(
+    "IM502",
+    "property-value",
+    RuleLevel.ERROR,
+    __doc__,
+    find_invalid_property_values,
+    inspects=frozenset({"properties"}),
+)

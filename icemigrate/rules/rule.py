@@ -14,7 +14,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
-from icemigrate.changes.change import Change, Hazard, Subject
+from icemigrate.changes.change import ALL_PARTS, Change, Hazard, Subject, TablePair, TablePart
 from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.data_steps.retype import Retype
 from icemigrate.diagnostics import Severity
@@ -107,6 +107,17 @@ class ChangedTable(Frozen, dict=True):
         return (c.change for c in self.changes if type(c.change) is kind)
 
     @cached_property
+    def parts(self) -> frozenset[TablePart]:
+        """The parts that change; all of them unless the table exists before and after, and only its
+        definition changes.
+        """
+        plan, before, after = self.plan, self.before, self.after
+        if before is None or after is None or plan.formerly != plan.declared or plan.rows:
+            return ALL_PARTS
+        differing = TablePair(before, after).differing_parts
+        return differing.union(*(type(planned.change).compares for planned in self.changes))
+
+    @cached_property
     def retypes(self) -> tuple[Retype, ...]:
         """Changes of a column's type that rewrite its rows."""
         return tuple(w.work for w in self.plan.rows if isinstance(w.work, Retype))
@@ -166,6 +177,8 @@ class Rule(Frozen):
     :param name: in kebab-case; users can write it instead of the id.
     :param docstring: of its module; ``None`` if Python runs without docstrings.
     :param find: inspects one table of one migration.
+    :param inspects: the parts of which one has changed where it finds anything in an existing table whose
+        name and rows the migration leaves alone.
     """
 
     id: str
@@ -174,6 +187,11 @@ class Rule(Frozen):
     docstring: str | None
     find: RuleFunction = finds_nothing
     options: tuple[RuleOptionSpec, ...] = ()
+    inspects: frozenset[TablePart] = ALL_PARTS
+
+    def is_needed(self, parts: frozenset[TablePart]) -> bool:
+        """Whether it can find something in a table of which only these parts change."""
+        return parts is ALL_PARTS or not parts.isdisjoint(self.inspects)
 
     @property
     def page(self) -> str:

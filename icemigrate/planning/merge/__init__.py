@@ -24,7 +24,6 @@ from icemigrate.planning.merge.merge_tables import (
     done_notes,
     group_facts_by_column,
     merge_tables,
-    spec_key,
     undone_notes,
 )
 
@@ -46,7 +45,6 @@ __all__ = [
     "overlapping_facts",
     "rebind_by_path",
     "rebind_field_ids",
-    "spec_key",
     "undone_notes",
     "with_catalog_ids",
     "with_catalog_order",

@@ -81,7 +81,7 @@ def rebind_by_path(table: Table, onto: Table, above: int = 0, kept: Collection[i
         if found is not None and found > above and found not in here:
             ids[i] = found
     rebound = rebind_field_ids(table, ids)
-    if rebound.schema.fields == onto.schema.fields:
+    if rebound.schema.fields is not onto.schema.fields and rebound.schema.fields == onto.schema.fields:
         # One tuple serves both: a history of thousands of migrations has as many states of a table.
         return replace(rebound, schema=replace(rebound.schema, fields=onto.schema.fields))
     return rebound

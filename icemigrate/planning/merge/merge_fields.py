@@ -19,6 +19,8 @@ _PARENT_GONE = "(absent, with the field that it belongs to)"
 
 def match_new_fields(base: Schema, wanted: Schema, actual: Schema) -> dict[int, int]:
     """The new fields of ``wanted`` that already exist under the same name and that base does not have."""
+    if wanted.fields == actual.fields:
+        return {}
     by_id, known = schema_index(actual), schema_index(base)
     found: dict[int, int] = {}
     # Not recursive: a recursive closure would keep the indexes until the garbage collector runs, which is
@@ -55,6 +57,8 @@ def merge_schema(
     :param before: the recorded schema; without fields where the history does not have the table.
     :param begun: see :func:`icemigrate.planning.merge.merge_tables.merge_tables`.
     """
+    if before.fields == wanted.fields:
+        return actual
     known, want, have = schema_index(before), schema_index(wanted), schema_index(actual)
     schema = _drop_fields(verdicts, before, wanted, have, actual)
     for field_id, entry in differing_fields(wanted, before):

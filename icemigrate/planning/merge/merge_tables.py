@@ -28,7 +28,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.declared_sides import FieldPosition
 from icemigrate.iceberg.kept_views import is_kept_view_key, kept_view
 from icemigrate.iceberg.names import FieldPath, format_path
-from icemigrate.iceberg.partitioning import Definition, PartitionSpec, SortOrder
+from icemigrate.iceberg.partitioning import SortOrder
 from icemigrate.iceberg.retention import property_text
 from icemigrate.iceberg.schema import Schema, differing_fields, schema_index
 from icemigrate.iceberg.table import (
@@ -182,7 +182,7 @@ def _shown_identifier(table: Table) -> ShownValue:
 
 def _shown_spec(table: Table) -> ShownValue:
     terms = [f"{f.transform}({_names(table, f.source_ids)}) as {f.name}" for f in table.spec.live]
-    return ShownValue(spec_key(table.spec), ", ".join(terms) or "unpartitioned")
+    return ShownValue(table.spec.definitions, ", ".join(terms) or "unpartitioned")
 
 
 def _shown_order(table: Table) -> ShownValue:
@@ -222,8 +222,11 @@ def _decide(
 
 
 def _identifier(verdicts: MergeOutcome, base: Table | None, wanted: Table, target: Table) -> Table:
-    before = _shown_identifier(base) if base else ShownValue(frozenset(), "none")
+    known = base.schema.identifier_ids if base else frozenset[int]()
     halfway = base is not None and _is_freed(base, wanted, target)
+    if wanted.schema.identifier_ids == known and not halfway:
+        return target
+    before = _shown_identifier(base) if base else ShownValue(frozenset(), "none")
     shown = (before, _shown_identifier(wanted), _shown_identifier(target))
     if halfway and before == shown[1]:
         # Taken off for a rename inside a struct, to be put on again: a run died in between.
@@ -235,28 +238,25 @@ def _identifier(verdicts: MergeOutcome, base: Table | None, wanted: Table, targe
 
 def _is_freed(base: Table, wanted: Table, actual: Table) -> bool:
     """Whether the identifier lacks exactly the fields that other changes require it to lack."""
-    old, new = schema_index(base.schema), schema_index(wanted.schema)
     before, after, there = (t.schema.identifier_ids for t in (base, wanted, actual))
+    if not there < before:
+        return False
+    old, new = schema_index(base.schema), schema_index(wanted.schema)
     both = before & after & old.keys() & new.keys()
     renamed = {i for i in both if len(old[i].path) > 1 and old[i].path != new[i].path}
-    return there < before and before - there <= (before - after) | renamed
-
-
-def spec_key(spec: PartitionSpec) -> frozenset[Definition]:
-    """The content of a spec, without its ids and its order (remaining fields stay in place, new ones are
-    added last).
-    """
-    return frozenset(f.definition for f in spec.live)
+    return before - there <= (before - after) | renamed
 
 
 def _spec(verdicts: MergeOutcome, base: Table | None, wanted: Table, target: Table) -> Table:
+    if base is not None and base.spec.definitions == wanted.spec.definitions:
+        return target
     before = _shown_spec(base) if base else ABSENT
-    halfway = base is not None and _is_between(*(spec_key(t.spec) for t in (base, target, wanted)))
+    halfway = base is not None and _is_between(*(t.spec.definitions for t in (base, target, wanted)))
     shown = (before, _shown_spec(wanted), _shown_spec(target))
     sources = [f.source_ids[0] for f in wanted.spec.live]
     if not _decide(verdicts, ("partition_by",), shown, sources, wanted, target, halfway):
         return target
-    keep = spec_key(wanted.spec)
+    keep = wanted.spec.definitions
     kept = tuple(f for f in target.spec.live if f.definition in keep)
     there = {f.definition for f in kept}
     new = tuple(f for f in wanted.spec.live if f.definition not in there)
@@ -269,6 +269,8 @@ def _is_between(before: frozenset[Any], there: frozenset[Any], after: frozenset[
 
 
 def _order(verdicts: MergeOutcome, base: Table | None, wanted: Table, target: Table) -> Table:
+    if base is not None and base.sort_order.fields == wanted.sort_order.fields:
+        return target
     before = _shown_order(base) if base else ABSENT
     # An order whose column is dropped is removed first; so is one whose new columns do not exist yet.
     fields = schema_index(wanted.schema)
@@ -294,9 +296,10 @@ def _moved(properties: Mapping[str, str], before: Table, after: Table) -> Mappin
 
 
 def _properties(verdicts: MergeOutcome, base: Table | None, wanted: Table, target: Table) -> Table:
-    before = base.properties if base else {}
+    before = _moved(base.properties, base, wanted) if base else {}
+    if before == wanted.properties:
+        return target
     properties = dict(target.properties)
-    before = _moved(before, base, wanted) if base else before
     for key in sorted(differing_keys(before, wanted.properties)):
         if is_kept_view_key(key) and key in before and key not in properties:
             continue  # its view was dropped after its time, and does not come back
@@ -330,6 +333,8 @@ def _format(verdicts: MergeOutcome, base: Table | None, wanted: Table, target: T
 
 
 def _refs(verdicts: MergeOutcome, base: Table | None, wanted: Table, target: Table) -> Table:
+    if base is not None and (base.refs, base.pins) == (wanted.refs, wanted.pins):
+        return target
     before = base.refs if base else {}
     refs = dict(target.refs)
     pins = base.pins if base else {}

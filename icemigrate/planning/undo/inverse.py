@@ -25,7 +25,6 @@ from icemigrate.planning.merge import (
     MergedTable,
     group_facts_by_column,
     merge_tables,
-    spec_key,
     with_catalog_order,
 )
 from icemigrate.planning.merge.merge_fields import FIELD_ASPECTS, field_aspects, with_aspects
@@ -160,7 +159,7 @@ def with_net_change(undo: TableUndo) -> TableUndo:
     own_before = replace(
         after,
         schema=Schema(fields, ids),
-        spec=was.spec if spec_key(before.spec) != spec_key(after.spec) else after.spec,
+        spec=was.spec if before.spec.definitions != after.spec.definitions else after.spec,
         sort_order=was.sort_order
         if before.sort_order.fields != after.sort_order.fields
         else after.sort_order,

@@ -14,7 +14,6 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
-from icemigrate.planning.merge import spec_key
 from icemigrate.planning.undo.retained_facts import (
     dropped_fields,
     fields_made_optional,
@@ -123,7 +122,7 @@ def changed_fact_keys(before: Table, after: Table) -> Iterator[tuple[FactKey, st
     for i in dropped_fields(before, after):
         yield ("column", str(i)), f"{_path(before, i)} being dropped"
     yield from _of_rows(before, after)
-    if spec_key(before.spec) != spec_key(after.spec):
+    if before.spec.definitions != after.spec.definitions:
         yield ("spec",), "the partitioning"
     if before.sort_order.fields != after.sort_order.fields:
         yield ("order",), "the sort order"

@@ -33,15 +33,15 @@ def rules_run(
 
     counted = {rule: counting(rule) for rule in validation.VALIDATION_RULES}
     monkeypatch.setattr(validation, "VALIDATION_RULES", tuple(counted.values()))
-    chosen = frozenset(counted[rule] for rule in validation._RULES_OF_PROPERTIES)
+    chosen = tuple(counted[rule] for rule in validation._RULES_OF_PROPERTIES)
     monkeypatch.setattr(validation, "_RULES_OF_PROPERTIES", chosen)
     assert list(validation.find_violations(after, before, written)) == []
     return run
 
 
 def test_the_rules_that_read_properties_are_listed() -> None:
-    reading = {rule for rule in validation.VALIDATION_RULES if ".properties" in inspect.getsource(rule)}
-    assert reading == validation._RULES_OF_PROPERTIES
+    reading = [rule for rule in validation.VALIDATION_RULES if ".properties" in inspect.getsource(rule)]
+    assert reading == list(validation._RULES_OF_PROPERTIES)
 
 
 def test_an_edit_of_a_property_runs_only_these(monkeypatch: pytest.MonkeyPatch) -> None:
