@@ -24,6 +24,7 @@ ENDPOINTS = [
     *(f"{method} {TABLE_PATH}/{{table}}" for method in ("GET", "POST", "DELETE")),
     "POST /v1/{prefix}/tables/rename",
 ]
+TRANSACTIONS = "POST /v1/{prefix}/transactions/commit"
 _CURRENT = {"current-schema-id": "current-schema-id", "last-assigned-field-id": "last-column-id"}
 
 
@@ -38,6 +39,7 @@ class Refused(Exception):
 class RestTables(ThreadingHTTPServer):
     """Tables in memory.
 
+    :ivar root: the folder of its tables.
     :ivar creates: what it does with a table that is staged: ``staged``, ``at once``, or ``never`` commits it.
     :ivar faults: for each change of a table in turn: ``before`` fails without making it, ``after`` makes it
         and fails, ``cut`` makes it and closes the connection, ``garbled`` makes it and answers no JSON,
@@ -53,6 +55,7 @@ class RestTables(ThreadingHTTPServer):
         self.namespaces: set[tuple[str, ...]] = set()
         self.endpoints = list(ENDPOINTS)
         self.creates = "staged"
+        self.root = "s3://lake"
         self.faults: list[str | int] = []
         self.config: Any = {}
         self.credentials: Any = []
@@ -67,7 +70,7 @@ class RestTables(ThreadingHTTPServer):
 
     def location(self, name: TableName) -> str:
         """A new location for each version of a table's metadata."""
-        return f"s3://lake/{name}/metadata/{len(self.tables[name]['metadata-log']):05d}-x.metadata.json"
+        return f"{self.root}/{name}/metadata/{len(self.tables[name]['metadata-log']):05d}-x.metadata.json"
 
     def commit(self, changes: list[Any]) -> list[TableName]:
         """Apply all changes, or none."""
@@ -92,6 +95,8 @@ class RestTables(ThreadingHTTPServer):
             is_met = now is None
         elif kind == "table-uuid":
             is_met = now["table-uuid"] == one["uuid"]
+        elif kind == "ref-snapshot-id":
+            is_met = now["refs"].get(one["ref"], {}).get("snapshot-id") == one["snapshot-id"]
         else:
             is_met = now[_CURRENT[kind]] == one[kind]
         if not is_met:
@@ -111,7 +116,7 @@ class RestTables(ThreadingHTTPServer):
                 {"action": "set-default-spec", "spec-id": -1},
                 {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
                 {"action": "set-default-sort-order", "sort-order-id": -1},
-                {"action": "set-location", "location": body.get("location", f"s3://lake/{name}")},
+                {"action": "set-location", "location": body.get("location", f"{self.root}/{name}")},
                 {"action": "set-properties", "updates": body["properties"]},
             ],
             previous_location=None,
