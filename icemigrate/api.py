@@ -62,16 +62,21 @@ class Project:
     def spark(self) -> SparkSession:
         """A Spark session on the environment's catalog, under the name that it has in plans.
 
-        Where Spark runs in this process already, this is another session of it.
+        Where Spark runs in this process already, this is another session of it.  With ``remote`` in the
+        environment, it is a session of Spark Connect.
 
-        :raises EngineError: Java or Spark failed.
+        :raises EngineError: Java or Spark failed, or the server does not answer.
         """
+        from icemigrate.execution.connect_start import connect_settings, uses_connect
         from icemigrate.execution.spark_start import open_engine
         from icemigrate.project import choose_environment
 
-        return open_engine(
-            choose_environment(self._project, self._environment, dict(os.environ)), None
-        ).session
+        environment = choose_environment(self._project, self._environment, dict(os.environ))
+        if uses_connect(environment, None):
+            from icemigrate.spark.connect_session import open_connect_session
+
+            return open_connect_session(connect_settings(environment))
+        return open_engine(environment, None).session
 
     def check(self, git_base: str | None = None, *, fix: bool = False) -> CheckResult:
         """Check every file and every step between versions, without a catalog.

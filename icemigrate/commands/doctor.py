@@ -16,6 +16,7 @@ from icemigrate.catalog.metadata_files import local_path, read_metadata
 from icemigrate.catalog.pyiceberg_files import file_io
 from icemigrate.commands.capability_report import capability_statuses
 from icemigrate.errors import EngineError, IcemigrateError, Mistakes, UsageError, extra_hint
+from icemigrate.execution.connect_start import connect_settings, uses_connect
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.execution.spark_start import open_engine, spark_settings
 from icemigrate.files.parse.source_text import shown_path
@@ -26,6 +27,7 @@ from icemigrate.project import Environment, Project, choose_environment
 from icemigrate.project.namespace_mapping import NamespaceMapping, catalog_settings
 from icemigrate.results.command_results import DoctorCheck, DoctorResult
 from icemigrate.spark import find_java
+from icemigrate.spark.connect_session import open_connect_session, require_client
 from icemigrate.spark.jars import JARS_VARIABLE, jar_folders, locate_jars
 from icemigrate.versions import CURRENT, SparkRelease, spark_release
 
@@ -122,6 +124,12 @@ class _DoctorRun:
 
     def spark_parts(self, chosen: Environment) -> None:
         """Everything that Spark needs, without starting it."""
+        if uses_connect(chosen, None):
+            with self.trying("connect"):
+                server = connect_settings(chosen).server
+                require_client()
+                self.say("connect", "ok", f"the client of Spark Connect is installed; the server is {server}")
+            return
         release = CURRENT
         with self.trying("pyspark"):
             release = self._pyspark()
@@ -247,12 +255,20 @@ class _DoctorRun:
 
     def whole_spark(self, chosen: Environment) -> None:
         """Start Spark, and let it read the tables that the catalog's reader reads."""
-        if any(c.state == "failed" and c.name in ("pyspark", "java", "jars") for c in self.checkups):
+        if any(
+            c.state == "failed" and c.name in ("pyspark", "java", "jars", "connect") for c in self.checkups
+        ):
             self.say("session", "skipped", "Spark was not started: see the failed checks above")
             return
         from icemigrate.spark.java_errors import convert_java_errors
 
         with self.trying("session"):
+            if uses_connect(chosen, None):
+                opened = open_connect_session(connect_settings(chosen))
+                text = f"runs Spark {opened.version} and has catalog `{chosen.catalog.name}`"
+                opened.stop()
+                self.say("session", "ok", f"the Spark Connect server answers: it {text}")
+                return
             if chosen.catalog.type == "sqlite" and not Path(chosen.catalog.uri or "").exists():
                 # Iceberg would make the file.
                 self.say("session", "skipped", "Spark was not started: the first `apply` creates the catalog")

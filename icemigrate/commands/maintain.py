@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from icemigrate.commands.unlock import unfinished_run_texts
 from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.execution.command_record import command_record
+from icemigrate.execution.connect_start import open_connect_engine, uses_connect
 from icemigrate.execution.engine_choice import maintenance_engine
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.execution.project_journal import open_journal
@@ -21,6 +23,8 @@ from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.retention import LEAST_ORPHAN_AGE, format_duration
 from icemigrate.maintenance.context import (
+    JVM_PARTS,
+    NO_JVM,
     ActionOrSkipped,
     ActionSkipped,
     MaintenanceAction,
@@ -44,7 +48,6 @@ if TYPE_CHECKING:
     from icemigrate.execution.signals import StopRequest
     from icemigrate.history.journal import LockedJournal
     from icemigrate.spark.commit_ports import CommittingEngine
-    from icemigrate.spark.spark_engine import SparkEngine
 
 MAINTENANCE_PARTS = ("trash", "snapshots", "rows", "schemas", "views", "orphans")
 DEFAULT_PARTS = ("trash", "snapshots", "rows", "schemas", "views")
@@ -114,7 +117,8 @@ def plan_maintenance(
             at,
             chosen,
             older_than,
-            LazySpark(environment_session, spark, on_start),
+            _reading_engine(environment_session, spark, on_start),
+            not uses_connect(environment_session.environment, spark),
         )
 
 
@@ -158,7 +162,8 @@ def maintain(
             fence_interrupted_migrations(engine, held),
         ):
             stop.check()
-            now = _again(environment_session, plan, held.history(), engine)
+            has_jvm = not uses_connect(environment_session.environment, spark)
+            now = _again(environment_session, plan, held.history(), engine, has_jvm)
             due, passed = still_due(plan.acts, now.acts)
             _announce(held, due)
             done: list[ActionSummary] = []
@@ -168,6 +173,15 @@ def maintain(
                 done, passed = [*done, *now_done], (*passed, *skipped)
         elapsed = round((time.monotonic() - clock) * 1000)
         return replace(now.result, acts=tuple(done), done=True, elapsed_ms=elapsed, notes=passed)
+
+
+def _reading_engine(
+    environment_session: EnvironmentSession, spark: SparkSession | None, on_start: Callable[[], None]
+) -> Callable[[], CommittingEngine]:
+    """What gives Spark for a plan, on first access."""
+    if uses_connect(environment_session.environment, spark):
+        return cache(lambda: open_connect_engine(environment_session, spark, on_start))
+    return LazySpark(environment_session, spark, on_start)
 
 
 def _announce(held: LockedJournal, due: Sequence[MaintenanceAction]) -> None:
@@ -184,14 +198,19 @@ def _again(
     plan: MaintenancePlan,
     history: History,
     engine: CommittingEngine,
+    has_jvm: bool,
 ) -> MaintenancePlan:
     """The actions that are due now, for the time of the first plan."""
     result = plan.result
-
-    def spark() -> SparkEngine:
-        return engine.in_spark("reading manifests and folders")
-
-    return _plan(environment_session, history, result.at, result.parts, plan.older_than, spark)
+    return _plan(
+        environment_session,
+        history,
+        result.at,
+        result.parts,
+        plan.older_than,
+        lambda: engine,
+        has_jvm,
+    )
 
 
 def still_due(
@@ -225,11 +244,15 @@ def _plan(
     at: datetime,
     parts: Sequence[str],
     older_than: timedelta,
-    spark: Callable[[], SparkEngine],
+    engine: Callable[[], CommittingEngine],
+    has_jvm: bool,
 ) -> MaintenancePlan:
-    found = list(
-        _find_actions(MaintenanceContext(environment_session, history, at, spark), parts, older_than)
-    )
+    look = MaintenanceContext(environment_session, history, at, engine, has_jvm)
+    found = list(_find_actions(look, parts, older_than))
+    if not has_jvm:
+        is_rest = environment_session.catalog.settings.type == "rest"
+        parts_of_jvm = JVM_PARTS | {"schemas"} if is_rest else JVM_PARTS
+        found = [_without_jvm(one, parts_of_jvm) for one in found]
     acts = tuple(one for one in found if isinstance(one, MaintenanceAction))
     kept = {(k.table, k.reason): k for k in reversed(found) if isinstance(k, SkippedTable)}
     result = MaintainResult(
@@ -242,6 +265,13 @@ def _plan(
         interrupted=unfinished_run_texts(history),
     )
     return MaintenancePlan(result, acts, older_than)
+
+
+def _without_jvm(one: ActionOrSkipped, parts: Container[str]) -> ActionOrSkipped:
+    """The action; refused where it is of a part that needs Iceberg's Java library."""
+    if isinstance(one, MaintenanceAction) and one.shown.part in parts:
+        return SkippedTable(one.shown.part, one.shown.table, NO_JVM, is_refused=True)
+    return one
 
 
 def _find_actions(

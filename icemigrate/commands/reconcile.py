@@ -51,6 +51,7 @@ from icemigrate.planning.planner import hazards_without_consent
 from icemigrate.project import Project
 from icemigrate.results.command_results import PlanResult
 from icemigrate.results.drift_results import ReconcileResult
+from icemigrate.spark.connect_session import is_jvm_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,7 +107,7 @@ def plan_reconcile(
         planned = _plan(
             session, what or ReconcileRequest(), LazyEngine(session, spark, on_start, is_undo=True)
         )
-        return with_table_by_table(session, planned, has_spark=spark is not None)
+        return with_table_by_table(session, planned, has_spark=is_jvm_session(spark))
 
 
 def reconcile(

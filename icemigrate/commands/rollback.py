@@ -35,6 +35,7 @@ from icemigrate.planning.plan_staleness import require_not_stale
 from icemigrate.planning.undo import DEFAULT_UNDO_OPTIONS, UndoOptions, find_blocking_migrations
 from icemigrate.project import Project
 from icemigrate.results.command_results import PlanResult, RollbackResult, errors_of
+from icemigrate.spark.connect_session import is_jvm_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -226,7 +227,7 @@ def _plan(
         with_old_partition_files(plan, environment_session.catalog),
         (*_diagnostics(plan), *continued, *unfilled),
     )
-    return with_engine_notes(environment_session, result, has_spark=spark.session is not None)
+    return with_engine_notes(environment_session, result, has_spark=is_jvm_session(spark.session))
 
 
 def _last_applied(history: History, chosen: Sequence[AppliedVersion]) -> Iterator[Diagnostic]:

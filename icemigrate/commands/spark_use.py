@@ -1,20 +1,27 @@
-"""Says what a plan uses Spark for, where the environment's ``apply_with`` does not use it for everything."""
+"""Says what a plan uses Spark for, where Spark does not make every change, and what it cannot do."""
 
 from __future__ import annotations
 
 from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.evidence.lost_partition_values import lost_partition_values
+from icemigrate.execution.connect_start import connect_obstacle, uses_connect
 from icemigrate.execution.engine_choice import commits_in_python
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import replace
 from icemigrate.planning.spark_requirements import spark_requirements
 from icemigrate.results.command_results import PlanResult
+from icemigrate.spark.commit_ports import JVM_HINT
 
 
 def with_spark_use(session: EnvironmentSession, result: PlanResult) -> PlanResult:
     """The plan with a note of what Python commits, or with the errors of what needs Spark."""
-    apply_with = session.environment.apply_with
-    if apply_with in (None, "spark") or result.plan.is_empty or not commits_in_python(session):
+    apply_with, is_remote = session.environment.apply_with, uses_connect(session.environment, None)
+    if result.plan.is_empty:
+        return result
+    if is_remote and (obstacle := connect_obstacle(session)) is not None:
+        refused = Diagnostic("needs-jvm", obstacle.reason, hint=obstacle.hint)
+        return replace(result, diagnostics=(*result.diagnostics, refused))
+    if not is_remote and (apply_with in (None, "spark") or not commits_in_python(session)):
         return result
     lost = lost_partition_values(session.catalog, result.plan)
     needs = {m.version: (*spark_requirements(m), *lost.get(m.version, ())) for m in result.plan.migrations}
@@ -22,7 +29,10 @@ def with_spark_use(session: EnvironmentSession, result: PlanResult) -> PlanResul
         found = [_refusal(version, part) for version, parts in needs.items() for part in parts]
     else:
         found = []
-    return replace(result, diagnostics=(*result.diagnostics, *(found or [_note(needs)])))
+    if is_remote and not found:
+        found = [_refusal_of_connect(version, part) for version, parts in lost.items() for part in parts]
+    with_spark = "the Spark Connect server runs statements of" if is_remote else "Spark starts for"
+    return replace(result, diagnostics=(*result.diagnostics, *(found or [_note(needs, with_spark)])))
 
 
 def _refusal(version: str, part: str) -> Diagnostic:
@@ -33,9 +43,14 @@ def _refusal(version: str, part: str) -> Diagnostic:
     )
 
 
-def _note(needs: dict[str, tuple[str, ...]]) -> Diagnostic:
+def _refusal_of_connect(version: str, part: str) -> Diagnostic:
+    message = f"migration {version} needs Iceberg's Java library, which Spark Connect does not reach: {part}"
+    return Diagnostic("needs-jvm", message, hint=JVM_HINT)
+
+
+def _note(needs: dict[str, tuple[str, ...]], with_spark: str) -> Diagnostic:
     alone = ", ".join(version for version, parts in needs.items() if not parts)
-    with_spark = "; ".join(f"{version}: {', '.join(parts)}" for version, parts in needs.items() if parts)
+    others = "; ".join(f"{version}: {', '.join(parts)}" for version, parts in needs.items() if parts)
     parts = [f"Python commits {alone} without Spark"] if alone else []
-    parts += [f"Spark starts for {with_spark}"] if with_spark else []
+    parts += [f"{with_spark} {others}"] if others else []
     return Diagnostic("applied-with", "; ".join(parts), severity=Severity.NOTE)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.events import Event, MigrationStarted
 from icemigrate.execution.continued_run import commit_tracer
-from icemigrate.execution.engine_choice import LazyEngine, history_engine
+from icemigrate.execution.engine_choice import LazyEngine, history_writer
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.execution.project_journal import open_journal
 from icemigrate.execution.publishers import environment_publishers
@@ -78,10 +78,13 @@ def carry_out(
 
     def trial(migrations: Sequence[MigrationPlan], begun: Collection[str]) -> None:
         tables = [table for migration in migrations for table in migration.tables]
-        if plan.direction is Direction.APPLY and any(table.rows for table in tables):
-            require_valid_data_steps(chosen.in_spark("a data step"), migrations, begun)
-        if any(isinstance(c.change, RefillColumns) for table in tables for c in table.changes()):
-            require_refill_writes(chosen.in_spark("a refill"), migrations)
+        has_steps = plan.direction is Direction.APPLY and any(table.rows for table in tables)
+        has_refill = any(isinstance(c.change, RefillColumns) for table in tables for c in table.changes())
+        # Through Spark Connect there are no copies: a step that fails is undone with its migration.
+        if has_steps and (spark := chosen.in_jvm("a data step")) is not None:
+            require_valid_data_steps(spark, migrations, begun)
+        if has_refill and (spark := chosen.in_jvm("a refill")) is not None:
+            require_refill_writes(spark, migrations)
 
     def replanned() -> Plan:
         with as_stale():
@@ -95,12 +98,10 @@ def carry_out(
             begun.append(time.monotonic())
         notes(event)
 
-    # An engine that commits in Python knows the history that it wrote; a second one would read it again.
-    writer = history_engine(session, engine.session, lambda: chosen) if chosen.runs_sql else chosen
     records = run_plan(
         plan,
         chosen,
-        open_journal(session, writer, lock_timeout_s),
+        open_journal(session, history_writer(session, engine.session, chosen), lock_timeout_s),
         listen,
         keep=session.environment.keep_tags,
         replan=replanned,

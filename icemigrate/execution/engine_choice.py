@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from icemigrate.catalog.metadata_files import local_path
 from icemigrate.errors import IcemigrateError, MissingExtra, UsageError, extra_hint
 from icemigrate.events import Event
+from icemigrate.execution.connect_start import (
+    missing_metadata_libraries,
+    open_connect_engine,
+    open_store,
+    uses_connect,
+)
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.execution.spark_start import LazySpark, engine_of, has_catalog
 
@@ -22,9 +27,6 @@ if TYPE_CHECKING:
     from icemigrate.spark.commit_ports import CommittingEngine
     from icemigrate.spark.engine_port import Engine
     from icemigrate.spark.spark_engine import SparkEngine
-
-METADATA_LIBRARIES = ("fastavro", "pyarrow")
-"""What commits in Python need; the extra ``metadata`` has them."""
 
 
 @dataclass(slots=True)
@@ -61,12 +63,14 @@ class LazyEngine:
     def _make(self, on_event: Callable[[Event], None]) -> CommittingEngine:
         session = self.environment_session
         apply_with = session.environment.apply_with
+        if uses_connect(session.environment, self.session):
+            return open_connect_engine(session, self.session, self.on_start)
         spark = LazySpark(session, self.session, self.on_start)
         if apply_with is None and not self.is_undo:
             return spark(on_event)
         if apply_with != "metadata":
             return _python_engine(session, self.session, lambda: spark(on_event)) or spark(on_event)
-        if missing := _missing_libraries():
+        if missing := missing_metadata_libraries():
             raise MissingExtra(f"`apply_with: metadata` needs {', '.join(missing)}", extra_hint("metadata"))
         found = _python_engine(session, self.session)
         if found is None:
@@ -86,6 +90,8 @@ def maintenance_engine(
 
     :param on_start: called before Spark is started.
     """
+    if uses_connect(session.environment, spark):
+        return open_connect_engine(session, spark, on_start)
     start = LazySpark(session, spark, on_start)
     return _python_engine(session, spark, start) or start()
 
@@ -99,22 +105,35 @@ def history_engine(
         be another one than that of the project file.
     :param otherwise: the engine where Python does not write it.
     """
+    if uses_connect(session.environment, spark):
+        return open_connect_engine(session, spark)
     return _python_engine(session, spark) or otherwise()
+
+
+def history_writer(
+    session: EnvironmentSession, spark: SparkSession | None, engine: CommittingEngine
+) -> Engine:
+    """What writes the history beside an engine: the engine itself, if it commits in Python.
+
+    It knows the history that it wrote; a second one would read it again.
+    """
+    return history_engine(session, spark, lambda: engine) if engine.runs_sql else engine
 
 
 def commits_in_python(session: EnvironmentSession) -> bool:
     """Whether ``apply_with: auto`` of an environment commits in Python."""
-    return _open_store(session) is not None
+    return open_store(session) is not None
 
 
 def transaction_engine_obstacle(session: EnvironmentSession, *, is_undo: bool, has_spark: bool) -> str | None:
     """Why no transaction of several tables is made in an environment, as a clause; ``None`` where one can be.
 
     :param is_undo: as in :class:`LazyEngine`.
-    :param has_spark: whether a Spark session is given.
+    :param has_spark: whether a Spark session with a JVM is given.
     """
     environment, can = session.environment, session.catalog.capabilities
-    is_of_spark = not is_undo or has_spark if environment.apply_with is None else False
+    spark_commits = has_spark or (not is_undo and not uses_connect(environment, None))
+    is_of_spark = spark_commits if environment.apply_with is None else False
     if is_of_spark or environment.apply_with == "spark" or not commits_in_python(session):
         return "Spark commits one table at a time"
     if environment.publish != "atomic":
@@ -171,7 +190,7 @@ def _metadata_engine(
     start_spark: Callable[[], SparkEngine] | None = None,
 ) -> MetadataEngine | None:
     """The engine that commits in Python, closed with the session; ``None`` where the environment has none."""
-    store = _open_store(session)
+    store = open_store(session)
     if store is None:
         return None
     from icemigrate.metadata_engine.engine import MetadataEngine
@@ -181,16 +200,3 @@ def _metadata_engine(
         engine.follow(engine_of(session, running))
     session.on_close(engine.close)
     return engine
-
-
-def _open_store(session: EnvironmentSession) -> TableStore | None:
-    """The store of the environment's tables; ``None`` for other catalogs, and where a library is missing."""
-    if _missing_libraries():
-        return None
-    from icemigrate.metadata_engine.open_store import open_table_store
-
-    return open_table_store(session.catalog.settings)
-
-
-def _missing_libraries() -> list[str]:
-    return [library for library in METADATA_LIBRARIES if find_spec(library) is None]

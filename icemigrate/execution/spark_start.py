@@ -94,13 +94,12 @@ def _make_folder(folder: Path) -> None:
 def spark_settings(environment: Environment) -> SparkSettings:
     """How Spark is started for it.
 
-    :raises UsageError: it names a Spark Connect server, where metadata commits cannot be made.
+    :raises UsageError: it names a Spark Connect server, which has no JVM here.
     """
     spark = environment.spark
     if spark.remote is not None:
         raise UsageError(
-            f"environment `{environment.name}`: "
-            "`spark.remote` cannot apply migrations, since Spark Connect has no JVM",
+            f"environment `{environment.name}` has a Spark Connect server, and no Spark with a JVM",
             "write `spark: {master: …}`; or call icemigrate's Python API where Spark runs, with its session",
         )
     name = environment.catalog.name

@@ -41,6 +41,9 @@ HISTORY_CODES: Mapping[str, str] = {
     "Python. The note names the migrations that need Spark too, and why.",
     "needs-spark": "`apply_with: metadata` never starts Spark, and a part of the migration changes rows, "
     "data files or views, which only Spark does. Apply it with `--apply-with auto` or `spark`.",
+    "needs-jvm": "The environment has a Spark Connect server, which runs statements, and Python cannot "
+    "commit its metadata: the catalog is not `sqlite`, `sql` or `rest`, a library is missing, or "
+    "`apply_with` is `spark`. The message says which.",
     "missing-file": "The file of an applied version is missing. Pull the branch that has it, or restore it "
     "from version control.",
     "name-taken": "A dropped column cannot be restored: another column has its name now.",

@@ -26,8 +26,14 @@ from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 
 if TYPE_CHECKING:
     from icemigrate.spark.commit_ports import CommittingEngine
-    from icemigrate.spark.spark_engine import SparkEngine
 
+NO_JVM = (
+    "Iceberg's Java library does this, which Spark Connect does not reach: run `icemigrate maintain` in an "
+    "environment with `master` instead of `remote`"
+)
+"""Why an action of :data:`JVM_PARTS` is refused."""
+JVM_PARTS = frozenset({"trash", "snapshots", "orphans"})
+"""The parts of ``maintain`` that delete files, which Iceberg's Java library finds."""
 GC_ENABLED_PROPERTY = "gc.enabled"
 """Where it is false, a table's files may not be deleted (Iceberg's "Table behavior properties")."""
 
@@ -82,13 +88,15 @@ class MaintenanceContext:
 
     :param at: the moment that ages are counted from, with time zone.
     :param engine: gives Spark; only called where manifests or folders have to be read.
+    :param has_jvm: whether Iceberg's Java library is within reach; not through Spark Connect.
     :param unreadable: tables that were asked for and cannot be read, each with the reason.
     """
 
     session: EnvironmentSession
     history: History
     at: datetime
-    engine: Callable[[], SparkEngine]
+    engine: Callable[[], CommittingEngine]
+    has_jvm: bool = True
     unreadable: dict[TableName, str] = field(default_factory=dict)
     _tables: dict[TableName, Table | None] = field(default_factory=dict)
     _metadata: dict[TableName, dict[str, Any] | None] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from icemigrate.iceberg.table import Table, owner_of
 from icemigrate.iceberg.type_text import format_type
 from icemigrate.maintenance.context import (
     GC_ENABLED_PROPERTY,
+    NO_JVM,
     ActionOrSkipped,
     MaintenanceAction,
     MaintenanceContext,
@@ -23,6 +24,7 @@ from icemigrate.maintenance.context import (
 )
 from icemigrate.planning.drift.recreated_table import recreated_table_hint
 from icemigrate.results.maintain_results import ActionSummary, SkippedTable
+from icemigrate.spark.commit_ports import require_jvm
 
 if TYPE_CHECKING:
     from icemigrate.spark.commit_ports import CommittingEngine
@@ -196,7 +198,7 @@ def _expire(
 ) -> str:
     from icemigrate.spark.maintenance_calls import expire_snapshots
 
-    spark = engine.in_spark(f"expiring snapshots of table `{name}`")
+    spark = require_jvm(engine, f"expiring snapshots of table `{name}`")
     return f"snapshots expired, {expire_snapshots(spark, name, uuid, before, shown)}"
 
 
@@ -263,8 +265,8 @@ def _delete(
 ) -> str:
     from icemigrate.spark.row_retention import delete_rows
 
-    spark = engine.in_spark(f"deleting rows of table `{name}`")
-    number = delete_rows(spark, name, uuid, column, type_, before)
+    spark = engine.in_jvm(f"deleting rows of table `{name}`")
+    number = delete_rows(spark or engine, name, uuid, column, type_, before)
     return "rows deleted" if number is None else f"{format_count(number, 'row')} deleted"
 
 
@@ -282,6 +284,9 @@ def find_orphan_files(look: MaintenanceContext, older_than: timedelta) -> Iterat
             yield found
             continue
         name, table = found.name, found.table
+        if not look.has_jvm:
+            yield SkippedTable(part, str(name), NO_JVM, is_refused=True)
+            continue
         wrong = None
         if not is_gc_enabled(table.properties):
             wrong = f"`{GC_ENABLED_PROPERTY}` is false: its files may not be deleted"
@@ -290,7 +295,8 @@ def find_orphan_files(look: MaintenanceContext, older_than: timedelta) -> Iterat
         if wrong is not None or table.location is None:
             yield SkippedTable(part, str(name), wrong or "its location is unknown", is_refused=True)
             continue
-        there = remove_orphan_files(look.engine(), name, before, table.location)
+        spark = require_jvm(look.engine(), f"finding orphan files of table `{name}`")
+        there = remove_orphan_files(spark, name, before, table.location)
         if there:
             files = format_count(len(there), "file")
             text = f"remove {files} that no snapshot uses, from before {before:%Y-%m-%d %H:%M:%S}"
@@ -309,5 +315,5 @@ def _remove(
 ) -> str:
     from icemigrate.spark.maintenance_calls import remove_orphans
 
-    spark = engine.in_spark(f"removing files of table `{name}`")
+    spark = require_jvm(engine, f"removing orphan files of table `{name}`")
     return remove_orphans(spark, name, uuid, before, location, found)

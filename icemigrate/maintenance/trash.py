@@ -25,6 +25,7 @@ from icemigrate.maintenance.context import (
 )
 from icemigrate.planning.undo.undo_inputs import recorded_uuid
 from icemigrate.results.maintain_results import ActionSummary, SkippedTable
+from icemigrate.spark.commit_ports import require_jvm
 
 if TYPE_CHECKING:
     from icemigrate.spark.commit_ports import CommittingEngine
@@ -187,5 +188,5 @@ def _act(look: MaintenanceContext, one: TrashedTable) -> MaintenanceAction:
 def _purge(name: TableName, uuid: str | None, engine: CommittingEngine) -> str:
     from icemigrate.spark.maintenance_calls import purge_table
 
-    purge_table(engine.in_spark(f"dropping table `{name}` with its files"), name, uuid)
+    purge_table(require_jvm(engine, f"dropping table `{name}` for good"), name, uuid)
     return "dropped for good"

@@ -34,6 +34,7 @@ from icemigrate.metadata_engine.table_store import (
 )
 from icemigrate.spark.append_snapshot import head_moved
 from icemigrate.spark.commit_fence import Fence, owner_from_properties
+from icemigrate.spark.commit_ports import require_jvm
 from icemigrate.spark.engine_port import Marker, OnProgress, no_progress
 from icemigrate.spark.file_evidence import gather_without_jvm
 from icemigrate.spark.java_errors import convert_java_errors, retry_on_conflict
@@ -44,6 +45,7 @@ from icemigrate.spark_sql.identifiers import table_sql
 if TYPE_CHECKING:
     from icemigrate.metadata_engine.metadata_commits import MetadataCommits
     from icemigrate.spark.spark_engine import SparkEngine
+    from icemigrate.spark.statement_engine import StartSpark, StatementEngine
 
 T = TypeVar("T")
 
@@ -55,14 +57,13 @@ class MetadataEngine:
     :param spark: gives Spark's engine; ``None`` where Spark may not be used.
     """
 
-    runs_sql = False
+    runs_sql, takes_many_columns = False, True
 
-    def __init__(self, store: TableStore, catalog: Catalog, spark: Callable[[], SparkEngine] | None) -> None:
+    def __init__(self, store: TableStore, catalog: Catalog, spark: StartSpark | None) -> None:
         self.store: TableStore = EngineStore(store)
         self.guard: Fence | None = None
-        self._catalog = catalog
-        self._start_spark = spark
-        self._spark: SparkEngine | None = None
+        self._catalog, self._start_spark = catalog, spark
+        self._spark: StatementEngine | None = None
         self._time_zone: str | None = None
         self._tables, self._lists = RecentTables(), WrittenLists()
 
@@ -91,12 +92,11 @@ class MetadataEngine:
         """Whether its catalog is a server of Iceberg's REST protocol."""
         return self._catalog.settings.type == "rest"
 
-    @property
-    def takes_many_columns(self) -> bool:
-        """It runs no statements."""
-        return True
+    def in_jvm(self, purpose: str) -> SparkEngine | None:
+        """Spark's engine with a JVM in this process; ``None`` for Spark Connect."""
+        return self.in_spark(purpose).jvm_engine
 
-    def in_spark(self, purpose: str) -> SparkEngine:
+    def in_spark(self, purpose: str) -> StatementEngine:
         """Spark's engine, which starts with the first call.
 
         :param purpose: what needs Spark, as the subject of a sentence.
@@ -112,14 +112,14 @@ class MetadataEngine:
         self._spark.guard = self.guard
         return self._spark
 
-    def follow(self, spark: SparkEngine) -> None:
+    def follow(self, spark: StatementEngine) -> None:
         """Use a session that runs, and refresh its caches, which keep tables for 30 seconds by default."""
         self._spark = spark
 
     def _refresh(self, name: TableName) -> None:
         if self._spark is not None:
             with convert_java_errors():
-                self._spark.java.refresh(name)
+                self._spark.refresh(name)
 
     def sql(self, text: str) -> None:
         """Run one statement in Spark."""
@@ -136,7 +136,7 @@ class MetadataEngine:
             self._time_zone = before
 
     @contextmanager
-    def _spark_in_zone(self, purpose: str) -> Iterator[SparkEngine]:
+    def _spark_in_zone(self, purpose: str) -> Iterator[StatementEngine]:
         spark = self.in_spark(purpose)
         with nullcontext() if self._time_zone is None else spark.in_time_zone(self._time_zone):
             yield spark
@@ -166,7 +166,7 @@ class MetadataEngine:
             found = gather_without_jvm(metadata, self.store.files.read, self.ask, rows, questions)
             if found is not None:
                 return found
-        return self.in_spark(f"reading files of table `{name}`").evidence(name, questions)
+        return require_jvm(self, f"reading files of table `{name}`").evidence(name, questions)
 
     def create_namespace(self, namespace: tuple[str, ...]) -> None:
         """Create a namespace, unless it exists."""
@@ -205,7 +205,7 @@ class MetadataEngine:
             base = self.read_base(name)
             after = update(base.table)
             if self.needs_spark(base, after):
-                spark = self.in_spark(f"restoring partition values of table `{name}`")
+                spark = require_jvm(self, f"restoring partition values of table `{name}`")
                 return spark.commit(name, update, holds_rows)
             with self.draft(base) as draft:
                 if not draft.change(after):
@@ -283,7 +283,7 @@ class MetadataEngine:
         self._require()
         self.store.rename(name, new, self._require)
         if self._spark is not None:
-            self._spark.java.forget(name)
+            self._spark.forget(name)
 
     def mark(self, name: TableName, marker: Marker) -> None:
         """Put the marker and its tags on a table."""

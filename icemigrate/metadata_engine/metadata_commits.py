@@ -13,7 +13,7 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable
 from icemigrate.metadata_engine.table_store import CommitConflict, Json
-from icemigrate.spark.commit_ports import TableChange
+from icemigrate.spark.commit_ports import TableChange, require_jvm
 from icemigrate.spark.engine_port import Marker, SchemaRemoval
 from icemigrate.spark.java_errors import is_commit_conflict
 
@@ -72,7 +72,7 @@ class MetadataCommits(Frozen):
     ) -> Schema | None:
         """The same through Spark, whose engine writes manifests again."""
         name = base.table.name
-        spark = self.engine.in_spark(f"restoring partition values of table `{name}`")
+        spark = require_jvm(self.engine, f"restoring partition values of table `{name}`")
         there = spark.commits.read_base(name)
         if str(there.metadata.metadataFileLocation()) != base.stored.location:
             raise CommitConflict(f"another writer changed table `{name}`")
@@ -86,7 +86,7 @@ class MetadataCommits(Frozen):
         A REST server may not know the update; Spark's engine recognizes its answers.
         """
         if self.engine.is_rest:
-            spark = self.engine.in_spark(f"removing schemas of table `{name}`")
+            spark = require_jvm(self.engine, f"removing schemas of table `{name}`")
             return spark.commits.remove_schemas(name, uuid, unneeded)
         return self.engine.retried(lambda: self._removed_schemas(name, uuid, unneeded))
 

@@ -40,7 +40,7 @@ from icemigrate.project.project_values import (
     StorageSettings,
     TableOverride,
 )
-from icemigrate.redaction import hide_credentials, is_secret_setting
+from icemigrate.redaction import hide_credentials, is_secret_setting, parameters_in, register_secret
 from icemigrate.system.deadline import DEFAULT_SECONDS
 from icemigrate.system.repository_boundary import OutsideRepository, resolve_inside
 
@@ -221,12 +221,16 @@ def _spark(node: YamlNode | None, root: Path) -> SparkConfig:
     if node is None:
         return SparkConfig()
     given = as_mapping(node)
-    jars = _text(given, "jars")
+    jars, remote = _text(given, "jars"), _text(given, "remote")
+    for name, value in parameters_in(remote or ""):
+        if is_secret_setting(name):
+            register_secret(unquote(value))
     return SparkConfig(
         _text(given, "master"),
-        _text(given, "remote"),
+        remote,
         None if jars is None else _below(root, jars),
         _settings(given.get("conf")),
+        _secret(given, "token"),
     )
 
 

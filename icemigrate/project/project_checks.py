@@ -42,6 +42,9 @@ def project_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
         ):
             message = "`master` and `remote` cannot be combined"
             yield Diagnostic("conflicting-keys", message, spark.key_place("remote"))
+        if isinstance(spark, YamlMapping) and spark.get("token") is not None and spark.get("remote") is None:
+            message = "`token` has no meaning without `remote`"
+            yield Diagnostic("conflicting-keys", message, spark.key_place("token"))
         yield from _namespace_mistakes(as_mapping(environment).get("namespaces"))
         yield from _plain_secrets(environment)
     yield from _without_end(content)

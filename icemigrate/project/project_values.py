@@ -109,12 +109,14 @@ class SparkConfig:
     :param master: ``None`` for local mode.
     :param remote: a Spark Connect server; at most one of it and ``master`` is given.
     :param jars: an absolute folder with Iceberg's jars.
+    :param token: what the server asks for.
     """
 
     master: str | None = None
-    remote: str | None = None
+    remote: str | None = field(default=None, repr=False)
     jars: Path | None = None
     conf: Mapping[str, Setting] = field(default_factory=dict)
+    token: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,18 @@ MaintenancePart: TypeAlias = Annotated[
 RuleId: TypeAlias = Annotated[str, Meta(pattern="^IM[0-9]+$")]
 CheckName: TypeAlias = Annotated[
     str,
-    one_of("environment", "pyspark", "java", "jars", "catalog", "storage", "history", "lock", "session"),
+    one_of(
+        "environment",
+        "pyspark",
+        "java",
+        "jars",
+        "connect",
+        "catalog",
+        "storage",
+        "history",
+        "lock",
+        "session",
+    ),
 ]
 """The tests of ``doctor``."""
 MigrationStateName: TypeAlias = Annotated[

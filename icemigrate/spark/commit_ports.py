@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
@@ -12,8 +13,15 @@ from icemigrate.iceberg.table import Table
 from icemigrate.spark.engine_port import Engine, Marker, SchemaRemoval
 
 if TYPE_CHECKING:
+    from icemigrate.spark.commit_fence import Fence
     from icemigrate.spark.spark_engine import SparkEngine
     from icemigrate.spark.table_copies import TableCopies
+
+
+JVM_HINT = (
+    "run the command where Spark runs in this process: with `master` instead of `remote` in the environment"
+)
+"""What to do where Spark Connect has no way."""
 
 
 class TableCommits(Protocol):
@@ -83,7 +91,12 @@ class TransactionCommits(TableCommits, Protocol):
 
 
 class CommittingEngine(Engine, Protocol):
-    """An engine that commits several changes of a table at once."""
+    """An engine that commits several changes of a table at once.
+
+    :ivar guard: what every change has to pass; see :meth:`~icemigrate.spark.engine_port.Engine.guarded`.
+    """
+
+    guard: Fence | None
 
     @property
     def commits(self) -> TableCommits:
@@ -95,8 +108,8 @@ class CommittingEngine(Engine, Protocol):
         """Its commits of several tables; ``None`` where each table has a commit of its own."""
         ...
 
-    def in_spark(self, purpose: str) -> SparkEngine:
-        """Spark's engine, which may start now.
+    def in_jvm(self, purpose: str) -> SparkEngine | None:
+        """Spark's engine with a JVM in this process, which may start now; ``None`` for Spark Connect.
 
         :param purpose: what needs Spark, as the subject of a sentence.
         :raises EngineError: Spark may not be used.
@@ -106,3 +119,17 @@ class CommittingEngine(Engine, Protocol):
     def table_copies(self) -> TableCopies | None:
         """Copies of tables on which statements run; ``None`` where the engine runs no statements."""
         ...
+
+
+def require_jvm(engine: CommittingEngine, purpose: str) -> SparkEngine:
+    """The engine with Iceberg's Java library.
+
+    :param purpose: what needs it, as the subject of a sentence.
+    :raises EngineError: Spark runs behind Spark Connect.
+    """
+    spark = engine.in_jvm(purpose)
+    if spark is None:
+        raise EngineError(
+            f"{purpose} needs Iceberg's Java library, which Spark Connect does not reach", JVM_HINT
+        )
+    return spark

@@ -140,7 +140,7 @@ class JavaCause(Frozen):
 
 
 def cause_chain(error: BaseException) -> tuple[JavaCause, ...]:
-    """The chain of an exception, outermost first: Java's where it came from the JVM, otherwise the exception
+    """The chain of an exception, outermost first: Java's where it came from a JVM, otherwise the exception
     itself.
     """
     java_error = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
@@ -148,9 +148,20 @@ def cause_chain(error: BaseException) -> tuple[JavaCause, ...]:
     while java_error is not None and len(chain) < 20:
         chain.append(JavaCause(java_error.getClass().getName(), java_error.getMessage() or ""))
         java_error = java_error.getCause()
+    chain = chain or list(_causes_on_server(error))
     if chain:
         return tuple(chain)
     return (JavaCause(f"{type(error).__module__}.{type(error).__qualname__}", str(error)),)
+
+
+_SERVER_CAUSE = re.compile(r"^(?:Caused by: )?((?:[a-z_]\w*\.)+[A-Z][\w$]*)(?:: (.*))?$", re.M)
+
+
+def _causes_on_server(error: BaseException) -> Iterator[JavaCause]:
+    """The chain of an exception of Spark Connect, from the stack trace of the server."""
+    message, trace = getattr(error, "_message", None), getattr(error, "_stacktrace", None)
+    for at, found in enumerate(_SERVER_CAUSE.finditer(trace or "")):
+        yield JavaCause(found[1], str(message) if at == 0 and message else found[2] or "")
 
 
 def is_commit_conflict(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import purge_name
 from icemigrate.spark import commit, metadata_commit
 from icemigrate.spark.commit_fence import Fence, is_rest
+from icemigrate.spark.commit_ports import CommittingEngine
 from icemigrate.spark.java_errors import convert_java_errors, retry_on_conflict
 from icemigrate.spark.spark_engine import SparkEngine
 from icemigrate.spark.storage_deletes import delete_files
@@ -81,7 +82,7 @@ def purge_table(engine: SparkEngine, name: TableName, uuid: str | None) -> None:
         )
 
 
-def require_same(engine: SparkEngine, name: TableName, uuid: str | None) -> None:
+def require_same(engine: CommittingEngine, name: TableName, uuid: str | None) -> None:
     """Require that it is the table that was shown, and that this process holds the lock."""
     metadata = engine.metadata_json(name)
     if metadata is not None and uuid in (None, metadata.get("table-uuid")):
@@ -94,7 +95,7 @@ def require_same(engine: SparkEngine, name: TableName, uuid: str | None) -> None
     )
 
 
-def guard_of(engine: SparkEngine) -> Fence:
+def guard_of(engine: CommittingEngine) -> Fence:
     assert engine.guard is not None, "only a holder of the lock maintains"
     return engine.guard
 

@@ -13,10 +13,10 @@ from icemigrate.frozen import replace
 from icemigrate.iceberg.names import FieldPath, TableName
 from icemigrate.iceberg.ref_names import is_maintain_branch_of, maintain_branch_name
 from icemigrate.iceberg.table import Ref, Table
+from icemigrate.spark.commit_ports import CommittingEngine
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.spark.maintenance_calls import guard_of, require_same
 from icemigrate.spark.row_branches import require_published, require_table, retry_until_published
-from icemigrate.spark.spark_engine import SparkEngine
 from icemigrate.spark_sql.branch_statements import branch_sql
 from icemigrate.spark_sql.identifiers import path_sql, table_sql
 
@@ -40,7 +40,12 @@ def delete_sql(
 
 
 def delete_rows(
-    engine: SparkEngine, name: TableName, uuid: str | None, column: FieldPath, type_: str, before: datetime
+    engine: CommittingEngine,
+    name: TableName,
+    uuid: str | None,
+    column: FieldPath,
+    type_: str,
+    before: datetime,
 ) -> int | None:
     """Delete rows on a branch of this run, and publish the branch with a commit.
 
@@ -65,7 +70,7 @@ def delete_rows(
 
 
 def _deleted(
-    engine: SparkEngine,
+    engine: CommittingEngine,
     name: TableName,
     uuid: str | None,
     branch: str,
@@ -141,19 +146,28 @@ def _without_branches(table: Table, project: str) -> Table:
 
 
 def old_rows(
-    engine: SparkEngine, name: TableName, column: FieldPath, type_: str, before: datetime
+    engine: CommittingEngine, name: TableName, column: FieldPath, type_: str, before: datetime
 ) -> tuple[int, int]:
     """The numbers of files, by the manifests, that may contain older rows, and of these files' rows.
+
+    Through Spark Connect, a query counts the files with older rows, and these rows.
 
     :returns: files and rows; no other file has such old rows.
     :raises EngineError: there is no such table, or a manifest cannot be read.
     """
+    spark = engine.in_jvm("finding old rows")
+    if spark is None:
+        delete = delete_sql(engine.catalog_name, name, column, type_, before)
+        ((files, rows),) = engine.ask(
+            f"SELECT count(DISTINCT _file), count(*){delete.removeprefix('DELETE')}"
+        )
+        return int(files), int(rows)
     files = rows = 0
     with convert_java_errors():
-        said = engine.java.iceberg.expressions.Expressions
+        said = spark.java.iceberg.expressions.Expressions
         path = ".".join(column)
         older = getattr(said, "and")(said.notNull(path), said.lessThan(path, _moment(type_, before, "T")))
-        tasks = engine.java.table(name).newScan().filter(older).planFiles()
+        tasks = spark.java.table(name).newScan().filter(older).planFiles()
         try:
             found = tasks.iterator()
             while found.hasNext():

@@ -154,6 +154,8 @@ def _scratch_folder() -> Path:
 
 
 TIME_ZONE = "spark.sql.session.timeZone"
+SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property"
+"""The prefix of a snapshot summary key as a setting of the session."""
 PINNED: Mapping[str, str | None] = {
     # Stage writes to a table with `write.wap.enabled`, or move reads and writes to another branch.
     "spark.wap.id": None,

@@ -24,7 +24,7 @@ from icemigrate.spark.java_errors import (
 )
 from icemigrate.spark.job_progress import job_activity
 from icemigrate.spark.row_branches import require_written, snapshots_of
-from icemigrate.spark.session_settings import TIME_ZONE, changed_settings, pin_settings
+from icemigrate.spark.session_settings import SNAPSHOT_PROPERTY, TIME_ZONE, changed_settings, pin_settings
 from icemigrate.spark_sql.identifiers import namespace_sql
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from icemigrate.spark.table_copies import TableCopies
 
-_SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property"
-"""The prefix of a snapshot summary key as a setting of the session."""
 _LONGEST_PAUSE_S = 0.1
 
 _EXISTS = "AlreadyExistsException"
@@ -67,9 +65,22 @@ class SparkEngine:
     def transactions(self) -> None:
         """None: Iceberg's Java library has no transaction of several tables."""
 
-    def in_spark(self, purpose: str) -> SparkEngine:
+    def in_jvm(self, purpose: str) -> SparkEngine:
         """Itself."""
         return self
+
+    @property
+    def jvm_engine(self) -> SparkEngine:
+        """Itself."""
+        return self
+
+    def refresh(self, name: TableName) -> None:
+        """Forget what the session keeps of a table."""
+        self.java.refresh(name)
+
+    def forget(self, name: TableName) -> None:
+        """Forget what the session keeps of a name that a table had."""
+        self.java.forget(name)
 
     def table_copies(self) -> TableCopies:
         """Copies of tables on which statements run."""
@@ -161,7 +172,7 @@ class SparkEngine:
         return frozenset() if metadata is None else frozenset(snapshots_of(metadata))
 
     def _write(self, text: str, summary: Mapping[str, str]) -> None:
-        keys = {f"{_SNAPSHOT_PROPERTY}.{key}": value for key, value in summary.items()}
+        keys = {f"{SNAPSHOT_PROPERTY}.{key}": value for key, value in summary.items()}
         with convert_java_errors(), changed_settings(self._session, keys):
             self.sql(text)
 

@@ -633,9 +633,12 @@ def test_an_environment_of_spark_connect_says_what_it_lacks(
         '    catalog: {type: sqlite}\n    spark: {remote: "sc://localhost"}\n',
         encoding="utf-8",
     )
-    code, _, err = told(capsys, "apply", "--auto-approve")
-    assert code == ExitCode.USAGE
-    assert "Spark Connect" in err
+    code, out, _ = told(capsys, "apply", "--auto-approve", "--apply-with", "spark")
+    assert code == ExitCode.FINDINGS
+    assert "`apply_with: spark` commits metadata with Spark, and Spark Connect has no way to do so" in out
+    assert "[needs-jvm]" in out
+    code, _, err = told(capsys, "plan", "--rehearse")
+    assert (code, "Spark Connect cannot make" in err) == (ExitCode.USAGE, True)
 
 
 def test_a_connection_that_breaks_off_is_not_taken_for_a_reader_who_has_seen_enough(
