@@ -162,10 +162,11 @@ def _misplaced(before: Table | None, expected: Table, actual: Table) -> Iterator
     paths = {f.id: path for path, f in expected.schema.walk()}
     for parent, order in new.items():
         # Kept fields in their old order and new ones after them: the default order.
-        kept = [i for i in old.get(parent, ()) if i in order]
-        unasked = kept + [i for i in order if i not in kept]
-        now = [i for i in there.get(parent, ()) if i in order]
-        if (before is None or order != unasked) and now != [i for i in order if i in now]:
+        wanted, known, present = map(frozenset, (order, old.get(parent, ()), there.get(parent, ())))
+        kept = [i for i in old.get(parent, ()) if i in wanted]
+        unasked = kept + [i for i in order if i not in known]
+        now = [i for i in there.get(parent, ()) if i in wanted]
+        if (before is None or order != unasked) and now != [i for i in order if i in present]:
             yield "the columns" if parent is None else f"the fields of {format_path(paths[parent])}"
 
 

@@ -117,7 +117,8 @@ def without_header(text: str) -> str:
 
 def used_bases(texts: Iterable[str], bases: Bases) -> dict[str, str]:
     """The bases that one of the records needs."""
-    used = {one for text in texts for one in text.rpartition(_END)[0].split(",")}
+    headers = {text[: text.find(_END) + 1] for text in texts}
+    used = {one for header in headers for one in header.rstrip(_END).split(",")}
     return {one: text for one, text in bases.items() if one in used}
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from icemigrate.iceberg.metadata_check import read_schema
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.metadata_engine.table_store import Json
+
+_ID_KEYS = frozenset({"id", "element-id", "key-id", "value-id"})
+_PART_KEYS = frozenset({"type", "fields", "element", "key", "value"})
 
 
 def reused_schema_id(schemas: Sequence[Json], schema: Json) -> int | None:
@@ -35,7 +38,7 @@ def _is_same_schema(one: Json, other: Json) -> bool:
 
 def highest_field_id(part: Any) -> int:
     """The highest field id in the JSON of a schema or type; 0 where there is none."""
-    return max(_field_ids(part), default=0)
+    return max(field_ids(part), default=0)
 
 
 def reused_spec_id(specs: Sequence[Json], spec: Json) -> int | None:
@@ -55,20 +58,14 @@ def reused_order_id(orders: Sequence[Json], order: Json) -> int | None:
 
 def field_ids(part: Any) -> set[int]:
     """All field ids in the JSON of a schema or type."""
-    return set(_field_ids(part))
-
-
-def _field_ids(part: Any) -> Iterator[int]:
-    if isinstance(part, str):
-        return
-    if isinstance(part, Mapping):
-        for key in ("id", "element-id", "key-id", "value-id"):
-            if isinstance(number := part.get(key), int):
-                yield number
-        for key in ("type", "fields", "element", "key", "value"):
-            below = part.get(key)
-            if below is not None and not isinstance(below, str):
-                yield from _field_ids(below)
-    elif isinstance(part, Sequence):
-        for one in part:
-            yield from _field_ids(one)
+    found, waiting = set[int](), [part]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            for key in _ID_KEYS & one.keys():
+                if isinstance(number := one[key], int):
+                    found.add(number)
+            waiting.extend(below for key in _PART_KEYS & one.keys() if not isinstance(below := one[key], str))
+        elif isinstance(one, (list, tuple)):
+            waiting.extend(one)
+    return found
