@@ -48,7 +48,8 @@ def metadata_content(metadata: Json) -> bytes:
     if all(type(value) is str for value in properties.values()):
         # The properties of a history are megabytes of texts.
         rest = write_json_bytes({key: value for key, value in metadata.items() if key != "properties"})
-        content = b'%b,"properties":%b}' % (rest[:-1], write_texts(properties))
+        # The schemas of a table with many versions are megabytes too: they are copied once.
+        content = b"".join((memoryview(rest)[:-1], b',"properties":', write_texts(properties), b"}"))
     else:
         content = write_json_bytes(metadata)
     return content if _codec(metadata) == "none" else gzip.compress(content, mtime=0)
