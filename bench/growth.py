@@ -133,8 +133,7 @@ WORKS: dict[str, Work] = {
     "check, steps of one table, with SQL": Work(
         partial(_steps, sql="SELECT c5, c7 FROM db.t;\n"), ("check",), (500, 1000, 2000), 8, 200
     ),
-    # A quarter of 1,000 tables, which are more work than `check` accepts.
-    "check, 100 files that match all tables": Work(_match_files, ("check",), (60, 125, 250), 5),
+    "check, 100 files that match all tables": Work(_match_files, ("check",), (250, 500, 1000), 20),
     "drift, columns of one table": Work(_wide_table, ("drift",), (1000, 5000, 20000), 0.8),
     "drift, tables of 100 versions": Work(partial(_recorded, versions=100), ("drift",), (100, 200, 300), 0.6),
     "drift, changed tables of 100 versions": Work(

@@ -36,6 +36,15 @@ def test_what_is_told(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert list(of_last(tmp_path, case)) == case.says["told"]
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}: {case.title}")
+def test_a_rule_finds_nothing_where_no_part_changes_that_it_inspects(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Rule, "is_needed", lambda _rule, _parts: True)
+    assert list(of_last(tmp_path, case)) == case.says["told"]
+
+
 @each_of_tables
 def test_a_rule_has_documents_in_which_it_speaks_and_in_which_it_is_silent(rule: Rule) -> None:
     own = [case for case in CASES if case.rule == rule.id]

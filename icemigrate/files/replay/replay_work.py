@@ -21,6 +21,10 @@ WORK_LIMIT = 20_000_000
 _OF_A_MIGRATION = 300
 _OF_A_TABLE = 500
 _OF_A_KEY = 60
+_OF_PROPERTIES = 80
+"""The work of an entry that changes only properties: the columns and the layout are not compared."""
+_OF_A_PROPERTY = 15
+_ONLY_PROPERTIES = frozenset({"match", "name", "properties"})
 _AT_ONCE = 5
 """How many fields of a table are compared with one key of an entry in a unit of work."""
 _NAMES_AT_ONCE = 20
@@ -67,6 +71,8 @@ def work_of_entry(entry: TableEntry, before: Table | None) -> int:
 
     :param before: the declared table; ``None`` at its first mention.
     """
+    if before is not None and all(key[0] in _ONLY_PROPERTIES for key in entry.places):
+        return _OF_PROPERTIES + _OF_A_PROPERTY * len(entry.places) + len(before.properties) + len(before.refs)
     gone = len(entry.renames) + len(entry.drop_columns)
     expressions = sum(len(step.sets) + 1 for step in entry.backfill)
     work = _OF_A_TABLE + _OF_A_KEY * (len(entry.places) + gone * expressions)

@@ -83,6 +83,17 @@ def test_a_replay_over_the_limit_of_its_work_is_squashed(
     assert plan(given).plan.migrations[-1].ready
 
 
+def test_entries_that_change_only_properties_take_less_of_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_work, "WORK_LIMIT", 10_000)
+    one = "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n"
+    edits = [f"tables: [{{match: db.*, properties: {{p: '{n}'}}}}]\n" for n in range(15)]
+    assert codes_of(project(tmp_path, one, *edits)) == []
+    (second := tmp_path / "second").mkdir()
+    assert codes_of(project(second, one, *map(described, range(15)))) == ["too-much-work"]
+
+
 def test_the_limit_of_the_work_grows_with_the_size_of_the_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
