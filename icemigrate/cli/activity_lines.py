@@ -50,7 +50,7 @@ class ActivityLines:
         self._changed = Condition(self._mutex)
         self._activities: list[Activity] = []
         self._thread: Thread | None = None
-        self._is_idle = True
+        self._is_idle, self._is_closed = True, False
         self._is_drawn = False
         self._column = 0
         self._end_line: Callable[[], None] | None = None
@@ -92,10 +92,12 @@ class ActivityLines:
             self._column, self._end_line = column, end_line
 
     def close(self) -> None:
-        """Erase what is drawn; nothing is drawn any more."""
+        """Erase what is drawn, and end the thread; nothing is drawn any more."""
         with self._mutex:
+            self._is_closed = True
             self._activities.clear()
             self._erase()
+            self._changed.notify()
 
     def show(self, now: float) -> None:
         """Draw the spinner, or write the line that is due.
@@ -130,6 +132,8 @@ class ActivityLines:
                 idle = 0 if self._activities else idle + 1
                 self._is_idle = idle > _IDLE_TICKS
                 self._changed.wait(None if self._is_idle else tick)
+                if self._is_closed:
+                    return
                 if not self._activities:
                     continue
             with suppress(Exception):  # a description may ask a JVM that ends just now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import time
 from collections.abc import Iterator
 
@@ -30,10 +31,29 @@ class Terminal(io.StringIO):
         return True
 
 
+_RUN = ActivityLines._run
+
+
 @pytest.fixture(autouse=True)
 def _no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests call `show()` themselves."""
     monkeypatch.setattr(ActivityLines, "_run", lambda self: None)
+
+
+def test_a_thread_draws_and_ends_with_the_command(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = threading.Event()
+    monkeypatch.setattr(ActivityLines, "_run", _RUN)
+    monkeypatch.setattr(activity_lines, "SPINNER_DELAY_S", 0.0)
+    monkeypatch.setattr(ActivityLines, "_draw", lambda self, text, lasted: drawn.set())
+    shown = lines(terminal, live=True)
+    with show_activities(shown), activity("Starting Java"):
+        assert drawn.wait(60)
+    shown.close()
+    assert shown._thread is not None
+    shown._thread.join(60)
+    assert not shown._thread.is_alive()
 
 
 def lines(
