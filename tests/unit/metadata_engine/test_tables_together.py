@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from icemigrate.catalog import CatalogSettings
@@ -34,6 +36,7 @@ from icemigrate.render.plan_text import plan_text
 from icemigrate.render.terminal_style import PLAIN_STYLE
 from tests.support.small_commits import columns, set_properties, with_column
 
+SCHEMA = Path(__file__).parents[3] / "schemas" / "plan.schema.json"
 NAMES = [TableName.parse(f"db.t{number:02}") for number in range(20)]
 SOME = NAMES[:3]
 
@@ -352,7 +355,9 @@ def line_of(project: Project) -> str | None:
     result = plan(project)
     found = [line for line in plan_text(result, PLAIN_STYLE).splitlines() if "before others" in line]
     assert len(found) == plan_markdown(result).count("before others")
-    assert len(found) == len(plan_document(result).get("table_by_table", ()))
+    document = plan_document(result)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    assert len(found) == len(document.get("table_by_table", ()))
     return found[0] if found else None
 
 
