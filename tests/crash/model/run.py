@@ -345,7 +345,9 @@ class _Run:
         """What the table must be at rest, by the location of its metadata file."""
         wanted: dict[str, list[Expected]] = {}
         for tables, status, note in self.at_rest:
-            at = next((where for where in tables.values() if Commit(where).uuid == uuid), None)
+            # Old metadata files of the history are removed.
+            there = (where for name, where in tables.items() if name != _HISTORY)
+            at = next((where for where in there if Commit(where).uuid == uuid), None)
             if at is None:
                 continue
             states = _states(status)
