@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from icemigrate.catalog.catalog_port import Catalog
 from icemigrate.errors import CatalogError, MetadataError
@@ -22,9 +22,12 @@ class ReadableTables(Frozen):
     unreadable: dict[TableName, str]
 
 
-def load_readable_tables(catalog: Catalog, names: Iterable[TableName]) -> ReadableTables:
+def load_readable_tables(
+    catalog: Catalog, names: Iterable[TableName], known: Mapping[TableName, Table] | None = None
+) -> ReadableTables:
     """Load tables; one that cannot be read does not keep the others from being read.
 
+    :param known: the recorded tables, see :meth:`~icemigrate.catalog.catalog_port.Catalog.load`.
     :raises CatalogError: none of the tables can be read, and the reason is not a metadata file.
     """
     tables: dict[TableName, Table | None] = {}
@@ -32,7 +35,7 @@ def load_readable_tables(catalog: Catalog, names: Iterable[TableName]) -> Readab
 
     def load(some: Sequence[TableName]) -> None:
         try:
-            tables.update(catalog.load(some))
+            tables.update(catalog.load(some, known=known))
         except CatalogError as error:
             if len(some) == 1:
                 errors[some[0]] = error

@@ -14,8 +14,10 @@ from icemigrate.commands.project_files import load_valid_files
 from icemigrate.commands.remaining_effects import waiting_values
 from icemigrate.commands.table_versions import (
     COMPLETE_STATES,
+    PlannedTableName,
     TableVersions,
     add_recorded_tables,
+    planned_table_names,
     table_versions,
 )
 from icemigrate.commands.unlock import interrupted_intents, interruption_text, lock_status
@@ -43,6 +45,8 @@ from icemigrate.iceberg.undo_record import restores_values
 from icemigrate.planning.drift.comparable_tables import ServerManaged
 from icemigrate.planning.drift.differing_facts import find_differing_facts, is_expired_reference
 from icemigrate.planning.drift.recreated_table import recreated_table_hint
+from icemigrate.planning.plan import MigrationPlan
+from icemigrate.planning.replay import ReplayedFile
 from icemigrate.project import Project
 from icemigrate.results.status_results import (
     HistoryEntry,
@@ -149,7 +153,7 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
         version_states = migration_states(files, known.applied, known.intents, known.lock, out_of_order=late)
         others = _colliding(known, files, version_states)
         applied = [m.version for m in version_states.migrations if m.state in COMPLETE_STATES]
-        trails = table_versions(plan_from_empty(project, files).plans, version_states, others)
+        trails = table_versions(_planned_names(project, files), version_states, others)
         add_recorded_tables(trails, known, version_states, others)
         rollbacks = {
             e.version.text: e.at
@@ -173,6 +177,19 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
             lock=lock_status(known),
             hidden_losses=0 if details else len(lost),
         )
+
+
+def _planned_names(
+    project: Project, files: Sequence[MigrationFile]
+) -> Mapping[str, tuple[PlannedTableName, ...]]:
+    """The tables of each file's plan, by version in order."""
+    found: dict[str, tuple[PlannedTableName, ...]] = {}
+
+    def look(_source: ReplayedFile, plan: MigrationPlan) -> None:
+        found[plan.version] = planned_table_names(plan)
+
+    plan_from_empty(project, files, look=look, are_tables_stored=False)
+    return found
 
 
 def _colliding(
@@ -240,7 +257,8 @@ def _tables(
     """Every declared table, and other tables with a name that one of them had."""
     state = known.state
     names = sorted({*trails, *state.tables, *state.former})
-    loaded = load_readable_tables(session.catalog, [session.names.table(n) for n in names])
+    recorded = {session.names.table(name): table for name, table in state.tables.items()}
+    loaded = load_readable_tables(session.catalog, [session.names.table(n) for n in names], recorded)
     machines = server_managed_predicate(session.catalog.capabilities)
     unsettled = {table for intent in known.intents for table in intent.tables}
     views = _kept_views(session, [t for t in loaded.tables.values() if t is not None])

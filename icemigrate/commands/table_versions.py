@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from icemigrate.errors import HistoryError
 from icemigrate.files.version_number import Version
+from icemigrate.frozen import Frozen
 from icemigrate.history.history_properties import History
 from icemigrate.history.migration_states import MigrationStates
 from icemigrate.iceberg.names import TableName
@@ -25,32 +26,55 @@ class TableVersions:
     pending: list[str] = field(default_factory=list)
 
 
+class PlannedTableName(Frozen):
+    """The names of one table in one plan, without the plan, which takes memory.
+
+    :param formerly: its declared name before; ``None`` for a first mention.
+    :param declared: its declared name after.
+    :param is_dropped: whether the plan drops it.
+    """
+
+    formerly: TableName | None
+    declared: TableName
+    is_dropped: bool
+
+
+def planned_table_names(plan: MigrationPlan) -> tuple[PlannedTableName, ...]:
+    """The names of the tables of one plan."""
+    return tuple(PlannedTableName(t.formerly, t.declared, t.wanted is None) for t in plan.tables)
+
+
 def table_versions(
-    plans: Iterable[MigrationPlan], version_states: MigrationStates, others: Collection[str]
+    planned: Mapping[str, Iterable[PlannedTableName]],
+    version_states: MigrationStates,
+    others: Collection[str],
 ) -> dict[TableName, TableVersions]:
     """Every table that is applied or pending, by its name in the state that the history has.
 
+    :param planned: the tables of each plan, by version in order.
     :param others: versions that were applied from other files; the plans have the files that were not.
     """
     states = {m.version: m.state for m in version_states.migrations}
     trails: dict[TableName, TableVersions] = {}
     now: dict[TableName, TableName] = {}
-    for plan in (p for p in plans if p.version not in others):
-        is_applied = states.get(plan.version) in COMPLETE_STATES
-        for table in plan.tables:
+    for version, tables in planned.items():
+        if version in others:
+            continue
+        is_applied = states.get(version) in COMPLETE_STATES
+        for table in tables:
             before = now.pop(table.formerly, table.formerly) if table.formerly else None
             if is_applied:
                 trail = trails.pop(before, TableVersions()) if before else TableVersions()
-                trail.applied = plan.version
+                trail.applied = version
                 shown = table.declared
             else:
                 # Until a rename is applied, a table has its current name.
                 shown = before or table.declared
                 trail = trails.pop(shown, TableVersions())
                 # One that was rolled back waits for a redo: no `apply` brings it.
-                if states.get(plan.version) not in ("held", "abandoned"):
-                    trail.pending.append(plan.version)
-            if table.wanted is not None or not is_applied:
+                if states.get(version) not in ("held", "abandoned"):
+                    trail.pending.append(version)
+            if not table.is_dropped or not is_applied:
                 trails[shown] = trail
                 now[table.declared] = shown
     return trails

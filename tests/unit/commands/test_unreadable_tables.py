@@ -145,7 +145,7 @@ class _Catalog:
     def __init__(self, error: CatalogError, *, is_down: bool = False) -> None:
         self.error, self.is_down, self.asked = error, is_down, 0
 
-    def load(self, names: Any) -> Any:
+    def load(self, names: Any, known: Any = None) -> Any:
         self.asked += 1
         if self.is_down or BAD in names:
             raise self.error
