@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from icemigrate.catalog.capabilities import Capabilities
-from icemigrate.catalog.metadata_files import ReadBytes, read_metadata
+from icemigrate.catalog.metadata_files import ReadBytes, read_current_metadata
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.views import View
@@ -98,16 +98,20 @@ def in_threads(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> 
 
 
 def find_by_location(
-    location_of: Callable[[TableName], str | None], read: ReadBytes, form: Any = Any
+    location_of: Callable[[TableName], str | None],
+    find_location: Callable[[TableName], str | None],
+    read: ReadBytes,
+    form: Any = Any,
 ) -> Find:
-    """Find tables of a catalog that only has the locations of their metadata files."""
+    """Find tables of a catalog that only has the locations of their metadata files.
+
+    :param location_of: the location, perhaps from an earlier request for all tables.
+    :param find_location: asks the catalog.
+    """
 
     def find(name: TableName) -> MetadataDocument | None:
         location = location_of(name)
-        return (
-            None
-            if location is None
-            else MetadataDocument(read_metadata(name, location, read, form), location)
-        )
+        found = None if location is None else read_current_metadata(name, location, find_location, read, form)
+        return None if found is None else MetadataDocument(*found)
 
     return find

@@ -107,6 +107,35 @@ def read_metadata(name: TableName, location: str, read: ReadBytes = read_local, 
         raise damaged_metadata_error(name, error, location) from error
 
 
+def read_current_metadata(
+    name: TableName,
+    location: str,
+    find_location: Callable[[TableName], str | None],
+    read: ReadBytes = read_local,
+    form: Any = Any,
+) -> tuple[Any, str] | None:
+    """The JSON of a table's current metadata file, and its location.
+
+    Writers delete metadata files that newer ones replaced.  So where the file is missing, the catalog is
+    asked again whether it names another one by now.
+
+    :param location: of the file, according to the catalog.
+    :param find_location: asks the catalog again.
+    :returns: ``None`` where the table was dropped meanwhile.
+    :raises MetadataError: as :func:`read_metadata`.
+    """
+    while True:
+        try:
+            return read_metadata(name, location, read, form), location
+        except MetadataError as error:
+            found = find_location(name) if isinstance(error.__cause__, FileNotFoundError) else location
+            if found == location:
+                raise
+            if found is None:
+                return None
+            location = found
+
+
 def checked_metadata(name: TableName, json: Any, location: str | None) -> dict[str, Any]:
     """The JSON of a table's metadata file, after a check of the snapshots that loading the table skips.
 

@@ -188,9 +188,11 @@ class GlueKind(_ByPyIceberg):
     def finder(self, names: Iterable[TableName], whole: bool, form: Any = Any) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         seconds = self._settings.timeout_s
-        return find_by_location(
-            lambda name: call_with_deadline(seconds, lambda: self.location(name)), self._read, form
-        )
+
+        def find_location(name: TableName) -> str | None:
+            return call_with_deadline(seconds, lambda: self.location(name))
+
+        return find_by_location(find_location, find_location, self._read, form)
 
     def location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
@@ -221,7 +223,8 @@ class HiveKind(_ByPyIceberg):
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         seconds = self._settings.timeout_s
         locations = {name: call_with_deadline(seconds, partial(self.location, name)) for name in names}
-        return find_by_location(locations.get, self._read, form)
+        # The one connection is for one thread, but tables are read in several.
+        return find_by_location(locations.get, locations.get, self._read, form)
 
     def location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""

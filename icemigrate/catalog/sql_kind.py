@@ -32,7 +32,7 @@ class SqlKind:
 
     def finder(self, names: Iterable[TableName], whole: bool, form: Any = Any) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
-        return find_by_location(self._rows().tables.get, self._read, form)
+        return find_by_location(self._rows().tables.get, self.location, self._read, form)
 
     def location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""

@@ -10,7 +10,12 @@ from typing import Any
 from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, Capabilities
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.file_layouts import layout_of
-from icemigrate.catalog.metadata_files import checked_metadata, older_metadata, read_metadata, read_view
+from icemigrate.catalog.metadata_files import (
+    checked_metadata,
+    older_metadata,
+    read_current_metadata,
+    read_view,
+)
 from icemigrate.catalog.pyiceberg_files import file_io
 from icemigrate.catalog.reader_parts import joined_location, to_table
 from icemigrate.catalog.sql_rows import NO_ROWS, CatalogRows, read_rows
@@ -75,8 +80,8 @@ class SqliteCatalog:
                     tables[name] = None
                     continue
                 there = None if known is None else known.get(name)
-                json = read_metadata(name, location, self._read_bytes, FORM)
-                tables[name] = to_table(name, json, location, with_writers, there)
+                found = read_current_metadata(name, location, self.metadata_location, self._read_bytes, FORM)
+                tables[name] = None if found is None else to_table(name, *found, with_writers, there)
                 count_one()
         return tables
 
@@ -86,8 +91,11 @@ class SqliteCatalog:
         return None if json is None else checked_metadata(name, json, self._rows().tables.get(name))
 
     def _unchecked_json(self, name: TableName) -> Any:
-        location = self._rows().tables.get(name)
-        return None if location is None else read_metadata(name, location, self._read_bytes)
+        location = self.metadata_location(name)
+        if location is None:
+            return None
+        found = read_current_metadata(name, location, self.metadata_location, self._read_bytes)
+        return None if found is None else found[0]
 
     def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""

@@ -7,7 +7,6 @@ from icemigrate.evidence.lost_partition_values import lost_partition_values
 from icemigrate.execution.engine_choice import transaction_engine_obstacle
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import replace
-from icemigrate.planning.plan import Direction, Plan
 from icemigrate.planning.transactions import TableByTable, is_seen_partly, transaction_obstacle
 from icemigrate.results.command_results import PlanResult
 
@@ -33,14 +32,10 @@ def with_table_by_table(
     seen = [m for m in plan.migrations if not plan.is_baseline and is_seen_partly(m)]
     if not seen:
         return result
-    always = transaction_engine_obstacle(session, is_undo=_is_undo(plan), has_spark=has_spark)
+    always = transaction_engine_obstacle(session, has_spark=has_spark)
     reasons = {m.version: always or transaction_obstacle(m) for m in seen}
     if None in reasons.values():
         lost = lost_partition_values(session.catalog, plan)
         reasons |= {version: lost[version][0] for version in lost if version in reasons}
     found = tuple(TableByTable(version, reason) for version, reason in reasons.items() if reason is not None)
     return replace(result, table_by_table=found)
-
-
-def _is_undo(plan: Plan) -> bool:
-    return plan.direction is not Direction.APPLY

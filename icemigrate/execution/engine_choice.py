@@ -67,7 +67,7 @@ class LazyEngine:
             return open_connect_engine(session, self.session, self.on_start)
         spark = LazySpark(session, self.session, self.on_start)
         if apply_with is None and not self.is_undo:
-            return spark(on_event)
+            return self._with_statements(spark, on_event) or spark(on_event)
         if apply_with != "metadata":
             return _python_engine(session, self.session, lambda: spark(on_event)) or spark(on_event)
         if missing := missing_metadata_libraries():
@@ -78,6 +78,21 @@ class LazyEngine:
                 f"`apply_with: metadata` does not support catalogs of type `{session.catalog.settings.type}`",
                 "use `--apply-with spark` for this environment",
             )
+        return found
+
+    def _with_statements(
+        self, spark: LazySpark, on_event: Callable[[Event], None]
+    ) -> CommittingEngine | None:
+        """Spark for the statements, on copies of the tables, and Python for their commits.
+
+        ``None`` where Python does not commit, and where statements run on the tables themselves.
+        """
+        session = self.environment_session
+        if session.environment.publish != "atomic":
+            return None
+        found = _python_engine(session, self.session, lambda: spark(on_event), runs_statements=True)
+        if found is not None:
+            found.in_spark("`apply`")  # it starts before the lock is taken
         return found
 
 
@@ -125,16 +140,14 @@ def commits_in_python(session: EnvironmentSession) -> bool:
     return open_store(session) is not None
 
 
-def transaction_engine_obstacle(session: EnvironmentSession, *, is_undo: bool, has_spark: bool) -> str | None:
+def transaction_engine_obstacle(session: EnvironmentSession, *, has_spark: bool) -> str | None:
     """Why no transaction of several tables is made in an environment, as a clause; ``None`` where one can be.
 
-    :param is_undo: as in :class:`LazyEngine`.
     :param has_spark: whether a Spark session with a JVM is given.
     """
     environment, can = session.environment, session.catalog.capabilities
-    spark_commits = has_spark or (not is_undo and not uses_connect(environment, None))
-    is_of_spark = spark_commits if environment.apply_with is None else False
-    if is_of_spark or environment.apply_with == "spark" or not commits_in_python(session):
+    by_spark = environment.apply_with == "spark" or (environment.apply_with is None and has_spark)
+    if by_spark or not commits_in_python(session):
         return "Spark commits one table at a time"
     if environment.publish != "atomic":
         return f"`publish: {environment.publish}` makes one change at a time"
@@ -147,16 +160,20 @@ def _python_engine(
     session: EnvironmentSession,
     running: SparkSession | None,
     start_spark: Callable[[], SparkEngine] | None = None,
+    *,
+    runs_statements: bool = False,
 ) -> MetadataEngine | None:
     """The engine that commits in Python; ``None`` where Spark makes every change.
 
     Without ``apply_with``, Spark makes them for a session that runs, and where Python does not reach the
     storage.
+
+    :param runs_statements: whether Spark runs the statements of plans.
     """
     apply_with = session.environment.apply_with
     if apply_with == "spark" or (apply_with is None and running is not None):
         return None
-    engine = _metadata_engine(session, running, start_spark)
+    engine = _metadata_engine(session, running, start_spark, runs_statements=runs_statements)
     if engine is not None and apply_with is None and not _can_write(engine.store, session):
         return None
     return engine
@@ -188,6 +205,8 @@ def _metadata_engine(
     session: EnvironmentSession,
     running: SparkSession | None,
     start_spark: Callable[[], SparkEngine] | None = None,
+    *,
+    runs_statements: bool = False,
 ) -> MetadataEngine | None:
     """The engine that commits in Python, closed with the session; ``None`` where the environment has none."""
     store = open_store(session)
@@ -195,7 +214,7 @@ def _metadata_engine(
         return None
     from icemigrate.metadata_engine.engine import MetadataEngine
 
-    engine = MetadataEngine(store, session.catalog, start_spark)
+    engine = MetadataEngine(store, session.catalog, start_spark, runs_statements=runs_statements)
     if running is not None and has_catalog(running, session.environment.catalog.name):
         engine.follow(engine_of(session, running))
     session.on_close(engine.close)

@@ -59,7 +59,8 @@ def environment_publishers(session: EnvironmentSession, engine: CommittingEngine
     copy does not have. So it runs on the table itself.
     """
     from icemigrate.spark.publish_together import TransactionPublisher
+    from icemigrate.spark.step_results import StepRunner
 
-    marked = choose_publisher(session, engine)
-    together = TransactionPublisher(engine, tags=False, signs=False) if marked.together else None
+    marked, steps = choose_publisher(session, engine), StepRunner(engine, on_copies=False)
+    together = TransactionPublisher(engine, steps, tags=False, signs=False) if marked.together else None
     return EnvironmentPublishers(marked, DirectPublisher(engine, tags=False, together=together))

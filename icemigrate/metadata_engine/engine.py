@@ -20,22 +20,15 @@ from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
 from icemigrate.iceberg.table_properties import OWNER_PROPERTY
 from icemigrate.iceberg.views import View
 from icemigrate.metadata_engine.engine_store import EngineStore
-from icemigrate.metadata_engine.history_append import append_commit
+from icemigrate.metadata_engine.history_append import append_commit, land_append
 from icemigrate.metadata_engine.manifest_lists import WrittenLists
 from icemigrate.metadata_engine.recent_tables import RecentTables
 from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable, open_table, send
 from icemigrate.metadata_engine.table_creation import creation_commit
-from icemigrate.metadata_engine.table_store import (
-    CommitConflict,
-    CommitRefused,
-    StoredTable,
-    TableCommit,
-    TableStore,
-)
-from icemigrate.spark.append_snapshot import head_moved
+from icemigrate.metadata_engine.table_store import CommitConflict, StoredTable, TableCommit, TableStore
 from icemigrate.spark.commit_fence import Fence, owner_from_properties
 from icemigrate.spark.commit_ports import require_jvm
-from icemigrate.spark.engine_port import Marker, OnProgress, no_progress
+from icemigrate.spark.engine_port import Engine, Marker, OnProgress, no_progress
 from icemigrate.spark.file_evidence import gather_without_jvm
 from icemigrate.spark.java_errors import convert_java_errors, retry_on_conflict
 from icemigrate.spark.partition_entries import lossy_partition_fields
@@ -46,6 +39,7 @@ if TYPE_CHECKING:
     from icemigrate.metadata_engine.metadata_commits import MetadataCommits
     from icemigrate.spark.spark_engine import SparkEngine
     from icemigrate.spark.statement_engine import StartSpark, StatementEngine
+    from icemigrate.spark.table_copies import TableCopies
 
 T = TypeVar("T")
 
@@ -55,12 +49,16 @@ class MetadataEngine:
 
     :param catalog: reads the same catalog.
     :param spark: gives Spark's engine; ``None`` where Spark may not be used.
+    :param runs_statements: whether Spark runs the statements of plans, on copies where a commit follows them.
     """
 
     runs_sql, takes_many_columns = False, True
 
-    def __init__(self, store: TableStore, catalog: Catalog, spark: StartSpark | None) -> None:
+    def __init__(
+        self, store: TableStore, catalog: Catalog, spark: StartSpark | None, runs_statements: bool = False
+    ) -> None:
         self.store: TableStore = EngineStore(store)
+        self._runs_statements = runs_statements
         self.guard: Fence | None = None
         self._catalog, self._start_spark = catalog, spark
         self._spark: StatementEngine | None = None
@@ -79,8 +77,14 @@ class MetadataEngine:
         """Its commits of several tables; ``None`` where the catalog commits one table at a time."""
         return self.commits if self.store.commits_together else None
 
-    def table_copies(self) -> None:
-        """None: it runs no statements on tables."""
+    @property
+    def step_engine(self) -> Engine:
+        """Spark's engine, where it runs statements; else this one, which commits what they would make."""
+        return require_jvm(self, "a statement in SQL") if self._runs_statements else self
+
+    def table_copies(self) -> TableCopies | None:
+        """Copies in Spark; ``None`` where no statements run."""
+        return require_jvm(self, "a statement in SQL").table_copies() if self._runs_statements else None
 
     @property
     def catalog_name(self) -> str:
@@ -308,22 +312,12 @@ class MetadataEngine:
         summary: Mapping[str, str],
     ) -> int:
         """Move the head of main by compare-and-swap."""
-        stored = self.store.load(name)
-        if stored is None:
-            raise EngineError(f"table `{name}` no longer exists in catalog `{self.catalog_name}`")
+        stored = self._stored(name)
         built = append_commit(
             name, stored, self.store.files, rows, properties, remove, expected_head=expected_head,
             summary=summary, written=self._lists,
         )  # fmt: skip
-        try:
-            self.store.commit([built.commit])
-        except CommitRefused as error:
-            if not error.keeps_files:
-                built.discard(self.store.files)
-            if isinstance(error, CommitConflict):
-                raise head_moved(name) from error
-            raise
-        built.delete_expired(self.store.files)
+        land_append(built, self.store)
         self._refresh(name)
         return built.head
 
@@ -338,10 +332,12 @@ class MetadataEngine:
         :raises LockLost: this process does not hold the lock any more.
         :raises ConflictError: it belongs to another project.
         """
-        stored = self.store.load(name)
-        if stored is None:
+        return self._opened(self._stored(name), name)
+
+    def _stored(self, name: TableName) -> StoredTable:
+        if (stored := self.store.load(name)) is None:
             raise EngineError(f"table `{name}` no longer exists in catalog `{self.catalog_name}`")
-        return self._opened(stored, name)
+        return stored
 
     def _opened(self, stored: StoredTable, name: TableName) -> OpenTable:
         if self.guard is not None:

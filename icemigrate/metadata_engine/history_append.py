@@ -16,7 +16,15 @@ from icemigrate.metadata_engine.apply_updates import complete_metadata
 from icemigrate.metadata_engine.expired_files import files_of_expired
 from icemigrate.metadata_engine.manifest_lists import WrittenLists
 from icemigrate.metadata_engine.snapshot_files import DataFile, append_snapshot
-from icemigrate.metadata_engine.table_store import FileStore, Json, StoredTable, TableCommit
+from icemigrate.metadata_engine.table_store import (
+    CommitConflict,
+    CommitRefused,
+    FileStore,
+    Json,
+    StoredTable,
+    TableCommit,
+    TableStore,
+)
 from icemigrate.metadata_engine.table_updates import property_updates, requirements
 from icemigrate.spark.append_snapshot import MOST_SNAPSHOTS, head_moved
 
@@ -106,3 +114,19 @@ def _expired(json: Json) -> tuple[int, ...]:
     referenced = {ref["snapshot-id"] for ref in json["refs"].values()}
     old = (s["snapshot-id"] for s in snapshots[: len(snapshots) - MOST_SNAPSHOTS // 2])
     return tuple(i for i in old if i not in referenced)
+
+
+def land_append(append: HistoryAppend, store: TableStore) -> None:
+    """Commit a new head, and delete the files of the snapshots that it removes.
+
+    :raises HeadMoved: another process was faster; nothing was written.
+    """
+    try:
+        store.commit([append.commit])
+    except CommitRefused as error:
+        if not error.keeps_files:
+            append.discard(store.files)
+        if isinstance(error, CommitConflict):
+            raise head_moved(append.commit.name) from error
+        raise
+    append.delete_expired(store.files)

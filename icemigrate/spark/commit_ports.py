@@ -116,6 +116,14 @@ class CommittingEngine(Engine, Protocol):
         """
         ...
 
+    @property
+    def step_engine(self) -> Engine:
+        """The engine for steps on tables themselves: this one, or Spark's beside commits in Python.
+
+        :raises EngineError: Spark failed to start.
+        """
+        ...
+
     def table_copies(self) -> TableCopies | None:
         """Copies of tables on which statements run; ``None`` where the engine runs no statements."""
         ...

@@ -9,44 +9,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from icemigrate.changes.change import ChangePhase, SqlStatement
 from icemigrate.errors import EngineError
 from icemigrate.events import TableMarked, TablePublished, TablePublishing
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import replace
 from icemigrate.iceberg.ref_names import refill_branch_name
 from icemigrate.iceberg.table import Table
 from icemigrate.planning.plan import Step, TablePlan
 from icemigrate.planning.transactions import NOT_IN_A_COMMIT
 from icemigrate.spark.commit_attempts import TRIES, another_attempt, dated_marker, pause_after
 from icemigrate.spark.commit_ports import CommittingEngine
-from icemigrate.spark.conflict_check import (
-    is_row_dependent,
-    require_checked_rows,
-    require_no_conflict,
-    require_preconditions,
-    table_without_rows,
-)
+from icemigrate.spark.conflict_check import is_row_dependent, require_checked_rows, require_preconditions
 from icemigrate.spark.engine_port import Marker
 from icemigrate.spark.java_errors import convert_java_errors
-from icemigrate.spark.publish import OnCommit, apply_step, no_commit, run_step
+from icemigrate.spark.publish import OnCommit, no_commit, run_step
 from icemigrate.spark.publish_together import TransactionPublisher
 from icemigrate.spark.refill import is_refill
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
-from icemigrate.spark.table_copies import TableCopies, copy_differences
+from icemigrate.spark.step_results import StepRunner
 from icemigrate.system.activity import activity
-
-
-class _CopyResult(Frozen):
-    """The result of the steps, on a copy or by the plan's own prediction.
-
-    :param before: the table from which they started.
-    :param after: the target, without references.
-    """
-
-    before: Table
-    after: Table
 
 
 class AtomicPublisher:
@@ -65,8 +46,10 @@ class AtomicPublisher:
         self._engine = engine
         self._tags = tags
         self._pause = pause
-        self._copies: TableCopies | None = None
-        self.together: TransactionPublisher | None = TransactionPublisher(engine, tags=tags, pause=pause)
+        self._steps = StepRunner(engine)
+        self.together: TransactionPublisher | None = TransactionPublisher(
+            engine, self._steps, tags=tags, pause=pause
+        )
 
     @property
     def tags_at_once(self) -> bool:
@@ -91,7 +74,7 @@ class AtomicPublisher:
         first, inner, last = split_steps(plan.steps)
         current = before
         for step in announcer.each(first):
-            current = run_step(self._engine, plan, step, current, announcer)
+            current = run_step(self._engine.step_engine, plan, step, current, announcer)
         if current is not None and any(step.statements for step in first):
             # Its rows were checked as they were when the table was read.
             current = replace(self._there(current), snapshot=None if before is None else before.snapshot)
@@ -102,7 +85,7 @@ class AtomicPublisher:
             run = "" if is_known else marker.run
             self._publish(plan, inner, current, marked, announcer, on_commit, run)
         for step in announcer.each(last):
-            current = run_step(self._engine, plan, step, current, announcer)
+            current = run_step(self._engine.step_engine, plan, step, current, announcer)
         if marked is not None and not marked.is_started and current is not None and any(map(is_refill, last)):
             # The tag reads the rows after the migration; those before it have their own tag.
             self._engine.mark(current.name, replace(marked, before=None))
@@ -110,10 +93,7 @@ class AtomicPublisher:
 
     def close(self) -> None:
         """Close the catalog of copies."""
-        if self._copies is not None:
-            with convert_java_errors():
-                self._copies.close()
-            self._copies = None
+        self._steps.close()
 
     def _there(self, foreseen: Table) -> Table:
         """The table as the catalog made it, or under its new name."""
@@ -149,13 +129,13 @@ class AtomicPublisher:
                 announcer.on_event(TablePublishing(announcer.version, foreseen.name, attempt))
                 base = self._engine.commits.read_base(foreseen.name)
                 require_checked_rows(foreseen, steps, base.table)
-                if made is None or table_without_rows(base.table) != table_without_rows(made.before):
+                if made is None or not made.fits(base.table):
                     announcer.again(done)
-                    made = self._make(plan, steps, base, foreseen, announcer)
+                    made = self._steps.run(steps, base, foreseen, announcer)
                 else:
                     require_preconditions(foreseen, steps, base.table)  # others wrote rows
                 try:
-                    after, dated = _onto(base.table, made, steps), dated_marker(marker, plan, base.table)
+                    after, dated = made.onto(base.table, steps), dated_marker(marker, plan, base.table)
                     with activity(f"Committing {foreseen.name}"):
                         committed = self._engine.commits.commit(
                             base, after, dated, holds_rows=is_row_dependent(steps), run=run
@@ -173,45 +153,6 @@ class AtomicPublisher:
         if marker is not None and not marker.is_started:
             announcer.on_event(TableMarked(announcer.version, foreseen.name, marker.tag))
 
-    def _make(
-        self,
-        plan: TablePlan,
-        steps: Sequence[Step],
-        base: Any,
-        foreseen: Table,
-        announcer: StatementAnnouncer,
-    ) -> _CopyResult:
-        """Run the steps on a copy of the current table.
-
-        :raises EngineError: a statement fails, or its result differs from the plan.
-        :raises ConflictError: another client changed the same facts as the steps.
-        """
-        if table_without_rows(base.table) != table_without_rows(foreseen):
-            require_no_conflict(foreseen, steps, base.table)
-            announcer.note(foreseen.name, "another client made changes that do not conflict with the plan")
-        require_preconditions(foreseen, steps, base.table)
-        runs_sql = any(isinstance(statement, SqlStatement) for step in steps for statement in step.statements)
-        if runs_sql and self._copies is None:
-            self._copies = self._engine.table_copies()
-        copies, name = self._copies, base.table.name
-        if copies is None or not runs_sql:
-            return _CopyResult(base.table, _apply_changes(steps, base.table, announcer))
-        copies.add(name, base.json)
-        try:
-            wanted = base.table
-            for step in announcer.each(steps):
-                wanted = copies.run(step, wanted, announcer)
-            after = copies.engine.table(name)
-        finally:
-            copies.remove(name)
-        assert after is not None, "nothing but this drops a copy"
-        if wrong := copy_differences(wanted, base.table, after):
-            raise EngineError(
-                f"Spark would change table `{name}` in another way than planned: {'; '.join(wrong)}",
-                "the table was not changed; report this as a bug",
-            )
-        return _CopyResult(base.table, after)
-
 
 def split_steps(steps: Sequence[Step]) -> tuple[Sequence[Step], Sequence[Step], Sequence[Step]]:
     """The steps on the table before the commit, those of the commit, and those on the table after it."""
@@ -219,22 +160,3 @@ def split_steps(steps: Sequence[Step]) -> tuple[Sequence[Step], Sequence[Step], 
     start, end = (inner[0], inner[-1] + 1) if inner else (len(steps), len(steps))
     assert len(inner) == end - start, "a table is made and renamed before it is altered, and dropped after it"
     return steps[:start], steps[start:end], steps[end:]
-
-
-def _apply_changes(steps: Sequence[Step], table: Table, announcer: StatementAnnouncer) -> Table:
-    """The table after the steps, where no statement runs."""
-    for step in announcer.each(steps):
-        for statement in step.statements:
-            with announcer.statement(table.name, statement.text, on_copy=True):
-                pass
-        table = apply_step(step, table)
-    return table
-
-
-def _onto(now: Table, made: _CopyResult, steps: Sequence[Step]) -> Table:
-    """The target of a table, with its current snapshots and references, which a copy does not have."""
-    changes = [c.change for s in steps for c in s.changes if c.change.phase is ChangePhase.REFERENCES]
-    table = replace(made.after, refs=now.refs, snapshot=now.snapshot, location=now.location, uuid=now.uuid)
-    for change in changes:
-        table = change.apply(table)
-    return table

@@ -1,35 +1,31 @@
 """Publishes the changes of several tables in one transaction of the catalog.
 
-Readers of any two tables see both before the migration, or both after it.  No copy is needed: every change is
-one of metadata, which the plan predicts.  If another writer is faster on one table, all tables are read again
-and all changes are prepared anew.
+Readers of any two tables see both before the migration, or both after it.  Statements run on copies first, as
+in :mod:`icemigrate.spark.publish_atomic`.  If another writer is faster on one table, all tables are read
+again, and all changes are committed on top of what they are now.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import reduce
 
 from icemigrate.diagnostics import format_count
 from icemigrate.events import TableMarked, TablePublished, TablePublishing
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.planning.plan import MigrationPlan, TablePlan
 from icemigrate.planning.transactions import transaction_obstacle
 from icemigrate.spark.commit_attempts import TRIES, another_attempt, dated_marker, pause_after
 from icemigrate.spark.commit_ports import CommittingEngine, TableChange, TransactionCommits
-from icemigrate.spark.conflict_check import (
-    is_row_dependent,
-    require_checked_rows,
-    require_no_conflict,
-    require_preconditions,
-    table_without_rows,
-)
+from icemigrate.spark.conflict_check import is_row_dependent, require_checked_rows, require_preconditions
 from icemigrate.spark.engine_port import Marker
-from icemigrate.spark.publish import OnCommit, apply_step
+from icemigrate.spark.java_errors import convert_java_errors
+from icemigrate.spark.publish import OnCommit
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
+from icemigrate.spark.step_results import StepResult, StepRunner
 from icemigrate.system.activity import activity
 
 
@@ -51,6 +47,7 @@ class TableOfTransaction(Frozen):
 class TransactionPublisher:
     """Publishes the plans of all tables of a migration in one commit.
 
+    :param steps: runs the steps before the commit.
     :param tags: whether the marker and its tags are put on tables (``record: tags``).
     :param signs: whether a commit without a marker names the run in a property.
     :param pause: waits for a number of seconds.
@@ -59,12 +56,14 @@ class TransactionPublisher:
     def __init__(
         self,
         engine: CommittingEngine,
+        steps: StepRunner,
         *,
         tags: bool,
         signs: bool = True,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._engine = engine
+        self._steps = steps
         self._tags = tags
         self._signs = signs
         self._pause = pause
@@ -88,8 +87,10 @@ class TransactionPublisher:
         """
         commits, clock = self._engine.transactions, time.monotonic()
         assert commits is not None, "only transactions that the catalog can make are published"
+        results = dict[TableName, StepResult]()
         for attempt in range(1, TRIES + 1):
-            changes = [self._change(commits, table, attempt) for table in tables]
+            with convert_java_errors():
+                changes = [self._change(commits, table, attempt, results) for table in tables]
             if any(map(commits.needs_own_commit, changes)):
                 return False
             on_send(True)
@@ -109,9 +110,16 @@ class TransactionPublisher:
         self._report(tables, changes, schemas, attempt, time.monotonic() - clock)
         return True
 
-    def _change(self, commits: TransactionCommits, table: TableOfTransaction, attempt: int) -> TableChange:
+    def _change(
+        self,
+        commits: TransactionCommits,
+        table: TableOfTransaction,
+        attempt: int,
+        results: dict[TableName, StepResult],
+    ) -> TableChange:
         """The change of one table, on its current state.
 
+        :param results: of the steps of each table, from earlier attempts; gets new ones.
         :raises EngineError: the table does not exist.
         :raises ConflictError: another client changed the same facts as the plan.
         """
@@ -121,13 +129,12 @@ class TransactionPublisher:
         base = commits.read_base(before.name)
         now: Table = base.table
         require_checked_rows(before, plan.steps, now)
-        if table_without_rows(now) != table_without_rows(before):
-            require_no_conflict(before, plan.steps, now)
-            announcer.note(before.name, "another client made changes that do not conflict with the plan")
-        require_preconditions(before, plan.steps, now)
-        if attempt == 1:
-            _announce(table, announcer)
-        after = reduce(lambda made, step: apply_step(step, made), plan.steps, now)
+        made = results.get(before.name)
+        if made is None or not made.fits(now):
+            made = results[before.name] = self._steps.run(plan.steps, base, before, announcer)
+        else:
+            require_preconditions(before, plan.steps, now)  # others wrote rows
+        after = made.onto(now, plan.steps)
         marker = table.marker if self._tags and plan.wanted is not None else None
         run = table.marker.run if self._signs and not self._tags else ""
         return TableChange(base, after, dated_marker(marker, plan, now), is_row_dependent(plan.steps), run)
@@ -153,11 +160,3 @@ class TransactionPublisher:
 
 def _announcer(table: TableOfTransaction) -> StatementAnnouncer:
     return statement_announcer(table.plan, table.marker.version, table.on_event)
-
-
-def _announce(table: TableOfTransaction, announcer: StatementAnnouncer) -> None:
-    """Announce the statements, whose result is committed without them."""
-    for step in announcer.each(table.plan.steps):
-        for statement in step.statements:
-            with announcer.statement(table.before.name, statement.text, on_copy=True):
-                pass

@@ -82,6 +82,11 @@ class SparkEngine:
         """Forget what the session keeps of a name that a table had."""
         self.java.forget(name)
 
+    @property
+    def step_engine(self) -> SparkEngine:
+        """This one."""
+        return self
+
     def table_copies(self) -> TableCopies:
         """Copies of tables on which statements run."""
         from icemigrate.spark.table_copies import TableCopies

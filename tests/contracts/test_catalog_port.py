@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from icemigrate.catalog import Catalog, open_catalog
+from icemigrate.catalog import Catalog, metadata_files, open_catalog
 from icemigrate.errors import CatalogError, MetadataError
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.views import ViewQuery
@@ -176,6 +177,27 @@ def test_a_table_whose_file_vanished_is_named(catalog: Catalog, lake: sqlite_lak
     assert raised.value.hint is not None
     with pytest.raises(MetadataError, match="is missing"):
         catalog.metadata_json(TRADES)
+
+
+def test_a_table_is_read_whose_file_a_writer_replaces_meanwhile(
+    catalog: Catalog, lake: sqlite_lakes.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = lake.files[TRADES], lake.files[TRADES].with_name("00009-new.metadata.json")
+    read = metadata_files.read_metadata
+
+    def replace_first(name: TableName, location: str, *arguments: Any) -> Any:
+        if old.exists():
+            new.write_bytes(old.read_bytes())
+            lake.execute(
+                f"UPDATE iceberg_tables SET metadata_location = '{new.as_uri()}'"
+                f" WHERE metadata_location = '{location}'"
+            )
+            old.unlink()
+        return read(name, location, *arguments)
+
+    monkeypatch.setattr(metadata_files, "read_metadata", replace_first)
+    assert catalog.load([TRADES])[TRADES] is not None
+    assert catalog.metadata_location(TRADES) == new.as_uri()
 
 
 @pytest.mark.parametrize(

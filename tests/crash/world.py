@@ -77,6 +77,7 @@ class World:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(LEASE))
     started: int = 0
     apply_with: str = "spark"
+    keeps_files: bool = False
 
     def __post_init__(self) -> None:
         (self.folder / "migrations").mkdir(parents=True)
@@ -107,7 +108,13 @@ class World:
         """Another world that begins as this one is.  They may share a warehouse: no file has the name of
         another one, and none is changed."""
         other = World(
-            folder, self.gateway, publish, self.warehouse, self.environment, apply_with=self.apply_with
+            folder,
+            self.gateway,
+            publish,
+            self.warehouse,
+            self.environment,
+            apply_with=self.apply_with,
+            keeps_files=self.keeps_files,
         )
         shutil.copytree(self.folder / "migrations", folder / "migrations", dirs_exist_ok=True)
         shutil.copy(self.database, other.database)
@@ -184,9 +191,21 @@ class World:
         raise AssertionError(end)
 
     def rows(self) -> Sequence[tuple[Any, ...]]:
-        """The catalog itself: which table is which metadata file.  Files are never changed."""
+        """The catalog itself: which table is which metadata file.  Files are never changed, nor deleted."""
+        self._keep_files()
         with closing(sqlite3.connect(self.database, timeout=60)) as connection:
             return connection.execute("SELECT * FROM iceberg_tables").fetchall()
+
+    def _keep_files(self) -> None:
+        """Keep all metadata files of the history, which worlds that share a warehouse go back to."""
+        if self.keeps_files or not self.database.exists():
+            return
+        reader = self.reader()
+        if reader.table_exists("icemigrate.history"):
+            with reader.load_table("icemigrate.history").transaction() as transaction:
+                transaction.set_properties({"write.metadata.previous-versions-max": "10000"})
+            self.keeps_files = True
+        reader.close()
 
     def restore(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Put the world back to what :meth:`rows` gave."""

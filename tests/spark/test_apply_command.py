@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +13,9 @@ import icemigrate
 from icemigrate.cli import main
 from icemigrate.errors import ExitCode, StalePlan
 from icemigrate.events import Event, MigrationRecorded
+from icemigrate.metadata_engine.sql_table_store import SqlTableStore
+from icemigrate.metadata_engine.table_store import StoredTable, TableCommit
+from icemigrate.spark.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,3 +68,45 @@ def test_the_reference_project_is_applied_step_by_step(
     history = market.history()
     assert [e.version for e in history.entries] == [m.version for m in status.migrations]
     assert all(e.by and e.duration_ms >= 0 for e in history.entries)
+
+
+def test_statements_run_on_copies_and_python_commits_all_tables_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    (tmp_path / "icemigrate.yaml").write_text(
+        "project: market\nenvironments:\n  here: {catalog: {type: sqlite, name: together}}\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "migrations").mkdir()
+    names, committed = ("db.a", "db.b"), list[set[str]]()
+    commit, sql = SqlTableStore.commit, SparkEngine.sql
+    ran: list[str] = []
+
+    def count_tables(
+        store: SqlTableStore, commits: Sequence[TableCommit], *arguments: Any
+    ) -> tuple[StoredTable, ...]:
+        committed.append({str(one.name) for one in commits})
+        return commit(store, commits, *arguments)
+
+    def note_statement(engine: SparkEngine, text: str) -> None:
+        ran.append(f"{engine.catalog_name.rstrip('0123456789')}: {text.split('(')[0].strip()}")
+        sql(engine, text)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(SqlTableStore, "commit", count_tables)
+    monkeypatch.setattr(SparkEngine, "sql", note_statement)
+    for version, column in enumerate(("id", "price"), 1):
+        entries = "".join(
+            f"  - {{name: {name}, columns: [{{name: {column}, type: int}}]}}\n" for name in names
+        )
+        (tmp_path / "migrations" / f"000{version}_step.yaml").write_text(f"tables:\n{entries}")
+        committed.clear()
+        ran.clear()
+        assert main(["apply", "--auto-approve"]) == ExitCode.OK
+        if version == 1:
+            assert "together: CREATE TABLE together.db.a" in ran
+    altered = [one for one in ran if "ALTER TABLE" in one]
+    assert len(altered) == len(names)
+    assert all(one.startswith("icemigrate_scratch_: ALTER TABLE icemigrate_scratch_") for one in altered)
+    assert set(names) in committed
+    assert not any(name in tables for tables in committed for name in names if tables != set(names))

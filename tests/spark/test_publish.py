@@ -269,8 +269,8 @@ def test_a_statement_that_fails_leaves_the_table_untouched(lake: Lake) -> None:
             lake.spark.sql(f"ALTER TABLE {scratch}.{lake.namespace}.trades ADD COLUMN venue string")
 
     lake.publish(lake.plan("0002", "tables: [{{name: {ns}.trades, properties: {{a: b}}}}]"), "0002")
-    assert lake.atomic._copies is not None
-    lake.spark.conf.set("test.scratch", lake.atomic._copies.engine.catalog_name)
+    assert lake.atomic._steps._copies is not None
+    lake.spark.conf.set("test.scratch", lake.atomic._steps._copies.engine.catalog_name)
     before = lake.metadata()
     with pytest.raises(EngineError) as refused:
         lake.publish(plan, "0003", listen=steal)

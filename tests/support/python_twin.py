@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from icemigrate import Project
 from tests.support.comparable_metadata import comparable_metadata, differences
@@ -24,6 +26,12 @@ class PythonTwin:
         self._original, self._database = original, original.folder / "twin.db"
         self._database.unlink(missing_ok=True)
         _copy(_database_of(original), self._database)
+        with closing(sqlite3.connect(self._database)) as rows, rows:
+            for location in _locations(rows).values():
+                rows.execute(
+                    "UPDATE iceberg_tables SET metadata_location = ? WHERE metadata_location = ?",
+                    (_copied_file(location), location),
+                )
         file = original.folder / "icemigrate.yaml"
         text = file.read_text(encoding="utf-8")
         if f"  {_ENVIRONMENT}:" not in text:
@@ -45,6 +53,19 @@ class PythonTwin:
         _copy(self._database, _database_of(self._original))
 
 
+def _copied_file(location: str) -> str:
+    """The location of a copy: a later commit of the original may delete the file."""
+    folder, _, name = location.rpartition("/")
+    number, _, _ = name.partition("-")
+    copied = f"{folder}/{number}-{uuid4()}{name[name.index('.') :]}"
+    shutil.copyfile(_path(location), _path(copied))
+    return copied
+
+
+def _path(location: str) -> Path:
+    return Path(location.removeprefix("file:").replace("//", "/"))
+
+
 def _copy(database: Path, target: Path) -> None:
     with closing(sqlite3.connect(database)) as rows, closing(sqlite3.connect(target)) as copy:
         rows.backup(copy)
@@ -56,11 +77,18 @@ def _database_of(project: OwnProject) -> Path:
     return database
 
 
+def _locations(rows: sqlite3.Connection) -> dict[str, str]:
+    """The metadata file of each table; none in a database that nobody wrote to."""
+    if rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone() is None:
+        return {}
+    query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables"
+    return dict(rows.execute(query).fetchall())
+
+
 def _tables(database: Path) -> Mapping[str, Any]:
     """The metadata of every table but the history, by name."""
-    query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables"
     with closing(sqlite3.connect(database)) as rows:
-        found = dict(rows.execute(query).fetchall())
+        found = _locations(rows)
     return {
         name: comparable_metadata(json.loads(_content(location)))
         for name, location in found.items()
@@ -69,5 +97,5 @@ def _tables(database: Path) -> Mapping[str, Any]:
 
 
 def _content(location: str) -> bytes:
-    content = Path(location.removeprefix("file:").replace("//", "/")).read_bytes()
+    content = _path(location).read_bytes()
     return gzip.decompress(content) if ".gz." in location else content

@@ -357,9 +357,9 @@ DROP_AMOUNT = "allow: [destructive]\ntables: [{name: shop.orders, drop_columns: 
 def test_spark_is_not_started_for_a_rollback_that_nobody_can_be_asked_about(
     project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icemigrate.execution.engine_choice._metadata_engine", lambda *_: None)
+    monkeypatch.setattr("icemigrate.execution.engine_choice._metadata_engine", lambda *_, **__: None)
     # As where Spark alone can read the manifests, which show whether files still have values of the column.
-    monkeypatch.setattr("icemigrate.spark.file_evidence.gather_without_jvm", lambda *_: None)
+    monkeypatch.setattr("icemigrate.spark.file_evidence.gather_without_jvm", lambda *_, **__: None)
     project.write("0002_evolve.yaml", DROP_AMOUNT)
     project.apply()
     code, out, err = told(capsys, "rollback")
@@ -718,7 +718,7 @@ def test_the_time_that_is_told_begins_when_spark_runs(
     def started(*_: object) -> NoReturn:
         raise EngineError("Spark would be started here")
 
-    monkeypatch.setattr("icemigrate.execution.engine_choice._metadata_engine", lambda *_: None)
+    monkeypatch.setattr("icemigrate.execution.engine_choice._metadata_engine", lambda *_, **__: None)
     clock = SimpleNamespace(monotonic=lambda: pytest.fail("the clock runs before Spark does"))
     monkeypatch.setattr("icemigrate.execution.carry_out.time", clock)
     monkeypatch.setattr(LazySpark, "__call__", started)

@@ -34,7 +34,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Embedded:
         encoding="utf-8",
     )
     monkeypatch.setattr(spark_start, "engine_of", lambda *_: made.engine)
-    monkeypatch.setattr(engine_choice, "_metadata_engine", lambda *_: None)
+    monkeypatch.setattr(engine_choice, "_metadata_engine", lambda *_, **__: None)
     made.write("0002_k.yaml", SECOND)
     return made
 

@@ -364,7 +364,8 @@ def line_of(project: Project) -> str | None:
 def test_the_plan_names_migrations_that_are_committed_table_by_table(lake: Lake) -> None:
     assert line_of(lake.project) is None
     begin = "Readers can see some tables changed before others: 0002"
-    of_spark = dataclasses.replace(lake.project, apply_with=None)
+    assert line_of(dataclasses.replace(lake.project, apply_with=None)) is None
+    of_spark = dataclasses.replace(lake.project, apply_with="spark")
     assert line_of(of_spark) == f"{begin} (Spark commits one table at a time)."
     path = lake.project.root / "migrations" / "0002_step.yaml"
     path.write_text(f"{path.read_text()}  - {{name: db.new, columns: [{{name: a, type: int}}]}}\n")
