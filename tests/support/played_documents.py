@@ -176,10 +176,16 @@ def _console(body: list[str], folder: Path) -> list[str]:
     return shown[:-1]
 
 
+_START = "Starting Spark …"
+"""What a user sees who runs the page's commands one by one; here one Spark runs for all of them."""
+
+
 def _alike(old: list[str], new: list[str]) -> bool:
     """Whether a run shows what is written, but for what differs from run to run."""
     pattern = "".join(
-        r"(?:.*\n)*" if line.strip() == "…" else re.escape(_plain(line)) + r"\n" for line in old
+        r"(?:.*\n)*" if line.strip() == "…" else re.escape(_plain(line)) + r"\n"
+        for line in old
+        if line != _START
     )
     return re.fullmatch(pattern, "".join(f"{_plain(line)}\n" for line in new)) is not None
 
