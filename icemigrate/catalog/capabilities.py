@@ -28,6 +28,7 @@ class Capabilities(Frozen):
 
     :param renames_across_namespaces: a table may be renamed into another namespace and back.
     :param atomic_rename: a rename is one step, so that no concurrent commit is lost.
+    :param renames_by_client: the catalog has no rename: the client copies the entry and deletes the old one.
     :param tags: a tag with retention causes no problem.
     :param branches: a branch beside main causes no problem while rows are written to it.
     :param registers: a metadata file can be registered as a table.
@@ -50,6 +51,7 @@ class Capabilities(Frozen):
 
     renames_across_namespaces: bool = True
     atomic_rename: bool = True
+    renames_by_client: bool = False
     tags: bool = True
     branches: bool = True
     registers: bool = True
@@ -83,7 +85,9 @@ CAPABILITY_MATRIX: dict[str, Capabilities] = {
         partitions_by_first_column=False,
     ),
     # Glue has no rename: clients read, create and delete (iceberg-go #1338).
-    "glue": Capabilities(atomic_rename=False, nested_namespaces=False, lowercases_names=True),
+    "glue": Capabilities(
+        atomic_rename=False, renames_by_client=True, nested_namespaces=False, lowercases_names=True
+    ),
     "hive": Capabilities(nested_namespaces=False, lowercases_names=True),
     # Amazon S3 Tables stops expiring snapshots of a table with a retained reference ("Considerations and
     # limitations for maintenance jobs"), and a dropped table is gone.

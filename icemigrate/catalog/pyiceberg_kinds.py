@@ -5,8 +5,8 @@ Only this file and :mod:`~icemigrate.catalog.rest_client` use parts of PyIceberg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -185,6 +185,16 @@ class GlueKind(_ByPyIceberg):
         self._read = file_io(settings)
         self._catalog = GlueCatalog(settings.name, **catalog_properties(settings))
 
+    @property
+    def client(self) -> Any:
+        """The client of boto3, for requests that other classes make."""
+        return self._catalog.glue
+
+    @property
+    def skips_archive(self) -> bool:
+        """Whether Glue keeps no older version of a table after a commit (``glue.skip-archive``)."""
+        return str(self._catalog.properties.get("glue.skip-archive", "true")).lower() == "true"
+
     def finder(self, names: Iterable[TableName], whole: bool, form: Any = Any) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
         seconds = self._settings.timeout_s
@@ -204,7 +214,7 @@ class GlueKind(_ByPyIceberg):
             table = self._catalog._get_glue_table(name.namespace[0], name.name)
         except NoSuchTableError:
             return None
-        return _location_parameter(name, dict(table.get("Parameters") or {}))
+        return location_parameter(name, table.get("Parameters") or {})
 
 
 class HiveKind(_ByPyIceberg):
@@ -218,6 +228,10 @@ class HiveKind(_ByPyIceberg):
         self._settings = settings
         self._read = file_io(settings)
         self._catalog = HiveCatalog(settings.name, **catalog_properties(settings))
+
+    def connect(self) -> AbstractContextManager[Any]:
+        """A new connection to the metastore, as Thrift's client: threads cannot share one."""
+        return self._catalog._create_hive_client(dict(self._catalog.properties))
 
     def finder(self, names: Iterable[TableName], whole: bool, form: Any = Any) -> Find:
         """See :class:`~icemigrate.catalog.catalog_kind.CatalogKind`."""
@@ -237,10 +251,10 @@ class HiveKind(_ByPyIceberg):
                 table = self._catalog._get_hive_table(client, name.namespace[0], name.name)
         except NoSuchTableError:
             return None
-        return _location_parameter(name, dict(table.parameters or {}))
+        return location_parameter(name, table.parameters or {})
 
 
-def _location_parameter(name: TableName, parameters: dict[str, str]) -> str:
+def location_parameter(name: TableName, parameters: Mapping[str, str]) -> str:
     """The metadata's location in a metastore's parameters of a table.
 
     :raises CatalogError: it is a table, but not one of Iceberg.

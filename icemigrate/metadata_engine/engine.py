@@ -283,6 +283,9 @@ class MetadataEngine:
 
     def rename(self, name: TableName, new: TableName) -> None:
         """Give a table another name, in a namespace that is made where it is missing."""
+        if self._catalog.capabilities.renames_by_client:
+            self.in_spark(f"renaming table `{name}`").rename(name, new)
+            return
         self.store.create_namespace(new.namespace)
         self._require()
         self.store.rename(name, new, self._require)

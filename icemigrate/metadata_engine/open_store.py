@@ -26,10 +26,24 @@ def _rest(settings: CatalogSettings) -> TableStore:
     return open_rest_store(settings)
 
 
+def _hive(settings: CatalogSettings) -> TableStore:
+    from icemigrate.metadata_engine.hive_store import open_hive_store
+
+    return open_hive_store(settings)
+
+
+def _glue(settings: CatalogSettings) -> TableStore:
+    from icemigrate.metadata_engine.glue_store import open_glue_store
+
+    return open_glue_store(settings)
+
+
 TABLE_STORES: dict[str, Callable[[CatalogSettings], TableStore]] = {
     "sqlite": _sqlite,
     "sql": _sql,
     "rest": _rest,
+    "hive": _hive,
+    "glue": _glue,
 }
 """Kinds of catalogs and their stores; imported on opening, because SQLAlchemy and PyIceberg take seconds."""
 

@@ -12,7 +12,8 @@ import pytest
 from icemigrate.execution.spark_start import spark_settings
 from icemigrate.project import choose_environment
 from icemigrate.spark.session import start_spark
-from tests.servers.lake import KINDS, Kind, Lake, postgres_kind, rest_kind, sqlite_kind
+from tests.servers.hive_metastore import HiveMetastore, hive_metastore
+from tests.servers.lake import KINDS, Kind, Lake, hive_kind, postgres_kind, rest_kind, sqlite_kind
 from tests.servers.postgres import Postgres, postgres
 from tests.servers.seaweedfs import SeaweedFS, seaweedfs
 from tests.servers.trino import Trino, trino
@@ -45,6 +46,12 @@ def seaweedfs_server() -> Iterator[SeaweedFS]:
 
 
 @pytest.fixture(scope="session")
+def hive_server() -> Iterator[HiveMetastore]:
+    with hive_metastore() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def trino_server() -> Iterator[Trino]:
     """One for all tests, whose start takes half a minute; each names its own catalog."""
     with trino() as server:
@@ -57,6 +64,8 @@ def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp(str(request.param))
     if request.param == "postgres":
         return postgres_kind(request.getfixturevalue("postgres_server"), folder)
+    if request.param == "hive":
+        return hive_kind(request.getfixturevalue("hive_server"), folder)
     if request.param == "rest":
         return rest_kind(request.getfixturevalue("seaweedfs_server"))
     return sqlite_kind(folder)

@@ -22,6 +22,7 @@ from icemigrate.iceberg.type_text import format_type
 from icemigrate.project import Project, choose_environment, pyiceberg_properties
 from icemigrate.results.command_results import ApplyResult, PlanResult
 from icemigrate.spark.spark_engine import SparkEngine
+from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.postgres import Postgres
 from tests.servers.seaweedfs import SeaweedFS
 
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KINDS = ("sqlite", "postgres", "rest")
+"""The kinds that every test of this folder runs on; `hive` is only for tests that name it, see :func:`on`."""
 
 
 def on(*kinds: str) -> pytest.MarkDecorator:
     """Run tests on these kinds of catalogs alone.
 
-    :param kinds: some of :data:`KINDS`.
+    :param kinds: some of :data:`KINDS`, or `hive`.
     """
     return pytest.mark.parametrize("kind", kinds, indirect=True)
 
@@ -44,7 +46,7 @@ def on(*kinds: str) -> pytest.MarkDecorator:
 class Kind:
     """A kind of catalog.
 
-    :param name: one of :data:`KINDS`.
+    :param name: one of :data:`KINDS`, or `hive`.
     :param environment: what stands below an environment's name in a project file.
     :param variables: the process environment that it refers to; secrets are here alone.
     """
@@ -99,6 +101,14 @@ def postgres_kind(server: Postgres, folder: Path) -> Kind:
             "DATABASE_URL": f"postgresql://127.0.0.1:{server.port}/{server.database}",
             "DATABASE_PASSWORD": server.password,
         },
+    )
+
+
+def hive_kind(server: HiveMetastore, folder: Path) -> Kind:
+    """A Hive metastore; the folder is its warehouse."""
+    return Kind(
+        "hive",
+        f"catalog: {{name: lake_hive, type: hive, uri: '{server.uri}', warehouse: {folder}/wh}}\n",
     )
 
 
