@@ -157,7 +157,7 @@ def _java_table() -> str:
     rows = (
         (files, "only files", "no"),
         (catalog, "files and the catalog", "no"),
-        (in_python, "files and the catalog", "for rows, data files and views, and on Glue and Hive"),
+        (in_python, "files and the catalog", "for rows, data files and views"),
         (spark, "files and the catalog", "yes, unless `apply_with` spares it"),
     )
     body = "".join(

@@ -24,7 +24,11 @@ def with_spark_use(session: EnvironmentSession, result: PlanResult) -> PlanResul
     if not is_remote and (apply_with in (None, "spark") or not commits_in_python(session)):
         return result
     lost = lost_partition_values(session.catalog, result.plan)
-    needs = {m.version: (*spark_requirements(m), *lost.get(m.version, ())) for m in result.plan.migrations}
+    renames = session.catalog.capabilities.renames_by_client
+    needs = {
+        m.version: (*spark_requirements(m, renames=renames), *lost.get(m.version, ()))
+        for m in result.plan.migrations
+    }
     if apply_with == "metadata":
         found = [_refusal(version, part) for version, parts in needs.items() for part in parts]
     else:

@@ -40,10 +40,10 @@ HISTORY_CODES: Mapping[str, str] = {
     "applied-with": "`apply_with` of the environment, or `--apply-with`, commits changes of metadata in "
     "Python. The note names the migrations that need Spark too, and why.",
     "needs-spark": "`apply_with: metadata` never starts Spark, and a part of the migration changes rows, "
-    "data files or views, which only Spark does. Apply it with `--apply-with auto` or `spark`.",
+    "data files or views, or renames a table on Glue, which only Spark does. Apply it with "
+    "`--apply-with auto` or `spark`.",
     "needs-jvm": "The environment has a Spark Connect server, which runs statements, and Python cannot "
-    "commit its metadata: the catalog is not `sqlite`, `sql` or `rest`, a library is missing, or "
-    "`apply_with` is `spark`. The message says which.",
+    "commit its metadata: a library is missing, or `apply_with` is `spark`. The message says which.",
     "missing-file": "The file of an applied version is missing. Pull the branch that has it, or restore it "
     "from version control.",
     "name-taken": "A dropped column cannot be restored: another column has its name now.",

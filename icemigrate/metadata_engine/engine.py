@@ -183,8 +183,7 @@ class MetadataEngine:
 
     def table(self, name: TableName) -> Table | None:
         """The current table; ``None`` where there is none."""
-        stored = self.store.load(name)
-        return None if stored is None else self._tables.of(stored, name)
+        return None if (stored := self.store.load(name)) is None else self._tables.of(stored, name)
 
     def view(self, name: TableName) -> View | None:
         """The current view; ``None`` where there is none, and where the catalog has no views."""
@@ -194,13 +193,11 @@ class MetadataEngine:
 
     def metadata_json(self, name: TableName) -> Mapping[str, Any] | None:
         """The table's current metadata."""
-        stored = self.store.load(name)
-        return None if stored is None else stored.json
+        return None if (stored := self.store.load(name)) is None else stored.json
 
     def metadata_location(self, name: TableName) -> str | None:
         """The location of the table's current metadata file."""
-        stored = self.store.load(name)
-        return None if stored is None else stored.location
+        return None if (stored := self.store.load(name)) is None else stored.location
 
     def commit(self, name: TableName, update: Callable[[Table], Table], holds_rows: bool = False) -> Table:
         """Apply a change to the current table, in one commit."""
@@ -284,7 +281,7 @@ class MetadataEngine:
     def rename(self, name: TableName, new: TableName) -> None:
         """Give a table another name, in a namespace that is made where it is missing."""
         if self._catalog.capabilities.renames_by_client:
-            self.in_spark(f"renaming table `{name}`").rename(name, new)
+            require_jvm(self, f"renaming table `{name}`").rename(name, new)
             return
         self.store.create_namespace(new.namespace)
         self._require()
