@@ -8,7 +8,7 @@ from icemigrate.execution.connect_start import connect_obstacle, uses_connect
 from icemigrate.execution.engine_choice import commits_in_python
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import replace
-from icemigrate.planning.spark_requirements import spark_requirements
+from icemigrate.planning.spark_requirements import renames, spark_requirements
 from icemigrate.results.command_results import PlanResult
 from icemigrate.spark.commit_ports import JVM_HINT
 
@@ -23,20 +23,26 @@ def with_spark_use(session: EnvironmentSession, result: PlanResult) -> PlanResul
         return replace(result, diagnostics=(*result.diagnostics, refused))
     if not is_remote and (apply_with in (None, "spark") or not commits_in_python(session)):
         return result
-    lost = lost_partition_values(session.catalog, result.plan)
-    renames = session.catalog.capabilities.renames_by_client
-    needs = {
-        m.version: (*spark_requirements(m, renames=renames), *lost.get(m.version, ()))
-        for m in result.plan.migrations
-    }
+    java = _java_requirements(session, result)
+    needs = {m.version: (*spark_requirements(m), *java[m.version]) for m in result.plan.migrations}
     if apply_with == "metadata":
         found = [_refusal(version, part) for version, parts in needs.items() for part in parts]
     else:
         found = []
     if is_remote and not found:
-        found = [_refusal_of_connect(version, part) for version, parts in lost.items() for part in parts]
+        found = [_refusal_of_connect(version, part) for version, parts in java.items() for part in parts]
     with_spark = "the Spark Connect server runs statements of" if is_remote else "Spark starts for"
     return replace(result, diagnostics=(*result.diagnostics, *(found or [_note(needs, with_spark)])))
+
+
+def _java_requirements(session: EnvironmentSession, result: PlanResult) -> dict[str, tuple[str, ...]]:
+    """The parts of each migration that need Iceberg's Java library."""
+    lost = lost_partition_values(session.catalog, result.plan)
+    is_renamed_by_client = session.catalog.capabilities.renames_by_client
+    return {
+        m.version: (*lost.get(m.version, ()), *(renames(m) if is_renamed_by_client else ()))
+        for m in result.plan.migrations
+    }
 
 
 def _refusal(version: str, part: str) -> Diagnostic:

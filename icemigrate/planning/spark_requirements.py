@@ -1,7 +1,4 @@
-"""What of a migration needs Spark: rows, data files and views, which no commit of metadata changes.
-
-Renames need it on catalogs without one, which only Spark imitates.
-"""
+"""What of a migration needs Spark: rows, data files and views, which no commit of metadata changes."""
 
 from __future__ import annotations
 
@@ -14,20 +11,26 @@ from icemigrate.changes.rename_table import RenameTable
 from icemigrate.planning.plan import MigrationPlan, TablePlan
 
 
-def spark_requirements(migration: MigrationPlan, *, renames: bool = False) -> tuple[str, ...]:
-    """The parts of a migration that need Spark, each as a phrase with its table; none for pure metadata.
-
-    :param renames: whether renames need it, also those into the trash.
-    """
-    return tuple(dict.fromkeys(part for table in migration.tables for part in _of_table(table, renames)))
+def spark_requirements(migration: MigrationPlan) -> tuple[str, ...]:
+    """The parts of a migration that need Spark, each as a phrase with its table; none for pure metadata."""
+    return tuple(dict.fromkeys(part for table in migration.tables for part in _of_table(table)))
 
 
-def _of_table(table: TablePlan, renames: bool) -> Iterator[str]:
+def renames(migration: MigrationPlan) -> tuple[str, ...]:
+    """The renames of a migration, also those into the trash; they need Spark where the catalog has none."""
+    return tuple(
+        f"`{table.declared}`: {planned.change.describe()}"
+        for table in migration.tables
+        for planned in table.changes()
+        if isinstance(planned.change, (RenameTable, DropTable))
+    )
+
+
+def _of_table(table: TablePlan) -> Iterator[str]:
     for planned in table.rows:
         yield f"`{table.declared}`: {' '.join(planned.text.split())}"
     for change in (planned.change for planned in table.changes()):
-        is_rename = renames and isinstance(change, (RenameTable, DropTable))
-        if is_rename or _is_of_rows(change) or isinstance(change, KeptViewChange):
+        if _is_of_rows(change) or isinstance(change, KeptViewChange):
             yield f"`{table.declared}`: {change.describe()}"
 
 

@@ -200,7 +200,7 @@ def test_a_rename_is_left_to_spark(store: MetastoreTableStore) -> None:
         store.rename(TRADES, quotes)
     catalog, spark = Mock(capabilities=CAPABILITY_MATRIX["glue"]), Mock()
     MetadataEngine(store, catalog, lambda: spark).rename(TRADES, quotes)
-    spark.rename.assert_called_once_with(TRADES, quotes)
+    spark.jvm_engine.rename.assert_called_once_with(TRADES, quotes)
     with pytest.raises(EngineError, match=r"renaming table `db\.trades` needs Spark"):
         MetadataEngine(store, catalog, None).rename(TRADES, quotes)
 
