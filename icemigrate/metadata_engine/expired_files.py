@@ -6,6 +6,7 @@ Data files are never among them: later snapshots have them too.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from icemigrate.errors import EngineError
 from icemigrate.iceberg.table import MAIN_BRANCH
@@ -24,8 +25,9 @@ def files_of_expired(before: Json, expired: Collection[int], files: FileStore) -
     snapshots: Sequence[Json] = before["snapshots"]
     gone = [s for s in snapshots if s["snapshot-id"] in expired]
     lists = [s["manifest-list"] for s in gone if "manifest-list" in s]
-    if set(before["refs"]) - {MAIN_BRANCH}:
-        # A branch or a tag may keep a snapshot from before a merge, with its manifests.
+    if set(before["refs"]) - {MAIN_BRANCH} or not _is_line(snapshots):
+        # A branch, a tag, or main after its return to an earlier snapshot may need manifests from before a
+        # merge.
         return tuple(lists)
     kept = next((s for s in snapshots if s["snapshot-id"] not in expired), None)
     by_id = {s["snapshot-id"]: s for s in gone}
@@ -39,6 +41,11 @@ def files_of_expired(before: Json, expired: Collection[int], files: FileStore) -
         except (EngineError, KeyError):
             continue
     return (*lists, *merged)
+
+
+def _is_line(snapshots: Sequence[Json]) -> bool:
+    """Whether each snapshot is the child of the one before it."""
+    return all(child.get("parent-snapshot-id") == one["snapshot-id"] for one, child in pairwise(snapshots))
 
 
 def _manifests(snapshot: Json, files: FileStore) -> set[str]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from icemigrate.errors import HeadMoved
@@ -94,12 +95,17 @@ def delete_expired(table: Any, base: Any, built: Any) -> None:
         return
     io, locations = table.io(), [str(s.manifestListLocation()) for s in gone.values()]
     with suppress(Exception):  # a manifest list that cannot be read
-        if int(base.refs().size()) == 1:
+        if int(base.refs().size()) == 1 and _is_line(snapshots):
             first = next((s for s in snapshots if int(s.snapshotId()) in kept), None)
             locations += _merged(io, gone, [*gone.values(), *([] if first is None else [first])])
     for location in locations:
         with suppress(Exception):
             io.deleteFile(location)
+
+
+def _is_line(snapshots: Sequence[Any]) -> bool:
+    """Whether each snapshot is the child of the one before it."""
+    return all(int(new.parentId() or -1) == int(old.snapshotId()) for old, new in pairwise(snapshots))
 
 
 def _merged(io: Any, gone: Mapping[int, Any], snapshots: Sequence[Any]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pyiceberg.table import StaticTable
 from icemigrate.catalog.metadata_files import read_local
 from icemigrate.history.history_io import missing_settings
 from icemigrate.iceberg.names import TableName
-from icemigrate.metadata_engine import history_append
+from icemigrate.metadata_engine import history_append, manifest_merge
 from icemigrate.metadata_engine.history_append import append_commit
 from icemigrate.metadata_engine.manifest_lists import WrittenLists, read_avro
 from icemigrate.metadata_engine.manifest_merge import MANIFESTS_TO_MERGE
@@ -109,6 +109,23 @@ def test_a_tagged_snapshot_keeps_its_files(
     assert tagged in table.metadata["snapshots"]
     for manifest in manifests(table, tagged):
         assert read_local(manifest["manifest_path"])
+
+
+def test_the_manifests_of_a_main_that_returned_to_an_earlier_snapshot_stay(
+    table: FolderTable, commit: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(MANIFESTS_TO_MERGE):
+        commit(number)
+    before_merge = table.head
+    commit(MANIFESTS_TO_MERGE)
+    main = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch"}
+    table.commit({**main, "snapshot-id": before_merge})
+    monkeypatch.setattr(history_append, "MOST_SNAPSHOTS", 2)
+    monkeypatch.setattr(manifest_merge, "MANIFESTS_TO_MERGE", 1000)
+    commit(MANIFESTS_TO_MERGE + 1)
+    commit(MANIFESTS_TO_MERGE + 2)
+    assert len(table.metadata["snapshots"]) < MANIFESTS_TO_MERGE
+    assert ids(table) == [*range(MANIFESTS_TO_MERGE), MANIFESTS_TO_MERGE + 1, MANIFESTS_TO_MERGE + 2]
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"Obj")])
