@@ -13,12 +13,12 @@ def identifier(name: TableName) -> Json:
     return {"namespace": list(name.namespace), "name": name.name}
 
 
-def table_change(name: TableName, requirements: Sequence[Json], updates: Sequence[Json]) -> Json:
-    """One change of a table (``CommitTableRequest``)."""
+def table_change(commit: TableCommit) -> Json:
+    """One change of a table (``CommitTableRequest``), with a condition for the table itself."""
     return {
-        "identifier": identifier(name),
-        "requirements": [dict(one) for one in _once(requirements)],
-        "updates": [dict(one) for one in updates],
+        "identifier": identifier(commit.name),
+        "requirements": [dict(one) for one in _once(_requirements(commit))],
+        "updates": [dict(one) for one in commit.updates],
     }
 
 
@@ -26,7 +26,7 @@ def _once(requirements: Sequence[Json]) -> list[Json]:
     return [one for number, one in enumerate(requirements) if one not in requirements[:number]]
 
 
-def own_requirements(commit: TableCommit) -> tuple[Json, ...]:
+def _requirements(commit: TableCommit) -> tuple[Json, ...]:
     """The requirements of a commit, and that the table is the one that was read, or is missing."""
     if commit.base is None:
         return ({"type": "assert-create"}, *commit.requirements)

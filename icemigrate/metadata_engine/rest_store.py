@@ -26,7 +26,7 @@ from icemigrate.metadata_engine.rest_creation import (
 from icemigrate.metadata_engine.rest_exchange import conflict_text, exchange
 from icemigrate.metadata_engine.rest_files import RestFiles
 from icemigrate.metadata_engine.rest_outcome import adds_snapshot, is_made
-from icemigrate.metadata_engine.rest_requests import identifier, own_requirements, table_change
+from icemigrate.metadata_engine.rest_requests import identifier, table_change
 from icemigrate.metadata_engine.table_store import (
     BeforeRetry,
     CommitConflict,
@@ -174,8 +174,7 @@ class RestTableStore:
     def _commit(self, commit: TableCommit, before_retry: BeforeRetry) -> StoredTable:
         name, base = commit.name, commit.base
         assert base is not None
-        required = ({"type": "assert-table-uuid", "uuid": base.json["table-uuid"]}, *commit.requirements)
-        body = table_change(name, required, commit.updates)
+        body = table_change(commit)
 
         def attempt() -> StoredTable:
             response = self._send("POST", self._kind.client.path(name), body)
@@ -201,9 +200,7 @@ class RestTableStore:
                 "its server does not list the endpoint `transactions/commit`",
             )
         staged = [one if one.base is not None else self._staged(one, str(uuid4())) for one in commits]
-        body = {
-            "table-changes": [table_change(one.name, own_requirements(one), one.updates) for one in staged]
-        }
+        body = {"table-changes": [table_change(one) for one in staged]}
 
         def attempt() -> tuple[StoredTable, ...]:
             response = self._send("POST", "transactions/commit", body)
@@ -233,7 +230,7 @@ class RestTableStore:
         """Create a table with its own field ids, see :mod:`~icemigrate.metadata_engine.rest_creation`."""
         name, creation = commit.name, str(uuid4())
         staged = self._staged(commit, creation)
-        body = table_change(name, own_requirements(staged), staged.updates)
+        body = table_change(staged)
         exists = CommitConflict(f"there is a table or view `{name}` already")
 
         def attempt() -> StoredTable:
