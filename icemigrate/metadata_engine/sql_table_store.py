@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from icemigrate.catalog.catalog_port import CatalogSettings
-from icemigrate.catalog.metadata_files import checked_metadata, read_metadata
+from icemigrate.catalog.metadata_files import checked_metadata, read_current_metadata, read_metadata
 from icemigrate.catalog.reader_parts import joined_location
 from icemigrate.errors import CatalogError
 from icemigrate.iceberg.names import TableName
@@ -57,14 +57,19 @@ class SqlTableStore:
 
     def load(self, name: TableName) -> StoredTable | None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        location = self._database.read(lambda t: self._statements(t).location(name))
+        location = self._location(name)
         if location is None:
             return None
         known = self._recent.get(name)
-        if known is None or known.location != location:
-            known = StoredTable(location, self._metadata(name, location))
-            self._recent.keep(name, known)
-        return known
+        if known is not None and known.location == location:
+            return known
+        found = read_current_metadata(name, location, self._location, self.files.read)
+        if found is None:
+            return None
+        json, location = found
+        stored = StoredTable(location, checked_metadata(name, json, location))
+        self._recent.keep(name, stored)
+        return stored
 
     def commit(
         self, commits: Sequence[TableCommit], before_retry: BeforeRetry = retry_always
@@ -165,6 +170,9 @@ class SqlTableStore:
 
     def _statements(self, transaction: SqlTransaction) -> SqlStatements:
         return SqlStatements(transaction, self._settings.name)
+
+    def _location(self, name: TableName) -> str | None:
+        return self._database.read(lambda t: self._statements(t).location(name))
 
     def _metadata(self, name: TableName, location: str) -> Json:
         return checked_metadata(name, read_metadata(name, location, self.files.read), location)

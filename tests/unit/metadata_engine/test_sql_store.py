@@ -47,6 +47,27 @@ def test_tables_are_committed_together_or_not_at_all(store: SqlTableStore, setti
     assert set(open_catalog(settings).tables()) == {TRADES, QUOTES}
 
 
+def test_a_table_whose_metadata_file_is_replaced_while_it_is_read_is_read_again(
+    store: SqlTableStore, settings: CatalogSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = created(store)
+    reader = SqlTableStore(settings, SqlAlchemyDatabase(settings), TableFiles(settings))
+    read = reader.files.read
+
+    def read_late(location: str) -> bytes:
+        if location == first.location:
+            store.commit([set_properties(first, a="1")])
+            store.files.delete(first.location)
+        return read(location)
+
+    monkeypatch.setattr(reader.files, "read", read_late)
+    found = reader.load(TRADES)
+    reader.close()
+    assert found == store.load(TRADES)
+    assert found is not None
+    assert found.location != first.location
+
+
 def test_rows_without_a_type_are_changed(tmp_path: Path) -> None:
     lake = make(tmp_path, typed=False)
     settings = lake.settings("sql")
