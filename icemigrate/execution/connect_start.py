@@ -117,13 +117,13 @@ def _connect(
         opened, server = spark, _server_of(spark)
         require_catalog(spark, name, server)
     made = ConnectEngine(opened, server, name, engine, session.history_name, is_own=spark is None)
-    made.require_same_catalog()
 
     def close() -> None:
         with suppress(EngineError):  # a server that is lost has closed the session
             made.close()
 
     session.on_close(close)
+    made.require_same_catalog()
     return made
 
 

@@ -11,7 +11,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -129,8 +129,13 @@ def open_connect_session(settings: ConnectSettings, seconds: float = DEFAULT_SEC
             )
         except DeadlineExceeded as error:
             raise _unanswered(server, str(error)) from error
-        require_version(session, server)
-        require_catalog(session, settings.catalog_name, server)
+        try:
+            require_version(session, server)
+            require_catalog(session, settings.catalog_name, server)
+        except BaseException:
+            with suppress(Exception):
+                session.stop()
+            raise
     return session
 
 

@@ -51,6 +51,7 @@ class Session:
         self.texts: list[str] = []
         self.interrupted: list[str] = []
         self.fault: BaseException | None = None
+        self.is_stopped = False
 
     def sql(self, text: str) -> Any:
         self.texts.append(text)
@@ -62,6 +63,9 @@ class Session:
         if self.fault is not None and "REFRESH" not in text:
             raise self.fault
         return SimpleNamespace(collect=lambda: [(file,) for file in self.files])
+
+    def stop(self) -> None:
+        self.is_stopped = True
 
     def addTag(self, tag: str) -> None: ...  # noqa: N802
 
@@ -232,6 +236,16 @@ def test_the_release_and_the_catalog_of_a_server_are_checked() -> None:
     session.conf.clear()
     with pytest.raises(EngineError, match="without Iceberg's SQL extensions"):
         require_catalog(session, "lake", "spark:7")
+
+
+def test_a_session_on_a_server_that_does_not_fit_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session([])
+    session.version = "3.5.1"
+    monkeypatch.setattr(connect_session, "_open", lambda settings: session)
+    monkeypatch.setattr(connect_session, "require_client", lambda: None)
+    with pytest.raises(EngineError, match=r"runs Spark 3\.5\.1"):
+        open_connect_session(ConnectSettings("sc://spark:7", "lake"))
+    assert session.is_stopped
 
 
 def test_the_causes_on_the_server_identify_a_conflict() -> None:
