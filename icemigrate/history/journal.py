@@ -216,7 +216,7 @@ class LockedJournal:
                 intents=(*_others(history, version), new),
             )
 
-        # A rollback keeps what the version is undone from: it is gone on with by that, and so is a redo.
+        # A rollback keeps the record that it undoes: the next run continues with it, and so does a redo.
         # Values that will depend on a snapshot are noted before the columns come back without them.
         begun: dict[str, UndoRecord] = {}
         if intent.direction is Direction.APPLY:

@@ -124,8 +124,8 @@ class AtomicPublisher:
         clock, made, done = time.monotonic(), None, announcer.number
         with convert_java_errors():
             for attempt in range(1, TRIES + 1):
-                # Told before the table is read: who listens may take his time, and every moment between
-                # reading and landing is one in which another writer can be faster.
+                # Before the table is read: a listener may take its time, and between the read and the commit
+                # another writer can be faster.
                 announcer.on_event(TablePublishing(announcer.version, foreseen.name, attempt))
                 base = self._engine.commits.read_base(foreseen.name)
                 require_checked_rows(foreseen, steps, base.table)
