@@ -8,7 +8,7 @@ import pytest
 
 from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
-from icemigrate.planning.spark_requirements import spark_requirements
+from icemigrate.planning.spark_requirements import renames, spark_requirements
 from tests.support import case_documents as documents
 from tests.support import case_texts as texts
 from tests.support.case_documents import Case, make_plan
@@ -53,3 +53,15 @@ def test_a_view_needs_spark(lake: CaseLake, case: Case) -> None:
     assert any("view" in part for part in spark_requirements(planned.plan))
     with pytest.raises(EngineError, match="needs Spark, and `apply_with: metadata` does not use it"):
         lake.carry_out(case, before, planned, place, lake.atomically)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [c for c in POSITIVE if c.folder in ("drop_table", "rename_table", "rename_column")],
+    ids=lambda case: case.id,
+)
+def test_what_renames_a_table_is_named_for_catalogs_without_renames(lake: CaseLake, case: Case) -> None:
+    place = lake.place(POSITIVE.index(case))
+    planned = make_plan(lake.prepare(case, place), "0100", case.migration, place)
+    assert planned.plan is not None
+    assert bool(renames(planned.plan)) == ("RENAME TO" in texts.open_text(planned.plan))
