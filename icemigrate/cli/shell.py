@@ -111,7 +111,7 @@ def _read_script(
 
 
 def _is_end(entry: ShellEntry) -> bool:
-    return not entry.is_sql and entry.text in _LEAVE
+    return entry.text in _LEAVE
 
 
 def _run(settings: InvocationOptions, entry: ShellEntry, statements: SqlSession) -> int:

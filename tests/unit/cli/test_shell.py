@@ -79,7 +79,7 @@ def test_commands_and_statements_run_in_order(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = "icemigrate show\nSELECT 1;\nUPDATE db.t\nSET a = 1;\nhelp\nexit\nplan\n"
+    text = "icemigrate show\nSELECT 1;\nUPDATE db.t\nSET a = 1;\nhelp\nexit;\nplan\n"
     assert script(monkeypatch, text, "--env", "local") == ExitCode.OK
     out, err = capsys.readouterr()
     assert statements == ["local: SELECT 1", "local: UPDATE db.t\nSET a = 1"]
