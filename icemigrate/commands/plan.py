@@ -179,7 +179,8 @@ def plan_in_environment(
     whole = with_rolled_back_versions(
         whole, history, files, [m.version for m in states.migrations if m.state == "held"]
     )
-    return with_engine_notes(session, PlanResult(whole, (*result.diagnostics, *interruption_notes(history))))
+    shown = PlanResult(whole, (*result.diagnostics, *interruption_notes(history)))
+    return with_engine_notes(session, shown, has_history=history.head is not None)
 
 
 def _planned(

@@ -12,27 +12,30 @@ from icemigrate.results.command_results import PlanResult
 
 
 def with_engine_notes(
-    session: EnvironmentSession, result: PlanResult, *, has_spark: bool = False
+    session: EnvironmentSession, result: PlanResult, *, has_spark: bool = False, has_history: bool = True
 ) -> PlanResult:
     """The plan with what needs Spark, and with the migrations that are committed table by table.
 
     :param has_spark: whether the caller brings a Spark session.
+    :param has_history: whether the history exists.
     """
-    return with_table_by_table(session, with_spark_use(session, result), has_spark=has_spark)
+    result = with_spark_use(session, result)
+    return with_table_by_table(session, result, has_spark=has_spark, has_history=has_history)
 
 
 def with_table_by_table(
-    session: EnvironmentSession, result: PlanResult, *, has_spark: bool = False
+    session: EnvironmentSession, result: PlanResult, *, has_spark: bool = False, has_history: bool = True
 ) -> PlanResult:
     """The plan with the migrations whose tables are committed one after the other.
 
     :param has_spark: whether the caller brings a Spark session.
+    :param has_history: whether the history exists.
     """
     plan = result.plan
     seen = [m for m in plan.migrations if not plan.is_baseline and is_seen_partly(m)]
     if not seen:
         return result
-    always = transaction_engine_obstacle(session, has_spark=has_spark)
+    always = transaction_engine_obstacle(session, has_spark=has_spark, has_history=has_history)
     reasons = {m.version: always or transaction_obstacle(m) for m in seen}
     if None in reasons.values():
         lost = lost_partition_values(session.catalog, plan)

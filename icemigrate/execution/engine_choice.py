@@ -140,13 +140,18 @@ def commits_in_python(session: EnvironmentSession) -> bool:
     return open_store(session) is not None
 
 
-def transaction_engine_obstacle(session: EnvironmentSession, *, has_spark: bool) -> str | None:
+def transaction_engine_obstacle(
+    session: EnvironmentSession, *, has_spark: bool, has_history: bool = True
+) -> str | None:
     """Why no transaction of several tables is made in an environment, as a clause; ``None`` where one can be.
 
     :param has_spark: whether a Spark session with a JVM is given.
+    :param has_history: whether the history exists; before that, Spark makes every change unless a setting
+        says otherwise, because no file shows where Python would have to write.
     """
     environment, can = session.environment, session.catalog.capabilities
-    by_spark = environment.apply_with == "spark" or (environment.apply_with is None and has_spark)
+    is_default_spark = has_spark or not (has_history or _is_on_this_machine(session))
+    by_spark = environment.apply_with == "spark" or (environment.apply_with is None and is_default_spark)
     if by_spark or not commits_in_python(session):
         return "Spark commits one table at a time"
     if environment.publish != "atomic":
@@ -184,8 +189,7 @@ def _can_write(store: TableStore, session: EnvironmentSession) -> bool:
 
     It writes a file and deletes it, except where the catalog and its files are on this machine.
     """
-    settings = session.catalog.settings
-    if settings.type == "sqlite" and local_path(settings.warehouse or "") is not None:
+    if _is_on_this_machine(session):
         return True
     try:
         stored = store.load(session.history_name)
@@ -199,6 +203,12 @@ def _can_write(store: TableStore, session: EnvironmentSession) -> bool:
     except (IcemigrateError, OSError):
         return False
     return True
+
+
+def _is_on_this_machine(session: EnvironmentSession) -> bool:
+    """Whether the catalog and its files are on this machine."""
+    settings = session.catalog.settings
+    return settings.type == "sqlite" and local_path(settings.warehouse or "") is not None
 
 
 def _metadata_engine(

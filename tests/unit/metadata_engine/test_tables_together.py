@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from icemigrate.catalog import CatalogSettings
+from icemigrate.catalog.sqlite_reader import SqliteCatalog
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import open_project
@@ -19,6 +20,8 @@ from icemigrate.commands.reconcile import plan_reconcile, reconcile
 from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.commands.status import status
 from icemigrate.errors import EngineError, IcemigrateError, LockLost
+from icemigrate.execution.engine_choice import transaction_engine_obstacle
+from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.failures import Undone
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.apply_updates import InvalidUpdate
@@ -365,6 +368,13 @@ def test_the_plan_names_migrations_that_are_committed_table_by_table(lake: Lake)
     assert line_of(lake.project) is None
     begin = "Readers can see some tables changed before others: 0002"
     assert line_of(dataclasses.replace(lake.project, apply_with=None)) is None
+    by_default = dataclasses.replace(lake.project, apply_with=None)
+    with open_environment(by_default, None) as session:
+        remote = dataclasses.replace(session.catalog.settings, warehouse="s3://lake/warehouse")
+        session = dataclasses.replace(session, catalog=SqliteCatalog(remote))
+        said = transaction_engine_obstacle(session, has_spark=False, has_history=False)
+        assert said == "Spark commits one table at a time"
+        assert transaction_engine_obstacle(session, has_spark=False) is None
     of_spark = dataclasses.replace(lake.project, apply_with="spark")
     assert line_of(of_spark) == f"{begin} (Spark commits one table at a time)."
     path = lake.project.root / "migrations" / "0002_step.yaml"
