@@ -120,6 +120,10 @@ def _run(settings: InvocationOptions, entry: ShellEntry, statements: SqlSession)
     from icemigrate.cli.group import icemigrate
     from icemigrate.commands.shell import discard_broken_spark
 
+    if "\0" in entry.text:
+        # No path of the system and no argument of a process can contain it.
+        write_stream("error: the entry cannot be read: it contains a NUL character\n", sys.stderr)
+        return ExitCode.USAGE
     if entry.is_sql:
         code = run(_sql_command(statements), ["--", entry.text])
     else:

@@ -88,12 +88,22 @@ def test_commands_and_statements_run_in_order(
     assert err.startswith("Done in ")
 
 
+@pytest.mark.parametrize("line", ["exit", "quit", "exit;", "quit ;"])
+def test_a_script_may_leave(
+    project: Embedded, statements: list[str], line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert script(monkeypatch, f"{line}\nSELECT 2;\n") == ExitCode.OK
+    assert statements == []
+
+
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
         ("plann", ExitCode.USAGE, "there is no command `plann`"),
         ("plan --to 0009", ExitCode.USAGE, "0009"),
         ("plan 'x", ExitCode.USAGE, "the command cannot be read: No closing quotation"),
+        ("plan --out a\0b", ExitCode.USAGE, "the entry cannot be read: it contains a NUL character"),
+        ("SELECT '\0';", ExitCode.USAGE, "the entry cannot be read: it contains a NUL character"),
         ("SELECT nothing;", ExitCode.ERROR, "the column `nothing` does not exist"),
         ("plan --detailed-exitcode", ExitCode.CHANGES, ""),
         ("apply", ExitCode.USAGE, "standard input is not a terminal"),
