@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from icemigrate.catalog.metadata_files import checked_metadata, read_current_metadata
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
@@ -17,6 +18,7 @@ from icemigrate.metadata_engine.metadata_file_names import (
     new_metadata_location,
     removed_metadata_files,
 )
+from icemigrate.metadata_engine.recent_tables import RecentValues
 from icemigrate.metadata_engine.table_store import (
     CommitConflict,
     CommitRefused,
@@ -37,6 +39,33 @@ class LocationSwap(Frozen):
     name: TableName
     base: StoredTable | None
     after: StoredTable
+
+
+def load_current(
+    name: TableName,
+    find_location: Callable[[TableName], str | None],
+    recent: RecentValues[TableName, StoredTable],
+    files: FileStore,
+) -> StoredTable | None:
+    """The table whose metadata file the catalog names; ``None`` where there is none.
+
+    :param find_location: asks the catalog.
+    :param recent: tables that were read before, and gets this one.  A metadata file never changes: where the
+        catalog names the same file again, its table is the same.
+    """
+    location = find_location(name)
+    if location is None:
+        return None
+    known = recent.get(name)
+    if known is not None and known.location == location:
+        return known
+    found = read_current_metadata(name, location, find_location, files.read)
+    if found is None:
+        return None
+    json, location = found
+    stored = StoredTable(location, checked_metadata(name, json, location))
+    recent.keep(name, stored)
+    return stored
 
 
 def prepare_swap(commit: TableCommit, default_location: Callable[[TableName], str]) -> LocationSwap:

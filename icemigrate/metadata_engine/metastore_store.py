@@ -17,6 +17,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.location_swaps import (
     LocationSwap,
     carry_out_swaps,
+    load_current,
     prepare_swap,
     swap_conflict,
     swap_outcome,
@@ -91,7 +92,6 @@ class MetastoreTableStore:
         self.files = files
         self._settings = settings
         self._metastore = metastore
-        # A metadata file never changes: where an entry names the same file again, its table is the same.
         self._recent = RecentValues[TableName, StoredTable]()
 
     @property
@@ -101,14 +101,7 @@ class MetastoreTableStore:
 
     def load(self, name: TableName) -> StoredTable | None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        location = self._metastore.location(name)
-        if location is None:
-            return None
-        known = self._recent.get(name)
-        if known is None or known.location != location:
-            known = StoredTable(location, self._metadata(name, location))
-            self._recent.keep(name, known)
-        return known
+        return load_current(name, self._metastore.location, self._recent, self.files)
 
     def commit(
         self, commits: Sequence[TableCommit], before_retry: BeforeRetry = retry_always

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from icemigrate.catalog.catalog_port import CatalogSettings
-from icemigrate.catalog.metadata_files import checked_metadata, read_current_metadata, read_metadata
+from icemigrate.catalog.metadata_files import checked_metadata, read_metadata
 from icemigrate.catalog.reader_parts import joined_location
 from icemigrate.errors import CatalogError
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.location_swaps import (
     LocationSwap,
     carry_out_swaps,
+    load_current,
     prepare_swap,
     swap_conflict,
     swap_outcome,
@@ -47,7 +48,6 @@ class SqlTableStore:
         self.files = files
         self._settings = settings
         self._database = database
-        # A metadata file never changes: where a row names the same file again, its table is the same.
         self._recent = RecentValues[TableName, StoredTable]()
 
     @property
@@ -57,19 +57,7 @@ class SqlTableStore:
 
     def load(self, name: TableName) -> StoredTable | None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        location = self._location(name)
-        if location is None:
-            return None
-        known = self._recent.get(name)
-        if known is not None and known.location == location:
-            return known
-        found = read_current_metadata(name, location, self._location, self.files.read)
-        if found is None:
-            return None
-        json, location = found
-        stored = StoredTable(location, checked_metadata(name, json, location))
-        self._recent.keep(name, stored)
-        return stored
+        return load_current(name, self._location, self._recent, self.files)
 
     def commit(
         self, commits: Sequence[TableCommit], before_retry: BeforeRetry = retry_always
