@@ -174,23 +174,33 @@ class SqliteCatalog:
                 raise CatalogError(
                     f"the catalog {self._path} is not a regular file", "name a SQLite file as its `uri`"
                 )
-            connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=self._busy_seconds
-            )
             try:
-                # The file may come from anyone: its views must not run functions with effects.
-                connection.execute("PRAGMA trusted_schema = OFF")
-                connection.execute("BEGIN")
-                return read_rows(
-                    connection.execute,
-                    lambda table: frozenset(
-                        row[0]
-                        for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
-                    ),
-                    self.settings,
-                )
-            finally:
-                connection.close()
+                return self._read_rows("ro")
+            except sqlite3.OperationalError as error:
+                # A writer that was killed leaves a journal, and a reader without the right to write cannot
+                # roll it back.
+                is_left = self._path.with_name(f"{self._path.name}-journal").exists()
+                if not is_left or "locked" in str(error):
+                    raise
+                return self._read_rows("rw")
+
+    def _read_rows(self, mode: str) -> CatalogRows:
+        connection = sqlite3.connect(
+            f"{self._path.absolute().as_uri()}?mode={mode}", uri=True, timeout=self._busy_seconds
+        )
+        try:
+            # The file may come from anyone: its views must not run functions with effects.
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("BEGIN")
+            return read_rows(
+                connection.execute,
+                lambda table: frozenset(
+                    row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+                ),
+                self.settings,
+            )
+        finally:
+            connection.close()
 
 
 def database_path(settings: CatalogSettings) -> Path:

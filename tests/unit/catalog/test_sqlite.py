@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -50,6 +51,27 @@ def test_a_locked_database_is_one_clear_message(tmp_path: Path) -> None:
         assert raised.value.hint is not None
     finally:
         holder.close()
+
+
+def test_a_write_that_was_killed_is_rolled_back(tmp_path: Path) -> None:
+    lake = sqlite_lakes.make(tmp_path)
+    before = SqliteCatalog(lake.settings()).tables()
+    writer = sqlite3.connect(lake.database, isolation_level=None)
+    try:
+        # Pages are written before the transaction ends, and the journal has what was in them.
+        writer.execute("PRAGMA cache_size = 1")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("DELETE FROM iceberg_tables")
+        writer.execute("CREATE TABLE large (text VARCHAR)")
+        writer.executemany("INSERT INTO large VALUES (?)", [("x" * 500,)] * 500)
+        left = tmp_path / "left" / lake.database.name
+        left.parent.mkdir()
+        for suffix in ("", "-journal"):
+            shutil.copy(f"{lake.database}{suffix}", f"{left}{suffix}")
+    finally:
+        writer.close()
+    found = SqliteCatalog(CatalogSettings(lake.settings().name, "sqlite", str(left))).tables()
+    assert found == before != ()
 
 
 def test_a_short_lock_is_waited_for(tmp_path: Path) -> None:
