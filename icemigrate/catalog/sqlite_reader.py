@@ -179,7 +179,8 @@ class SqliteCatalog:
             except sqlite3.OperationalError as error:
                 # A writer that was killed leaves a journal, and a reader without the right to write cannot
                 # roll it back.
-                is_left = self._path.with_name(f"{self._path.name}-journal").exists()
+                file = self._path.resolve()  # SQLite follows links too
+                is_left = file.with_name(f"{file.name}-journal").exists()
                 if not is_left or "locked" in str(error):
                     raise
                 return self._read_rows("rw")
