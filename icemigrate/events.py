@@ -67,15 +67,18 @@ class TablePublishing(Frozen):
 
 
 class TablePublished(Frozen):
-    """The changes of a table's copy are on the table, in one commit; ``elapsed`` in seconds.
+    """The changes of a table's copy are on the table, in one commit.
 
     :param tries: the number of attempts; all but the last conflicted with another writer.
+    :param elapsed: how long the last attempt took, in seconds.
+    :param tables: the number of tables that the commit changed.
     """
 
     version: str
     table: TableName
     tries: int
     elapsed: float
+    tables: int = 1
 
 
 class FilesRewritten(Frozen):

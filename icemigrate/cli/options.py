@@ -48,8 +48,8 @@ apply_with_option = click.option(
     type=click.Choice(["spark", "metadata", "auto"]),
     envvar="ICEMIGRATE_APPLY_WITH",
     help="Commit changes of metadata with Spark, in Python without Spark, or in Python with Spark for steps "
-    "on rows and files (default: `apply_with` of the environment; without it, Spark runs what `apply` "
-    "changes, and Python commits what undoes it, and the history).",
+    "on rows and files (default: `apply_with` of the environment; without it, Spark runs the statements "
+    "of `apply` on copies, and Python commits their result).",
 )
 auto_approve_option = click.option(
     "-y",

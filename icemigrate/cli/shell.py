@@ -87,7 +87,8 @@ def _prompt(settings: InvocationOptions, reader: EntryReader, statements: SqlSes
         if code == ExitCode.TERMINATED:
             return code
         if code != ExitCode.OK:
-            write_stream(settings.style(sys.stderr).dim(f"exit code {code}") + "\n", sys.stderr)
+            text = settings.style(sys.stderr).dim(f"exit code {code}")
+            write_stream(f"{text}\n", sys.stderr, is_rendered=True)
 
 
 def _read_script(

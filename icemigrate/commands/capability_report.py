@@ -57,7 +57,7 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "multi_table_commit",
-        "several tables can be committed together, by `apply_with: metadata` or `auto`",
+        "several tables can be committed together, unless `apply_with: spark` is set",
         "each table is committed separately: readers can see one table changed before the next",
     ),
     (

@@ -371,7 +371,8 @@ def _applied(history: History, text: str, option: str = "") -> AppliedVersion:
     applied = known.get(number_of(text))
     if applied is not None:
         return applied
-    listed = ", ".join(a.version.text for a in sorted(history.applied, key=lambda a: a.version))
+    applied_now = (a for a in history.applied if a.state is not VersionState.ROLLED_BACK)
+    listed = ", ".join(a.version.text for a in sorted(applied_now, key=lambda a: a.version))
     hint = f"applied versions: {listed}" if listed else "nothing is applied yet"
     raise UsageError(f"{option}{text}: no migration of this version is applied", hint)
 

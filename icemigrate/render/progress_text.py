@@ -58,14 +58,15 @@ class ProgressWriter:
             self._write(f"  {_cut(f'{self._number} {where}{event.text}')} ")
             self._is_open = self._has_done = True
         elif isinstance(event, StatementFinished):
-            # What was verb meanwhile has ended the statement's line.
+            # A line that was written meanwhile has ended that of the statement.
             again = "" if self._is_open else f"  {self._number} "
             self._write(again + self.style.dim(phrases.elapsed_text(round(event.elapsed * 1000))) + "\n")
             self._is_open = False
         elif isinstance(event, TablePublished) and self._is_copied:
             self._is_copied = False  # a commit of the marker alone is none that a user waits for
             took = self.style.dim(phrases.elapsed_text(round(event.elapsed * 1000)))
-            self._line(f"  {event.table}: all of it is published in one commit {took}")
+            what = f"{event.table}: all of it is" if event.tables == 1 else f"{event.tables} tables are"
+            self._line(f"  {what} published in one commit {took}")
         elif isinstance(event, FilesRewritten):
             of = phrases.format_count(event.of, "file")
             self._line(self.style.dim(f"  {event.table}: {event.remaining} of {of} to rewrite"))

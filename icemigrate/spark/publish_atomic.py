@@ -121,7 +121,7 @@ class AtomicPublisher:
         :param on_commit: see :meth:`publish`.
         :param run: see :func:`~icemigrate.spark.commit.commit_changes`.
         """
-        clock, made, done = time.monotonic(), None, announcer.number
+        made, done = None, announcer.number
         with convert_java_errors():
             for attempt in range(1, TRIES + 1):
                 # Before the table is read: a listener may take its time, and between the read and the commit
@@ -136,6 +136,7 @@ class AtomicPublisher:
                     require_preconditions(foreseen, steps, base.table)  # others wrote rows
                 try:
                     after, dated = made.onto(base.table, steps), dated_marker(marker, plan, base.table)
+                    began = time.monotonic()
                     with activity(f"Committing {foreseen.name}"):
                         committed = self._engine.commits.commit(
                             base, after, dated, holds_rows=is_row_dependent(steps), run=run
@@ -148,7 +149,7 @@ class AtomicPublisher:
                 self._pause(pause_after(attempt))
         if committed is not None:
             on_commit(base.table.schema, committed)
-            elapsed = time.monotonic() - clock
+            elapsed = time.monotonic() - began
             announcer.on_event(TablePublished(announcer.version, foreseen.name, attempt, elapsed))
         if marker is not None and not marker.is_started:
             announcer.on_event(TableMarked(announcer.version, foreseen.name, marker.tag))

@@ -85,7 +85,7 @@ class TransactionPublisher:
         :raises EngineError: a commit failed.
         :raises ConflictError: another client changed the same facts as the plan.
         """
-        commits, clock = self._engine.transactions, time.monotonic()
+        commits = self._engine.transactions
         assert commits is not None, "only transactions that the catalog can make are published"
         results = dict[TableName, StepResult]()
         for attempt in range(1, TRIES + 1):
@@ -94,6 +94,7 @@ class TransactionPublisher:
             if any(map(commits.needs_own_commit, changes)):
                 return False
             on_send(True)
+            began = time.monotonic()
             try:
                 with activity(f"Committing {format_count(len(changes), 'table')}"):
                     schemas = commits.commit_together(changes)
@@ -107,7 +108,7 @@ class TransactionPublisher:
             for table in tables:
                 _announcer(table).note(table.before.name, another_attempt(attempt + 1))
             self._pause(pause_after(attempt))
-        self._report(tables, changes, schemas, attempt, time.monotonic() - clock)
+        self._report(tables, changes, schemas, attempt, time.monotonic() - began)
         return True
 
     def _change(
@@ -150,10 +151,11 @@ class TransactionPublisher:
         for table, change, schema in zip(tables, changes, schemas, strict=True):
             if schema is not None:
                 table.on_commit(change.base.table.schema, schema)
+        changed = sum(schema is not None for schema in schemas)
         for table, change, schema in zip(tables, changes, schemas, strict=True):
             version, name = table.marker.version, table.before.name
             if schema is not None:
-                table.on_event(TablePublished(version, name, attempt, elapsed))
+                table.on_event(TablePublished(version, name, attempt, elapsed, changed))
             if change.marker is not None:
                 table.on_event(TableMarked(version, name, change.marker.tag))
 
