@@ -56,7 +56,8 @@ def with_difference(base: Any, difference: Any) -> Any:
     if "value" in difference:
         return difference["value"]
     if "set" in difference and isinstance(base, dict):
-        left = {key: part for key, part in base.items() if key not in difference["drop"]}
+        dropped = set(difference["drop"])
+        left = {key: part for key, part in base.items() if key not in dropped}
         return left | {k: with_difference(base.get(k), part) for k, part in difference["set"].items()}
     if "keep" in difference and isinstance(base, list):
         first, last = difference["keep"]

@@ -234,7 +234,8 @@ def test_an_interrupt_stops_the_command_and_a_spark_that_it_left(
 
 
 def test_spark_starts_again_for_other_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    pyspark = pytest.importorskip("pyspark")
+    import pyspark
+
     calls: list[str] = []
     running = SimpleNamespace(stop=lambda: calls.append("stop"))
     monkeypatch.setattr(pyspark.SparkContext, "_active_spark_context", running)
