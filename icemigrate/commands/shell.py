@@ -63,6 +63,8 @@ class EntryReader:
         text = line.strip()
         if not self._lines and (not text or text.startswith(_COMMENTS)):
             return None
+        if not self._lines and self._is_command(text.rstrip("; ")):
+            return ShellEntry(text.rstrip("; "), is_sql=False)
         if self._lines or text.endswith(";") or self._begins_statement(text):
             self._lines.append(line.rstrip("\r\n"))
             if not text.endswith(";"):
@@ -85,6 +87,11 @@ class EntryReader:
             first = self._lines[0].strip()
             self._lines.clear()
             raise UsageError(f"the last statement has no end: {first[:60]}", "end it with `;`")
+
+    def _is_command(self, text: str) -> bool:
+        """Whether a text is a command, with or without a semicolon, and no statement of Spark SQL."""
+        word = (text.split() or ("",))[0]
+        return word in self.commands and word not in _SQL_WORDS
 
     def _begins_statement(self, text: str) -> bool:
         word = text.split()[0]

@@ -58,7 +58,7 @@ def test_lines_become_commands_and_statements() -> None:
     reader = EntryReader(COMMANDS)
     text = (
         "plan --to 0002\n\n# a comment\n-- another\nshow db.t\nshow tables;\nSELECT 1\n"
-        "  -- the second line\n  FROM db.t;\nplann\n;\n(SELECT 2);\nexplain IM104\n"
+        "  -- the second line\n  FROM db.t;\nplann\n;\n(SELECT 2);\nexplain IM104\nstatus;\n"
     )
     assert [entry for line in text.splitlines(keepends=True) if (entry := reader.feed(line))] == [
         ShellEntry("plan --to 0002", is_sql=False),
@@ -68,6 +68,7 @@ def test_lines_become_commands_and_statements() -> None:
         ShellEntry("plann", is_sql=False),
         ShellEntry("(SELECT 2)", is_sql=True),
         ShellEntry("explain IM104", is_sql=False),
+        ShellEntry("status", is_sql=False),
     ]
     assert reader.feed("SELECT") is None
     assert reader.is_open
