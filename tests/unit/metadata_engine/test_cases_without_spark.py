@@ -61,7 +61,8 @@ def test_a_view_needs_spark(lake: CaseLake, case: Case) -> None:
     ids=lambda case: case.id,
 )
 def test_what_renames_a_table_is_named_for_catalogs_without_renames(lake: CaseLake, case: Case) -> None:
-    place = lake.place(POSITIVE.index(case))
+    # Another namespace than that of the test of all cases.
+    place = lake.place(len(POSITIVE) + POSITIVE.index(case))
     planned = make_plan(lake.prepare(case, place), "0100", case.migration, place)
     assert planned.plan is not None
     assert bool(renames(planned.plan)) == ("RENAME TO" in texts.open_text(planned.plan))
