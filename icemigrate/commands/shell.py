@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -65,11 +66,12 @@ class EntryReader:
             return None
         if not self._lines and self._is_command(text.rstrip("; ")):
             return ShellEntry(text.rstrip("; "), is_sql=False)
-        if self._lines or text.endswith(";") or self._begins_statement(text):
+        if self._lines or _finished_statement(text) is not None or self._begins_statement(text):
             self._lines.append(line.rstrip("\r\n"))
-            if not text.endswith(";"):
+            # Without a semicolon in the line, the whole text need not be read again.
+            statement = _finished_statement("\n".join(self._lines)) if ";" in line else None
+            if statement is None:
                 return None
-            statement = "\n".join(self._lines).strip().rstrip(";").strip()
             self._lines.clear()
             return ShellEntry(statement, is_sql=True) if statement else None
         return ShellEntry(text, is_sql=False)
@@ -96,6 +98,24 @@ class EntryReader:
     def _begins_statement(self, text: str) -> bool:
         word = text.split()[0]
         return word.startswith("(") or (word not in self.commands and word.lower() in _SQL_WORDS)
+
+
+_TOKEN = re.compile(
+    r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | ['"`].*\Z  # the last: an open quote
+    | --[^\n]* | /\*.*?\*/ | .""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def _finished_statement(text: str) -> str | None:
+    """A statement without its last ``;``; ``None`` for a text without one outside of strings and comments."""
+    end = None
+    for token in _TOKEN.finditer(text):
+        if token[0] == ";":
+            end = token.start() if end is None else end
+        elif not token[0].isspace() and not token[0].startswith(("--", "/*")):
+            end = None
+    return None if end is None else text[:end].strip()
 
 
 @dataclass(slots=True)

@@ -105,8 +105,8 @@ class TransactionPublisher:
                 on_send(False)
                 if attempt == TRIES:
                     raise
-            for table in tables:
-                _announcer(table).note(table.before.name, another_attempt(attempt + 1))
+            # The catalog does not say which table it was, so one note is for all.
+            _announcer(tables[0]).note(None, another_attempt(attempt + 1))
             self._pause(pause_after(attempt))
         self._report(tables, changes, schemas, attempt, time.monotonic() - began)
         return True

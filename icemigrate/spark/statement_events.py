@@ -50,8 +50,8 @@ class StatementAnnouncer:
         with announce_statement(self.on_event, started):
             yield
 
-    def note(self, table: TableName, text: str) -> None:
-        """Announce a note."""
+    def note(self, table: TableName | None, text: str) -> None:
+        """Announce a note; ``None`` for one about the whole migration."""
         self.on_event(NoteAdded(self.version, table, text))
 
     def each(self, steps: Iterable[Step]) -> Iterator[Step]:

@@ -74,6 +74,23 @@ def test_lines_become_commands_and_statements() -> None:
     assert reader.is_open
 
 
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("SELECT 1; -- one", "SELECT 1"),
+        ("SELECT 1; /* one; */ ", "SELECT 1"),
+        ("SELECT 'a;\nb' -- no end;\n;", "SELECT 'a;\nb' -- no end;"),
+        ("SELECT `a;\nb`;", "SELECT `a;\nb`"),
+        ("SELECT 'it\\';\ns'\n;;", "SELECT 'it\\';\ns'"),
+    ],
+)
+def test_a_semicolon_in_a_string_or_a_comment_ends_no_statement(text: str, statement: str) -> None:
+    reader = EntryReader(COMMANDS)
+    *others, last = [reader.feed(line) for line in text.split("\n")]
+    assert others == [None] * len(others)
+    assert last == ShellEntry(statement, is_sql=True)
+
+
 def test_commands_and_statements_run_in_order(
     project: Embedded,
     statements: list[str],
