@@ -52,7 +52,6 @@ _SYNONYMS = {
 }
 _WITH_ARGUMENTS = ("decimal", "fixed", "geometry", "geography", "struct", "list", "map")
 _KNOWN = (*PRIMITIVES, *_WITH_ARGUMENTS)
-_TYPES_HINT = f"write one of {', '.join(f'`{name}`' for name in _KNOWN)}"
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"[0-9]+")
@@ -162,7 +161,7 @@ class _Reader:
         foreign = foreign_word(name)
         similar = most_similar(name, (*_KNOWN, *_SYNONYMS)) if foreign is None else None
         near = None if similar is None else _SYNONYMS.get(similar, similar)
-        hint = (foreign or _TYPES_HINT) if near is None else did_you_mean_word(near)
+        hint = foreign if near is None else did_you_mean_word(near)
         meant = None if near is None else Replacement(word[0], near, start)
         raise TypeSyntaxError(f"unknown type `{word[0]}`", start, hint, meant)
 
