@@ -32,6 +32,13 @@ from icemigrate.system.process import is_debugging, search_path
 _LAUNCH_KEYS = ("spark.master", "spark.driver.", "spark.jars", "spark.submit.", "spark.local.dir")
 
 
+def spark_home() -> Path:
+    """The folder of Spark, with its ``jars``."""
+    import pyspark
+
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+
+
 def launch_jvm(
     conf: Mapping[str, str], found: JavaInstallation, is_local: bool, output: IO[bytes] | None
 ) -> Any:
@@ -40,7 +47,6 @@ def launch_jvm(
     :param conf: all of Spark's settings; the JVM gets those that it needs before it runs.
     :param output: see :func:`output_of_jvm`.
     """
-    import pyspark
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
@@ -50,12 +56,11 @@ def launch_jvm(
             needed.set(key, value)
     # Standard output belongs to icemigrate: output of the JVM goes to standard error at most.
     streams = {"stdout": output or 2, "stderr": output or 2}
-    # PySpark uses the folder above the working directory as Spark's own if it contains `bin/spark-submit`.
-    home = os.environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
     ours = {
         "JAVA_HOME": str(found.home),
         "SPARK_LOCAL_IP": "127.0.0.1" if is_local else None,
-        "SPARK_HOME": home,
+        # PySpark uses the folder above the working directory as Spark's own if it has `bin/spark-submit`.
+        "SPARK_HOME": str(spark_home()),
         # Spark and Hadoop start `bash`, `chmod` and others by their names.
         "PATH": search_path(),
     }

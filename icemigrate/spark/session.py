@@ -137,7 +137,9 @@ def _archive(
     if not settings.is_local or own_options or not class_archive.is_wanted():
         return None
     on_class_path = located.files if located.on_class_path else ()
-    return class_archive.archive_for(found.home, found.version, spark, on_class_path, QUICK_JVM)
+    # Java ignores an archive of jars in another folder, such as that of another virtual environment.
+    jars = (*on_class_path, *sorted((gateway.spark_home() / "jars").glob("spark-core_*.jar")))
+    return class_archive.archive_for(found.home, found.version, spark, jars, QUICK_JVM)
 
 
 def start_to_archive(settings: SparkSettings, located: JarLocations, path: Path) -> SparkSession:

@@ -23,22 +23,25 @@ class_archive.make_later = lambda kept, *rest: None
 folder = Path(sys.argv[1])
 conf = settings.sqlite_catalog_conf(folder / "c.db", folder / "w")
 spark = session.start_spark(settings.SparkSettings("local", conf))
-java = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
-kept = [a.partition("=")[2] for a in java if a.startswith("-XX:SharedArchiveFile")]
+java = spark._jvm.java.lang
+arguments = java.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+kept = [a.partition("=")[2] for a in arguments if a.startswith("-XX:SharedArchiveFile")]
+with open(f"/proc/{java.ProcessHandle.current().pid()}/maps") as maps:
+    kept = kept if kept and kept[0] in maps.read() else []  # Java names an archive that it ignores, too
 print(kept[0] if kept else "none", spark.sql("SHOW NAMESPACES IN local").count())
 """
 _ORDER = """
 import json
 from pathlib import Path
-from icemigrate.spark import class_archive, find_java, jars
-from icemigrate.spark.session_settings import QUICK_JVM, SparkSettings, sqlite_catalog_conf
+from icemigrate.spark import find_java, jars, session
+from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.versions import CURRENT
 import pyspark
 found = find_java.find_java(CURRENT.java)
 settings = SparkSettings("local", sqlite_catalog_conf(Path("/c.db"), Path("/w")))
-files = jars.locate_jars(settings, CURRENT).files
-kept = class_archive.archive_for(found.home, found.version, pyspark.__version__, files, QUICK_JVM)
-order = {"path": str(kept.path), "jars": [str(f) for f in files], "on_class_path": True}
+located = jars.locate_jars(settings, CURRENT)
+kept = session._archive(settings, located, found, pyspark.__version__)
+order = {"path": str(kept.path), "jars": [str(f) for f in located.files], "on_class_path": True}
 print(json.dumps(order | {"java": str(found.home)}))
 """
 

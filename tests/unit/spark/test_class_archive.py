@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from icemigrate.spark import session
 from icemigrate.spark.class_archive import VARIABLE, ClassArchive, archive_for, is_wanted, remove_old_archives
+from icemigrate.spark.find_java import JavaInstallation
+from icemigrate.spark.jars import JarLocations
+from icemigrate.spark.session_settings import SparkSettings
 
 
 @pytest.fixture
@@ -166,3 +170,21 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_wanted()
     monkeypatch.delenv(VARIABLE)
     assert is_wanted()
+
+
+def test_each_installation_of_spark_has_its_own_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    found = JavaInstallation(tmp_path, "17.0.1")
+    located, chosen = JarLocations(), list[ClassArchive | None]()
+    for name in ("first", "second", "first"):
+        home = tmp_path / name
+        (home / "jars").mkdir(parents=True, exist_ok=True)
+        (home / "jars" / "spark-core_2.13-4.1.4.jar").touch()
+        monkeypatch.setenv("SPARK_HOME", str(home))
+        chosen.append(session._archive(SparkSettings("local", {}), located, found, "4.1.4"))
+    assert None not in chosen
+    assert chosen[0] != chosen[1]
+    assert chosen[0] == chosen[2]
