@@ -179,10 +179,11 @@ def test_each_installation_of_spark_has_its_own_archive(
     monkeypatch.delenv(VARIABLE, raising=False)
     found = JavaInstallation(tmp_path, "17.0.1")
     located, chosen = JarLocations(), list[ClassArchive | None]()
-    for name in ("first", "second", "first"):
-        home = tmp_path / name
-        (home / "jars").mkdir(parents=True, exist_ok=True)
+    homes = [tmp_path / "first", tmp_path / "second"]
+    for home in homes:
+        (home / "jars").mkdir(parents=True)
         (home / "jars" / "spark-core_2.13-4.1.4.jar").touch()
+    for home in (*homes, homes[0]):
         monkeypatch.setenv("SPARK_HOME", str(home))
         chosen.append(session._archive(SparkSettings("local", {}), located, found, "4.1.4"))
     assert None not in chosen
