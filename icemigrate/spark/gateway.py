@@ -26,17 +26,11 @@ from types import FrameType
 from typing import IO, Any, TypeAlias
 
 from icemigrate.spark.find_java import JavaInstallation
+from icemigrate.spark.jars import spark_home
 from icemigrate.system.process import is_debugging, search_path
 
 # Settings that the JVM needs before it runs, so they must be on its command line.
 _LAUNCH_KEYS = ("spark.master", "spark.driver.", "spark.jars", "spark.submit.", "spark.local.dir")
-
-
-def spark_home() -> Path:
-    """The folder of Spark, with its ``jars``."""
-    import pyspark
-
-    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
 
 
 def launch_jvm(
@@ -60,7 +54,7 @@ def launch_jvm(
         "JAVA_HOME": str(found.home),
         "SPARK_LOCAL_IP": "127.0.0.1" if is_local else None,
         # PySpark uses the folder above the working directory as Spark's own if it has `bin/spark-submit`.
-        "SPARK_HOME": str(spark_home()),
+        "SPARK_HOME": spark_home(os.environ),
         # Spark and Hadoop start `bash`, `chmod` and others by their names.
         "PATH": search_path(),
     }

@@ -122,14 +122,22 @@ def _stem(path: str) -> str:
     return path.rsplit("/", 1)[-1].removesuffix(".jar")
 
 
-def _names_on_class_path(conf: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
-    """Names, without ``.jar``, of the jars that come with Spark: of its own folder, and of the class path."""
+def spark_home(environ: Mapping[str, str]) -> str:
+    """The folder of Spark, with its ``jars``: ``SPARK_HOME``, or PySpark's own; empty where there is none."""
     # Importing PySpark would take longer than all else that `doctor` does.
     pyspark = find_spec("pyspark")
-    home = environ.get("SPARK_HOME") or (
-        str(Path(pyspark.origin).parent) if pyspark and pyspark.origin else ""
-    )
-    path = [f"{home}/jars/*", *conf.get("spark.driver.extraClassPath", "").split(os.pathsep)]
+    own = str(Path(pyspark.origin).parent) if pyspark and pyspark.origin else ""
+    return environ.get("SPARK_HOME") or own
+
+
+def spark_core_jars(environ: Mapping[str, str]) -> list[Path]:
+    """The jar that stands for an installation of Spark; none where there is no Spark."""
+    return sorted(Path(spark_home(environ), "jars").glob("spark-core_*.jar"))
+
+
+def _names_on_class_path(conf: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    """Names, without ``.jar``, of the jars that come with Spark: of its own folder, and of the class path."""
+    path = [f"{spark_home(environ)}/jars/*", *conf.get("spark.driver.extraClassPath", "").split(os.pathsep)]
     names: list[str] = []
     for part in path:
         if part.endswith("/*"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ from icemigrate.redaction import redact_secrets
 from icemigrate.spark import class_archive, find_java, gateway
 from icemigrate.spark.gateway import DeferredSignals, defer_signals
 from icemigrate.spark.jar_download import fetch_error, fetch_missing
-from icemigrate.spark.jars import JarLocations, locate_jars
+from icemigrate.spark.jars import JarLocations, locate_jars, spark_core_jars
 from icemigrate.spark.java_errors import start_failure, to_engine_error
 from icemigrate.spark.session_settings import (
     EXTENSIONS,
@@ -138,7 +139,7 @@ def _archive(
         return None
     on_class_path = located.files if located.on_class_path else ()
     # Java ignores an archive of jars in another folder, such as that of another virtual environment.
-    jars = (*on_class_path, *sorted((gateway.spark_home() / "jars").glob("spark-core_*.jar")))
+    jars = (*on_class_path, *spark_core_jars(os.environ))
     return class_archive.archive_for(found.home, found.version, spark, jars, QUICK_JVM)
 
 
