@@ -7,22 +7,19 @@ they do not know, and it writes no format version 3.  The swap works for every f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.metadata_files import checked_metadata, read_metadata
-from icemigrate.errors import CatalogError, EngineError
+from icemigrate.errors import EngineError
 from icemigrate.iceberg.names import TableName
+from icemigrate.metadata_engine.location_swap_store import LocationSwapStore
 from icemigrate.metadata_engine.location_swaps import (
     LocationSwap,
-    carry_out_swaps,
-    load_current,
-    prepare_swap,
     swap_conflict,
     swap_outcome,
 )
-from icemigrate.metadata_engine.recent_tables import RecentValues
 from icemigrate.metadata_engine.table_store import (
     BeforeRetry,
     CommitConflict,
@@ -83,25 +80,14 @@ class Metastore(Protocol):
         ...
 
 
-class MetastoreTableStore:
+class MetastoreTableStore(LocationSwapStore):
     """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
 
     commits_together = False
 
     def __init__(self, settings: CatalogSettings, metastore: Metastore, files: FileStore) -> None:
-        self.files = files
-        self._settings = settings
+        super().__init__(settings, files)
         self._metastore = metastore
-        self._recent = RecentValues[TableName, StoredTable]()
-
-    @property
-    def catalog_properties(self) -> Mapping[str, str]:
-        """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        return self._settings.properties
-
-    def load(self, name: TableName) -> StoredTable | None:
-        """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        return load_current(name, self._metastore.location, self._recent, self.files)
 
     def commit(
         self, commits: Sequence[TableCommit], before_retry: BeforeRetry = retry_always
@@ -112,21 +98,13 @@ class MetastoreTableStore:
                 f"catalog `{self._settings.name}` commits one table at a time",
                 "a metastore has no transaction for several tables",
             )
-        swaps = [prepare_swap(commit, self.default_location) for commit in commits]
-        tables = carry_out_swaps(swaps, self.files, lambda: self._swap(swaps, before_retry))
-        for swap in swaps:
-            self._recent.keep(swap.name, swap.after)
-        return tables
+        return super().commit(commits, before_retry)
 
-    def default_location(self, name: TableName) -> str:
-        """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        location = self._metastore.default_location(name)
-        if location is None:
-            raise CatalogError(
-                f"catalog `{self._settings.name}` has no `warehouse`, so a new table has no location",
-                "set `warehouse` of the environment's catalog, or write the table's `location`",
-            )
-        return location
+    def _location(self, name: TableName) -> str | None:
+        return self._metastore.location(name)
+
+    def _location_of_new(self, name: TableName) -> str | None:
+        return self._metastore.default_location(name)
 
     def rename(self, name: TableName, new: TableName, before_retry: BeforeRetry = retry_always) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""

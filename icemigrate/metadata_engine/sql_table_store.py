@@ -6,23 +6,19 @@ the location that was read, as Java's ``JdbcTableOperations`` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.metadata_files import checked_metadata, read_metadata
 from icemigrate.catalog.reader_parts import joined_location
-from icemigrate.errors import CatalogError
 from icemigrate.iceberg.names import TableName
+from icemigrate.metadata_engine.location_swap_store import LocationSwapStore
 from icemigrate.metadata_engine.location_swaps import (
     LocationSwap,
-    carry_out_swaps,
-    load_current,
-    prepare_swap,
     swap_conflict,
     swap_outcome,
 )
-from icemigrate.metadata_engine.recent_tables import RecentValues
 from icemigrate.metadata_engine.sql_database import DuplicateRow, SqlDatabase, SqlTransaction
 from icemigrate.metadata_engine.sql_statements import SqlStatements
 from icemigrate.metadata_engine.table_store import (
@@ -30,8 +26,6 @@ from icemigrate.metadata_engine.table_store import (
     CommitConflict,
     FileStore,
     Json,
-    StoredTable,
-    TableCommit,
     retry_always,
 )
 from icemigrate.metadata_engine.uncertain_outcome import until_known
@@ -39,44 +33,18 @@ from icemigrate.metadata_engine.uncertain_outcome import until_known
 T = TypeVar("T")
 
 
-class SqlTableStore:
+class SqlTableStore(LocationSwapStore):
     """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
 
     commits_together = True
 
     def __init__(self, settings: CatalogSettings, database: SqlDatabase, files: FileStore) -> None:
-        self.files = files
-        self._settings = settings
+        super().__init__(settings, files)
         self._database = database
-        self._recent = RecentValues[TableName, StoredTable]()
 
-    @property
-    def catalog_properties(self) -> Mapping[str, str]:
-        """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        return self._settings.properties
-
-    def load(self, name: TableName) -> StoredTable | None:
-        """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        return load_current(name, self._location, self._recent, self.files)
-
-    def commit(
-        self, commits: Sequence[TableCommit], before_retry: BeforeRetry = retry_always
-    ) -> tuple[StoredTable, ...]:
-        """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        swaps = [prepare_swap(commit, self.default_location) for commit in commits]
-        tables = carry_out_swaps(swaps, self.files, lambda: self._swap(swaps, before_retry))
-        for swap in swaps:
-            self._recent.keep(swap.name, swap.after)
-        return tables
-
-    def default_location(self, name: TableName) -> str:
-        """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
-        if not self._settings.warehouse:
-            raise CatalogError(
-                f"catalog `{self._settings.name}` has no `warehouse`, so a new table has no location",
-                "set `warehouse` of the environment's catalog, or write the table's `location`",
-            )
-        return joined_location(self._settings.warehouse, name)
+    def _location_of_new(self, name: TableName) -> str | None:
+        warehouse = self._settings.warehouse
+        return joined_location(warehouse, name) if warehouse else None
 
     def rename(self, name: TableName, new: TableName, before_retry: BeforeRetry = retry_always) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.TableStore`."""
