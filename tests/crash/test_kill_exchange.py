@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
 
-from tests.crash.client import Blow, Gateway
+from tests.crash.client import Gateway
 from tests.crash.stage import Stage, append
-from tests.crash.walking import At, walk_over
+from tests.crash.walking import kills_and_resumptions, walk_over
 from tests.crash.world import World
 
 MAKE = """
@@ -47,33 +46,4 @@ def test_an_exchange_of_names_that_dies_is_finished_or_undone(exchange: Stage, t
     """The apply dies at odd points, the rollback at even ones; ``apply`` and ``rollback`` both continue."""
     stages = [exchange.copied(tmp_path / f"world{n}", "atomic") for n in range(3)]
 
-    def of_apply(stage: Stage, number: int) -> bool:
-        world = stage.world
-        world.restore(stage.pending)
-        end = world.hit("apply", blow=Blow(number))
-        if end.code == 0:
-            return False
-        assert end.code == -signal.SIGKILL, end
-        standing = world.standings().get("0002")
-        if number % 2 or standing is None:
-            world.done("apply")
-            stage.is_done()
-        else:
-            world.done("rollback")
-            stage.is_undone()
-        return True
-
-    def of_rollback(stage: Stage, number: int) -> bool:
-        world = stage.world
-        world.restore(stage.applied)
-        end = world.hit("rollback", blow=Blow(number))
-        if end.code == 0:
-            return False
-        assert end.code == -signal.SIGKILL, end
-        if world.standings()["0002"] != "held":
-            world.done("rollback", "--only", "0002")
-        stage.is_undone()
-        return True
-
-    walks: tuple[At, At] = (of_apply, of_rollback)
-    assert [walk_over(stages, at) >= 5 for at in walks] == [True, True]
+    assert [walk_over(stages, at) >= 5 for at in kills_and_resumptions()] == [True, True]

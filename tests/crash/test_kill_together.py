@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
 
-from tests.crash.client import Blow, Gateway
+from tests.crash.client import Gateway
 from tests.crash.stage import Stage, append
-from tests.crash.walking import At, walk_over
+from tests.crash.walking import kills_and_resumptions, walk_over
 from tests.crash.world import World
 
 MAKE = """
@@ -49,41 +48,12 @@ def test_a_transaction_that_dies_is_made_or_not(together: Stage, tmp_path: Path)
     stages = [together.copied(tmp_path / f"world{number}", "atomic") for number in range(2)]
     seen = list[bool]()
 
-    def of_apply(stage: Stage, number: int) -> bool:
-        world = stage.world
-        world.restore(stage.pending)
-        end = world.hit("apply", blow=Blow(number))
-        if end.code == 0:
-            return False
-        assert end.code == -signal.SIGKILL, end
-        facts = world.facts()
+    def note_facts(stage: Stage) -> None:
+        facts = stage.world.facts()
         assert facts in (stage.before, stage.after)
         seen.append(facts == stage.after)
-        if number % 2 or world.standings().get("0002") is None:
-            world.done("apply")
-            stage.is_done()
-        else:
-            world.done("rollback")
-            stage.is_undone()
-        return True
 
-    def of_rollback(stage: Stage, number: int) -> bool:
-        world = stage.world
-        world.restore(stage.applied)
-        end = world.hit("rollback", blow=Blow(number))
-        if end.code == 0:
-            return False
-        assert end.code == -signal.SIGKILL, end
-        facts = world.facts()
-        assert facts in (stage.before, stage.after)
-        seen.append(facts == stage.after)
-        if world.standings()["0002"] != "held":
-            world.done("rollback", "--only", "0002")
-        stage.is_undone()
-        return True
-
-    walks: tuple[At, At] = (of_apply, of_rollback)
-    for at in walks:
+    for at in kills_and_resumptions(note_facts):
         seen.clear()
         assert walk_over(stages, at) >= 3
         assert set(seen) == {True, False}
