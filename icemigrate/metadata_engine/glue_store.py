@@ -36,7 +36,7 @@ _ADDITIONAL_LOCATIONS = (
 )
 """The properties with locations outside the table's own, which Lake Formation must know."""
 _LOST = ("ConcurrentModificationException", "InternalServiceException", "OperationTimeoutException")
-"""Answers after which the table may have the new location: a client of AWS repeats requests by itself."""
+"""Answers after which the table may have the new location: AWS clients retry requests."""
 
 
 def open_glue_store(settings: CatalogSettings) -> MetastoreTableStore:

@@ -78,7 +78,7 @@ def _database_of(project: OwnProject) -> Path:
 
 
 def _locations(rows: sqlite3.Connection) -> dict[str, str]:
-    """The metadata file of each table; none in a database that nobody wrote to."""
+    """The metadata file of each table; none in a new database."""
     if rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone() is None:
         return {}
     query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables"
