@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from icemigrate.cli.group import COMMANDS, command_of
+from icemigrate.cli.group import COMMANDS, LEAF_COMMANDS, command_of
 from icemigrate.cli.options import global_options
 from icemigrate.cli.outputs import OutputType
 from icemigrate.errors import ExitCode
@@ -123,8 +123,12 @@ def commands_page() -> str:
         f"{_option_table(shared)}"
     ]
     names = {option.name for option in shared}
-    for name, what in COMMANDS.items():
+    for name, what in {**COMMANDS, **LEAF_COMMANDS}.items():
         command = command_of(name)
+        if isinstance(command, click.Group):
+            listed = ", ".join(f"[`{name} {one}`](#{name}-{one})" for one in command.list_commands(None))  # type: ignore[arg-type]
+            parts.append(f"\n## {name}\n\n**{what}**\n\nIts commands are {listed}.\n")
+            continue
         own = [option for option in _options(command) if option.name not in names]
         usage = " ".join(["icemigrate", name, *command.collect_usage_pieces(click.Context(command))])
         parts.append(f"\n## {name}\n\n**{what}**\n\n`{usage.replace('[OPTIONS]', '[options]')}`\n")
@@ -144,7 +148,7 @@ _COMMIT_IN_PYTHON = ("rollback", "repair", "unlock", "plan --reconcile", "reset"
 def _java_table() -> str:
     """What each command reads, and whether it starts Spark, as its module shows."""
     files, catalog, spark = list[str](), list[str](), list[str]()
-    for name in COMMANDS:
+    for name in LEAF_COMMANDS:
         source = inspect.getsource(sys.modules[command_of(name).callback.__module__])  # type: ignore[union-attr]
         starts = "before_start" in source or "Starting Spark" in source
         if name in _WITH_JAVA_OPTIONS:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from icemigrate.cli.group import COMMANDS, command_of
+from icemigrate.cli.group import LEAF_COMMANDS, command_of
 from icemigrate.files.parse.json_schemas import schema_text
 
 VARIABLES = {
@@ -104,12 +104,12 @@ def _text(node: dict[str, Any], definitions: dict[str, Any]) -> str:
 
 def _option_rows() -> Iterator[str]:
     options: dict[str, tuple[str, list[str]]] = {}
-    for name in COMMANDS:
+    for name in LEAF_COMMANDS:
         for param in command_of(name).params:
             if isinstance(param, click.Option) and param.envvar:
                 names = " / ".join(max(opts, key=len) for opts in (param.opts, param.secondary_opts) if opts)
                 options.setdefault(str(param.envvar), (names, []))[1].append(name)
-    everywhere = len(COMMANDS) - 1  # all but `completion`
+    everywhere = len(LEAF_COMMANDS) - 1  # all but `completion`
     for variable, (option, commands) in sorted(options.items()):
         listed = "all" if len(commands) >= everywhere else ", ".join(f"`{name}`" for name in commands)
         yield f"| `{variable}` | `{option}` | {listed} |\n"

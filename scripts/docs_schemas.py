@@ -31,6 +31,7 @@ from icemigrate.results.drift_results import AcceptResult, DriftResult, Reconcil
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
+from icemigrate.results.table_results import SnapshotsResult
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -53,6 +54,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "rules": (RulesResult, "rules"),
     "squash": (SquashResult, "squash"),
     "status": (Status, "status"),
+    "table-snapshots": (SnapshotsResult, "table snapshots"),
     "unlock": (UnlockResult, "unlock"),
 }
 """By the name of the schema: the result, and the command that prints it."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.cli.group import COMMANDS
+from icemigrate.cli.group import COMMANDS, LEAF_COMMANDS
 from tests.support import vocabulary
 
 LOWER = "run `python -m tests.support.vocabulary`"
@@ -66,7 +66,8 @@ def test_a_file_name_says_what_the_file_holds() -> None:
             paths.setdefault(path.stem, []).append(path.relative_to(vocabulary.PACKAGE))
     assert SAYS_NOTHING & paths.keys() == set()
     # A command has its arguments in `cli/` and its function in `commands/`; no other two files share a name.
-    of_commands = {*COMMANDS, "reconcile"} | {f"{name}_" for name in COMMANDS}
+    modules = {name.replace(" ", "_").replace("-", "_") for name in LEAF_COMMANDS}
+    of_commands = {*modules, "reconcile"} | {f"{name}_" for name in COMMANDS}
     shared = {
         name: found
         for name, found in paths.items()

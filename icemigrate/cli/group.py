@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from keyword import iskeyword
 from typing import Any
@@ -37,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "status": "Show the state of each migration and each table.",
     "history": "Show the history: who did what, when, and how long it took.",
     "show": "Print the declared tables as YAML that is a valid migration file.",
+    "table": "Read and change the rows, columns and snapshots of one table.",
     "shell": "Run commands and SQL statements in one session, with one Spark for all of them.",
     "doctor": "Check the setup: Java, Spark, jars, catalog, storage, permissions.",
     "comment": "Create or update one comment of a pull or merge request.",
@@ -44,27 +46,53 @@ COMMANDS: dict[str, str] = {
 }
 
 
+TABLE_COMMANDS: dict[str, str] = {
+    "snapshots": "List the snapshots of a table, with its branches and tags.",
+}
+"""The commands of `table`, as in :data:`COMMANDS`; the module of `query` is `table_query`."""
+LEAF_COMMANDS: dict[str, str] = {
+    **{name: text for name, text in COMMANDS.items() if name != "table"},
+    **{f"table {name}": text for name, text in TABLE_COMMANDS.items()},
+}
+"""All commands that do something, under the words that a user types."""
+
+
+_GROUPS = {"table": "table_commands"}
+"""The modules of groups."""
+
+
 def command_of(name: str) -> click.Command:
-    """The command of a name of :data:`COMMANDS`."""
-    # No module can be called `import`.
-    module = f"{name}_" if iskeyword(name) else name
-    command = import_module(f"icemigrate.cli.{module}").command
+    """The command of a name of :data:`COMMANDS` or :data:`LEAF_COMMANDS`."""
+    module = name.replace(" ", "_").replace("-", "_")
+    if iskeyword(module):  # no module can be called `import`
+        module += "_"
+    command = import_module(f"icemigrate.cli.{_GROUPS.get(module, module)}").command
     assert isinstance(command, click.Command)
-    return add_variables(name, command)
+    return command if isinstance(command, LazyGroup) else add_variables(name, command)
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports one when it is called."""
+    """A group that knows its commands by name and imports one when it is called.
+
+    :param members: name and summary of each command.
+    :param prefix: what precedes these names in :func:`command_of`.
+    """
+
+    def __init__(
+        self, *args: Any, members: Mapping[str, str] = COMMANDS, prefix: str = "", **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self._members, self._prefix = members, prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All commands in the order of a first use."""
-        return list(COMMANDS)
+        return list(self._members)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, or ``None``."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self._members:
             return None
-        return command_of(cmd_name)
+        return command_of(self._prefix + cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -72,13 +100,13 @@ class LazyGroup(click.Group):
         """As in Click, with a hint for a similar name; an option of the command that takes one value may be
         given once.
         """
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in self._members and not args[0].startswith("-"):
             from icemigrate.cli.other_tool_commands import command_hint
 
-            hint = command_hint(args[0], COMMANDS)
-            ctx.fail(f"there is no command `{args[0]}`" + (f": {hint}" if hint else ""))
+            hint = command_hint(args[0], self._members)
+            ctx.fail(f"there is no command `{self._prefix}{args[0]}`" + (f": {hint}" if hint else ""))
         name, command, rest = super().resolve_command(ctx, args)
-        if command is not None and not ctx.resilient_parsing:
+        if command is not None and not ctx.resilient_parsing and not isinstance(command, LazyGroup):
             inner = click.Context(command, ctx, info_name=name, **command.context_settings)
             note_variables(command, inner, refuse_repeated(command, inner, rest))
         return name, command, rest
@@ -103,7 +131,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands of the table, so that `--help` imports none of them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list(self._members.items()))
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

@@ -31,6 +31,7 @@ from icemigrate.render.status_text import (
     status_text,
     unlock_text,
 )
+from icemigrate.render.table_text import snapshots_text
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
 from icemigrate.results.command_results import (
     ApplyResult,
@@ -50,6 +51,7 @@ from icemigrate.results.drift_results import AcceptResult, DriftResult, Reconcil
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
+from icemigrate.results.table_results import SnapshotsResult
 
 Renderer: TypeAlias = Callable[[Any, TerminalStyle], str]
 
@@ -111,6 +113,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             UnlockResult: unlock_text,
             DoctorResult: doctor_text,
             RulesResult: rules_text,
+            SnapshotsResult: snapshots_text,
             Failure: failure_text,
         },
     ),
@@ -136,6 +139,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             UnlockResult: _json(doc.result_document),
             DoctorResult: _json(doc.result_document),
             RulesResult: _json(doc.result_document),
+            SnapshotsResult: _json(doc.result_document),
             Failure: _json(doc.result_document),
         },
         for_programs=True,

@@ -46,7 +46,7 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         style.dim(f"{status.project} → {status.environment} ({phrases.visible_text(status.catalog)})"),
         "",
     ]
-    lines += _columns(
+    lines += text_columns(
         [
             (
                 m.version,
@@ -90,7 +90,7 @@ def status_text(status: Status, style: TerminalStyle) -> str:
     ]
     if status.tables:
         lines.append("")
-    lines += _columns(
+    lines += text_columns(
         [
             (
                 phrases.one_line(t.table if t.table == t.name else f"{t.table} (in the catalog: {t.name})"),
@@ -206,7 +206,7 @@ def history_text(history: HistoryResult, style: TerminalStyle) -> str:
         )
         for e in history.events
     ]
-    lines = _columns(rows, ("at", "event", "version", "took", "by", "description"), style)
+    lines = text_columns(rows, ("at", "event", "version", "took", "by", "description"), style)
     if history.earlier:
         earlier = phrases.format_count(history.earlier, "earlier event")
         lines.append(style.dim(f"{earlier} not shown: the history table has them."))
@@ -376,7 +376,7 @@ def import_text(result: ImportResult, style: TerminalStyle) -> str:
     return "\n".join([*notes, f"{style.good('wrote')} {phrases.path_text(result.path)}, with {what}"]) + "\n"
 
 
-def _columns(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...], style: TerminalStyle) -> list[str]:
+def text_columns(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...], style: TerminalStyle) -> list[str]:
     """Rows as aligned columns with headings; empty without rows."""
     if not rows:
         return []

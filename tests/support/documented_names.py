@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from icemigrate.cli.group import COMMANDS, command_of
+from icemigrate.cli.group import COMMANDS, LEAF_COMMANDS, command_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,8 +56,8 @@ def _extras() -> set[str]:
 
 
 def _icemigrate(words: list[str]) -> None:
-    command = words[0]
-    assert command in COMMANDS, f"no command `{command}`"
+    command, words = (" ".join(words[:2]), words[1:]) if words[0] == "table" else (words[0], words)
+    assert command in COMMANDS or command in LEAF_COMMANDS, f"no command `{command}`"
     parameters = command_of(command).params
     known = {name for p in parameters if isinstance(p, click.Option) for name in p.opts}
     for word in words[1:]:

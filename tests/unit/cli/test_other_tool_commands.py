@@ -7,7 +7,7 @@ import re
 import pytest
 
 from icemigrate.cli import main
-from icemigrate.cli.group import COMMANDS, command_of
+from icemigrate.cli.group import COMMANDS, LEAF_COMMANDS, command_of
 from icemigrate.cli.other_tool_commands import (
     CAREFUL_COMMANDS,
     CAREFUL_OPTIONS,
@@ -17,7 +17,7 @@ from icemigrate.cli.other_tool_commands import (
 )
 from icemigrate.errors import ExitCode
 
-OPTIONS = {option for name in COMMANDS for param in command_of(name).params for option in param.opts}
+OPTIONS = {option for name in LEAF_COMMANDS for param in command_of(name).params for option in param.opts}
 
 
 def said(args: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -1,0 +1,1 @@
+"""Rows and snapshots of tables: read with DuckDB, written with Arrow, committed in Python."""
