@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from icemigrate.catalog.capabilities import server_managed_predicate
 from icemigrate.catalog.view_names import views_beside
 from icemigrate.commands.affected_views import with_affected_views
 from icemigrate.commands.kept_view_checks import with_kept_view_problems
 from icemigrate.commands.lock_file_checks import planned_file_warnings
 from icemigrate.commands.names_to_load import existing_namespaces, names_to_load
+from icemigrate.commands.original_properties import original_property_predicate
 from icemigrate.commands.out_of_order import OutOfOrderCheck
 from icemigrate.commands.project_files import (
     file_errors_first,
@@ -44,6 +44,7 @@ from icemigrate.execution.continued_run import (
     without_leftover_branches,
 )
 from icemigrate.execution.environment_session import EnvironmentSession, environment_plan, open_environment
+from icemigrate.execution.last_copies import versions_with_last_copies
 from icemigrate.files.read.migration_file import AnyFile, MigrationFile
 from icemigrate.frozen import Frozen, field, replace
 from icemigrate.history.history_properties import History, is_history
@@ -257,33 +258,9 @@ def planning_context(
         restored_fields=recorded_restored_fields(history),
         partitions_by_first_column=session.catalog.capabilities.partitions_by_first_column,
         has_branches=session.catalog.capabilities.branches,
-        last_copies=_last_copies(history),
-        is_original_property=_original_property_predicate(session, history),
+        last_copies=versions_with_last_copies(history),
+        is_original_property=original_property_predicate(session.catalog.capabilities, history),
     )
-
-
-def _original_property_predicate(
-    session: EnvironmentSession, history: History
-) -> Callable[[str | None, str, str], bool]:
-    """Whether a table had a property when it was created or adopted, by its uuid, the key and the value.
-
-    The first record of a table holds it.  A squash removes that record; then what clients and the server set
-    without being asked counts.
-    """
-    first: dict[str, Mapping[str, str]] = {}
-    for applied in sorted(history.applied, key=lambda a: a.applied_at):
-        is_there = applied.state is VersionState.APPLIED
-        record = history.undo_record(applied.version) if is_there else None
-        for undo in record.tables if record is not None else ():
-            there, declared = undo.actual_after, undo.after.properties if undo.after is not None else {}
-            if there is not None and there.uuid is not None and there.uuid not in first:
-                first[there.uuid] = {k: v for k, v in there.properties.items() if k not in declared}
-    is_server_managed = server_managed_predicate(session.catalog.capabilities)
-
-    def is_original(uuid: str | None, key: str, value: str) -> bool:
-        return first.get(uuid or "", {}).get(key) == value or is_server_managed(key, value)
-
-    return is_original
 
 
 def _default_locations(session: EnvironmentSession, declared: Iterable[TableName]) -> dict[TableName, str]:
@@ -291,21 +268,6 @@ def _default_locations(session: EnvironmentSession, declared: Iterable[TableName
     names = [session.names.table(name) for name in sorted(declared)]
     unset = [n for n in names if session.names.adjust(Table(n, Schema())).location is None]
     return {name: session.catalog.default_location(name) for name in unset}
-
-
-def _last_copies(history: History) -> dict[str | None, dict[int, tuple[str, ...]]]:
-    """The versions whose tags keep values that rollbacks did not restore, by the table's uuid and field."""
-    found: dict[str | None, dict[int, tuple[str, ...]]] = {}
-    for applied in sorted(history.applied, key=lambda a: a.version, reverse=True):
-        record = history.undo_record(applied.version)
-        for undo in record.tables if record is not None else ():
-            if undo.actual_before is None:
-                continue
-            of_table = found.setdefault(undo.actual_before.uuid, {})
-            for copy in undo.last_copies:
-                for field_id in copy.fields:
-                    of_table[field_id] = (*of_table.get(field_id, ()), copy.version)
-    return found
 
 
 class PlanInputs(Frozen):

@@ -119,9 +119,8 @@ def with_rolled_back_versions(
 ) -> Plan:
     """The plan, with the rolled-back versions that it skips, and the state of their files."""
     there = {f.version.text for f in files}
-    edited = {
-        f.version.text for f in files if (a := history.of(f.version)) is not None and a.checksum != f.checksum
-    }
+    applied = {a.version: a.checksum for a in history.applied}
+    edited = {f.version.text for f in files if applied.get(f.version, f.checksum) != f.checksum}
     return replace(
         plan,
         held=tuple(held),

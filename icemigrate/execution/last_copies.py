@@ -62,10 +62,9 @@ def snapshot_dependencies(
         if table is not None:
             uuids[table.name] = table.uuid
     names = {uuid: name for name, uuid in uuids.items() if uuid is not None}
-    for applied in history.applied if names else ():
-        record = history.undo_record(applied.version)
+    for applied, record in history.with_last_copies() if names else ():
         is_own = applied.version.text == migration.version
-        if record is None or not last_copies_of(record) or (is_own and is_apply):
+        if is_own and is_apply:
             continue
         copies = list(last_copies_of(record))
         if is_own:
@@ -142,9 +141,22 @@ def _uuid(engine: Engine, name: TableName) -> str | None:
 
 def needed_tags(history: History | None) -> frozenset[str]:
     """The tags that must not move, since values depend on them."""
-    applied = () if history is None else history.applied
-    records = (history.undo_record(a.version) for a in applied if history is not None)
-    return frozenset(copy.version for record in records for copy in last_copies_of(record))
+    found = () if history is None else history.with_last_copies()
+    return frozenset(copy.version for _, record in found for copy in last_copies_of(record))
+
+
+def versions_with_last_copies(history: History) -> dict[str | None, dict[int, tuple[str, ...]]]:
+    """The versions whose tags keep values that rollbacks did not restore, by the table's uuid and field."""
+    found: dict[str | None, dict[int, tuple[str, ...]]] = {}
+    for _, record in sorted(history.with_last_copies(), key=lambda pair: pair[0].version, reverse=True):
+        for undo in record.tables:
+            if undo.actual_before is None:
+                continue
+            of_table = found.setdefault(undo.actual_before.uuid, {})
+            for copy in undo.last_copies:
+                for field_id in copy.fields:
+                    of_table[field_id] = (*of_table.get(field_id, ()), copy.version)
+    return found
 
 
 def protect_tags(engine: Engine, found: SnapshotDependencies, held: LockedJournal) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from icemigrate.errors import HistoryError
@@ -28,6 +28,7 @@ from icemigrate.history.undo_bases import used_bases
 from icemigrate.history.undo_record_codec import (
     UndoOutline,
     UndoRecord,
+    may_have_last_copies,
     outline_undo,
     pack_undo_with_bases,
     unpack_undo,
@@ -38,6 +39,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.table_json import table_from_text, table_to_text
+from icemigrate.iceberg.undo_record import last_copies_of
 
 FORMAT = 3
 """Version of this format; it increases with a change that older releases would misread.
@@ -119,6 +121,18 @@ class History(Frozen):
         """
         packed = self.undo.get(version.text)
         return None if packed is None else outline_undo(packed, self.bases)
+
+    def with_last_copies(self) -> Iterator[tuple[AppliedVersion, UndoRecord]]:
+        """The versions with values that depend on snapshots, and their undo records; no other one is read.
+
+        :raises HistoryError: as :meth:`undo_record`.
+        """
+        for applied in self.applied:
+            packed = self.undo.get(applied.version.text)
+            if packed is not None and may_have_last_copies(packed):
+                record = unpack_undo(packed, self.bases)
+                if last_copies_of(record):
+                    yield applied, record
 
     def with_undo_records(self, records: Mapping[str, UndoRecord]) -> History:
         """The history with these undo records of versions, instead of earlier ones."""

@@ -36,6 +36,7 @@ __all__ = [
     "TableUndoOutline",
     "UndoOutline",
     "UndoRecord",
+    "may_have_last_copies",
     "outline_undo",
     "pack_undo",
     "pack_undo_with_bases",
@@ -53,6 +54,7 @@ A complete baseline has format 2, because its undo changes no table, and that of
 other complete records have format 1.
 """
 _NO_BASES: Bases = MappingProxyType({})
+_LAST_COPIES_KEY = b'"last-copies"'
 _REQUIRED = {"trash": None, "rows-changed": False}
 """Values of a table that older releases need even if they are defaults."""
 
@@ -127,6 +129,17 @@ def unpack_undo(text: str, bases: Bases = _NO_BASES) -> UndoRecord:
 def _complete(table: Any, bases: Bases) -> Any:
     # The codec names the place of a value that is no object.
     return complete_table(table, bases) if isinstance(table, dict) else table
+
+
+def may_have_last_copies(text: str) -> bool:
+    """Whether the text of a record names last copies; few do, and the answer needs no JSON.
+
+    :raises HistoryError: it is no compressed text.
+    """
+    try:
+        return _LAST_COPIES_KEY in decompress(without_header(text))
+    except ValueError as error:
+        raise _damaged(error) from error
 
 
 class TableUndoOutline(Frozen):

@@ -140,9 +140,8 @@ def find_expiring_snapshots(look: MaintenanceContext) -> Iterator[ActionOrSkippe
 
 def needed_snapshot_reason(look: MaintenanceContext, table: Table, gone: frozenset[int]) -> str | None:
     """Why snapshots must stay: they have values that a rollback left there."""
-    for applied in look.history.applied:
-        record = look.history.undo_record(applied.version)
-        for undo in record.tables if record is not None else ():
+    for applied, record in look.history.with_last_copies():
+        for undo in record.tables:
             before = undo.actual_before
             if before is None or before.uuid is None or before.uuid != table.uuid:
                 continue

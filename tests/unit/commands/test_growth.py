@@ -107,6 +107,20 @@ def test_drift_reads_only_the_records_of_changed_tables(
     assert sorted(map(str, read)) == sorted(chosen * 2)
 
 
+def test_a_plan_reads_no_undo_record_of_an_applied_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.make(tmp_path, 2, many_changes.columns(5), recorded=_stepwise(2), snapshots=1)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("an undo record is read")
+
+    monkeypatch.setattr(history_properties, "unpack_undo", refuse)
+    monkeypatch.setattr(history_properties, "outline_undo", refuse)
+    planned = plan(open_project(tmp_path)).plan
+    assert [len(migration.tables) for migration in planned.migrations] == [2]
+
+
 @pytest.mark.parametrize(("more", "listed"), [("", 0), ("namespaces: [new]\n", 1)])
 def test_a_plan_sends_a_request_for_each_table_and_none_for_what_it_does_not_name(
     tmp_path: Path, more: str, listed: int

@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 
 from icemigrate.errors import HistoryError
+from icemigrate.files.version_number import Version
+from icemigrate.frozen import replace
+from icemigrate.history.history_properties import History
+from icemigrate.history.recorded_versions import EPOCH, AppliedVersion
 from icemigrate.history.undo_record_codec import outline_undo, pack_undo, undo_from_json, undo_to_json
 from icemigrate.iceberg.json_text import compress, write_json
 from icemigrate.iceberg.names import TableName
@@ -135,6 +139,17 @@ def test_an_outline_names_the_tables_and_reads_each_on_demand() -> None:
     assert [t.uuids for t in found.tables] == [(None, None, None), (None, None, None), ("u1", None, "u3")]
     assert tuple(t.read() for t in found.tables) == record.tables
     assert outline_undo(pack_undo(UndoRecord("0001", (), baseline=True))).baseline
+
+
+def test_only_records_with_last_copies_are_read_for_them() -> None:
+    others = {"0001": pack_undo(UndoRecord("0001", ())), "0003": pack_undo(UndoRecord("0003", ()))}
+    applied = tuple(
+        AppliedVersion(Version.parse(version), "", "", EPOCH) for version in ("0001", "0002", "0003")
+    )
+    history = History("p", applied=applied, undo={**others, "0002": pack_undo(RECORD)})
+    assert list(history.with_last_copies()) == [(applied[1], RECORD)]
+    with pytest.raises(HistoryError, match="damaged: "):
+        list(replace(history, undo={"0003": "not compressed"}).with_last_copies())
 
 
 def test_what_a_later_release_adds_is_ignored_in_an_outline() -> None:
