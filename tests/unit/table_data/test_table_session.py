@@ -23,7 +23,7 @@ def test_a_table_is_found_under_its_declared_name(orders: TableProject) -> None:
     ("name", "hint"),
     [
         ("sales.order", "did you mean `sales.orders`?"),
-        ("sales.prices", "namespace `sales` has `sales.orders`"),
+        ("sales.zz", "namespace `sales` has `sales.orders`"),
         ("other.orders", "namespace `other` has no tables; `icemigrate status` lists tables"),
         ("orders..x", "give the namespace and the name, such as `sales.orders`"),
     ],
