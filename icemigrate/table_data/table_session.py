@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from icemigrate.diagnostics import did_you_mean
+from icemigrate.diagnostics import did_you_mean_word, most_similar
 from icemigrate.errors import CatalogError, UsageError
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.frozen import Frozen
@@ -79,18 +79,16 @@ class TableSession:
 
     def _hint(self, wanted: TableName) -> str:
         names = self.environment.names
-        there = names.namespace(wanted.namespace)
-        beside = [str(names.declared(name)) for name in self.environment.catalog.tables(there)]
-        if hint := did_you_mean(str(wanted), beside):
-            return hint
+        catalog = self.environment.catalog
+        beside = {n.name: names.declared(n) for n in catalog.tables(names.namespace(wanted.namespace))}
+        where = f"namespace `{format_path(wanted.namespace)}`"
         if not beside:
-            return (
-                f"namespace `{format_path(wanted.namespace)}` has no tables; `icemigrate status` lists tables"
-            )
-        listed = ", ".join(f"`{name}`" for name in beside[:_LISTED])
-        return f"namespace `{format_path(wanted.namespace)}` has {listed}" + (
-            f" and {len(beside) - _LISTED} more tables" if len(beside) > _LISTED else ""
-        )
+            return f"{where} has no tables; `icemigrate status` lists tables"
+        if similar := most_similar(wanted.name, beside):
+            return did_you_mean_word(str(beside[similar]))
+        listed = ", ".join(f"`{name}`" for name in list(beside.values())[:_LISTED])
+        more = f" and {len(beside) - _LISTED} more tables" if len(beside) > _LISTED else ""
+        return f"{where} has {listed}{more}"
 
 
 _LISTED = 5
