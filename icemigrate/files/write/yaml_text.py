@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from icemigrate.hidden_characters import HIDDEN, escape_hidden_characters
@@ -43,10 +44,12 @@ def _block(value: Mapping[str, Any], indent: int) -> list[str]:
     pad = " " * indent
     for key, item in value.items():
         head = f"{pad}{_key(key, pad)}"
-        inline = _scalar(item, _BLOCK) if isinstance(item, str) else to_flow_yaml(item)
-        fits = len(head) + 1 + len(inline) <= WIDTH
-        if not isinstance(item, (Mapping, list, tuple)) or not item or (fits and _is_inline(key, item)):
-            lines.append(f"{head} {inline}")
+        if isinstance(item, str):
+            lines.append(f"{head} {_scalar(item, _BLOCK)}")
+        elif not isinstance(item, (Mapping, list, tuple)) or not item:
+            lines.append(f"{head} {to_flow_yaml(item)}")
+        elif _is_inline(key, item) and len(line := f"{head} {to_flow_yaml(item)}") <= WIDTH:
+            lines.append(line)
         elif isinstance(item, Mapping):
             lines += [head, *_block(item, indent + 2)]
         else:
@@ -68,9 +71,10 @@ def _items(items: Sequence[Any], indent: int, is_inline: bool) -> list[str]:
     lines: list[str] = []
     pad = " " * indent
     for item in items:
-        inline = f"{pad}- {to_flow_yaml(item)}"
-        if not isinstance(item, Mapping) or not item or (is_inline and len(inline) <= WIDTH):
-            lines.append(inline)
+        is_plain = not isinstance(item, Mapping) or not item
+        # A line that is not written is not built: it would contain all the lines below it.
+        if (is_plain or is_inline) and (len(line := f"{pad}- {to_flow_yaml(item)}") <= WIDTH or is_plain):
+            lines.append(line)
         else:
             first, *rest = _block(item, indent + 2)
             lines += [f"{pad}- {first.lstrip()}", *rest]
@@ -98,15 +102,21 @@ def _key(key: str, pad: str | None = None) -> str:
 
 
 def _scalar(value: Any, plain: re.Pattern[str] = _FLOW) -> str:
+    if isinstance(value, str):
+        return _text(value, plain)
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, float):
-        return _float(value)
-    assert isinstance(value, str), value
+    assert isinstance(value, float), value
+    return _float(value)
+
+
+@lru_cache(maxsize=2048)
+def _text(value: str, plain: re.Pattern[str]) -> str:
+    """A text, in quotes where a reader needs them; tables share most of their names and types."""
     if (
         plain.fullmatch(value)
         and not HIDDEN.search(value)
