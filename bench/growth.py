@@ -150,7 +150,11 @@ WORKS: dict[str, Work] = {
         partial(project.make, snapshots=20), ("plan",), (100, 200, 300), 2, is_remote=True
     ),
     "status, tables": Work(
-        partial(project.make, pending=None, snapshots=20), ("status",), (750, 1500, 3000), 8, 150
+        partial(project.make, pending=None, snapshots=20, are_creations_recorded=True),
+        ("status",),
+        (750, 1500, 3000),
+        8,
+        150,
     ),
     "plan, changed tables": Work(project.make, ("plan",), (250, 500, 1000), 4.0),
 }

@@ -57,12 +57,15 @@ def make(
     pending: str | None = _PENDING,
     recorded: Recorded = _as_declared,
     snapshots: int = 200,
+    are_creations_recorded: bool = False,
 ) -> Path:
     """Make a lake with a project over it.
 
     :param fields: the columns of each table in Iceberg's form.
     :param pending: the migration that waits; ``None`` for none.
     :param recorded: what the history records; by default the tables as they are, without undo records.
+    :param are_creations_recorded: whether the files that create the tables have undo records too, as after
+        `apply`.
     :returns: the SQLite file of the catalog.
     """
     database = lake.make(folder, tables, snapshots=snapshots, fields=fields)
@@ -79,7 +82,8 @@ def make(
     last += len(undo)
     if pending is not None:
         (migrations / f"{last + 1:04}{_PENDING_NAME}").write_text(pending, encoding="utf-8")
-    _write_history(folder, database, known, undo)
+    created = _created(known) if are_creations_recorded else ()
+    _write_history(folder, database, known, [*created, *undo])
     return database
 
 
@@ -117,6 +121,23 @@ def stepwise(versions: int, *, baseline: bool = False, drifted: bool = False) ->
         return tables, [_record(f"{first + n:04}", share, baseline) for n, share in enumerate(shares)]
 
     return recorded
+
+
+def _created(tables: Sequence[Table]) -> Iterator[UndoRecord]:
+    """The undo records of the files that create the tables."""
+    for number, at in enumerate(range(0, len(tables), _PER_FILE), start=1):
+        created = (
+            TableUndo(
+                declared_before=None,
+                declared_after=table.name,
+                before=None,
+                after=table,
+                actual_before=None,
+                actual_after=table,
+            )
+            for table in tables[at : at + _PER_FILE]
+        )
+        yield UndoRecord(f"{number:04}", tuple(created))
 
 
 def _record(version: str, tables: Sequence[Table], baseline: bool) -> UndoRecord:

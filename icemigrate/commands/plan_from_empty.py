@@ -40,9 +40,11 @@ def plan_from_empty(
     look: Callable[[ReplayedFile, MigrationPlan], None] = lambda _source, _plan: None,
     are_tables_stored: bool = True,
     is_work_limited: bool = True,
+    base: DeclaredState = EMPTY_STATE,
 ) -> OfflinePlan:
     """Plan files one after another on an empty catalog.
 
+    :param base: the declared state before the files; the catalog has its tables.
     :param look: called with each plan before the next one is made.
     :param are_tables_stored: whether the plans keep their tables.  For thousands of migrations of one table
         they take memory that grows with the square of their number.
@@ -57,9 +59,9 @@ def plan_from_empty(
         reserved=reserved_names(project),
     )
     plans, sources = list[MigrationPlan](), list[ReplayedFile]()
-    of_plans, state = list[Diagnostic](), EMPTY_STATE
+    of_plans, state = list[Diagnostic](), base
     with pause_garbage_collection():
-        for planned in plan_each(files, EMPTY_STATE, {}, context, is_work_limited=is_work_limited):
+        for planned in plan_each(files, base, base.tables, context, is_work_limited=is_work_limited):
             plan, source, state = planned.plan, planned.source, planned.state
             of_plans.extend(source.plan_diagnostics(plan))
             look(source, plan)

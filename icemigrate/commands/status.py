@@ -9,22 +9,20 @@ from datetime import datetime
 from icemigrate.catalog.capabilities import server_managed_predicate
 from icemigrate.catalog.readable_tables import load_readable_tables
 from icemigrate.commands.out_of_order import OutOfOrderCheck
-from icemigrate.commands.plan_from_empty import plan_from_empty
-from icemigrate.commands.project_files import load_valid_files
+from icemigrate.commands.project_files import file_errors_first
 from icemigrate.commands.remaining_effects import waiting_values
 from icemigrate.commands.table_versions import (
     COMPLETE_STATES,
-    PlannedTableName,
     TableVersions,
     add_recorded_tables,
-    planned_table_names,
+    files_and_table_names,
     table_versions,
 )
 from icemigrate.commands.unlock import interrupted_intents, interruption_text, lock_status
 from icemigrate.errors import CatalogError, HistoryError
 from icemigrate.evidence.old_partition_files import find_old_partition_files
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
-from icemigrate.files.read.migration_file import MigrationFile
+from icemigrate.files.read.migration_file import AnyFile
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
 from icemigrate.history.event_log import (
@@ -45,8 +43,6 @@ from icemigrate.iceberg.undo_record import restores_values
 from icemigrate.planning.drift.comparable_tables import ServerManaged
 from icemigrate.planning.drift.differing_facts import find_differing_facts, is_expired_reference
 from icemigrate.planning.drift.recreated_table import recreated_table_hint
-from icemigrate.planning.plan import MigrationPlan
-from icemigrate.planning.replay import ReplayedFile
 from icemigrate.project import Project
 from icemigrate.results.status_results import (
     HistoryEntry,
@@ -146,14 +142,14 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
     :raises CatalogError: the catalog cannot be read.
     :raises HistoryError: the history cannot be used.
     """
-    files = load_valid_files(project)
-    with open_environment(project, environment) as session:
+    with file_errors_first(project), open_environment(project, environment) as session:
         known = session.history()
-        late = OutOfOrderCheck(project, known, files)
+        files, planned = files_and_table_names(project, known)
+        late = OutOfOrderCheck(project, known)
         version_states = migration_states(files, known.applied, known.intents, known.lock, out_of_order=late)
         others = _colliding(known, files, version_states)
         applied = [m.version for m in version_states.migrations if m.state in COMPLETE_STATES]
-        trails = table_versions(_planned_names(project, files), version_states, others)
+        trails = table_versions(planned, version_states, others)
         add_recorded_tables(trails, known, version_states, others)
         rollbacks = {
             e.version.text: e.at
@@ -179,21 +175,8 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
         )
 
 
-def _planned_names(
-    project: Project, files: Sequence[MigrationFile]
-) -> Mapping[str, tuple[PlannedTableName, ...]]:
-    """The tables of each file's plan, by version in order."""
-    found: dict[str, tuple[PlannedTableName, ...]] = {}
-
-    def look(_source: ReplayedFile, plan: MigrationPlan) -> None:
-        found[plan.version] = planned_table_names(plan)
-
-    plan_from_empty(project, files, look=look, are_tables_stored=False)
-    return found
-
-
 def _colliding(
-    known: History, files: Sequence[MigrationFile], version_states: MigrationStates
+    known: History, files: Sequence[AnyFile], version_states: MigrationStates
 ) -> Mapping[str, MigrationStatus]:
     """The rows of versions that were applied from other files, by version, as the history describes them."""
     edited = {m.version: m for m in version_states.migrations if m.state == "edited"}
@@ -216,7 +199,8 @@ def _lost_rollbacks(
     """What rollbacks cannot restore; without details, of the newest versions where that is cheap to know."""
     applied = [a.version for a in known.applied if a.state is VersionState.APPLIED]
     try:
-        found = {v: known.undo_record(v) for v in (applied if details else applied[-_NEWEST_CHECKED:])}
+        newest = applied if details else applied[-_NEWEST_CHECKED:]
+        found = {v: known.undo_record(v) for v in newest if _has_tables_before(known, v)}
     except HistoryError:
         if details:
             raise
@@ -227,6 +211,12 @@ def _lost_rollbacks(
     from icemigrate.commands.lost_rollbacks import find_lost_rollbacks
 
     return find_lost_rollbacks(session, known, records, is_short=not details)
+
+
+def _has_tables_before(known: History, version: Version) -> bool:
+    """Whether a version has a table that was there before it; a rollback of the others restores no value."""
+    outline = known.undo_outline(version)
+    return outline is not None and any(table.declared_before is not None for table in outline.tables)
 
 
 def _with_remaining_work(

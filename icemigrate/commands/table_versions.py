@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from icemigrate.commands.plan_from_empty import plan_from_empty
+from icemigrate.commands.project_files import load_unapplied, load_valid_files
 from icemigrate.errors import HistoryError
+from icemigrate.files.read.migration_file import AnyFile, MigrationFile
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen
 from icemigrate.history.history_properties import History
 from icemigrate.history.migration_states import MigrationStates
+from icemigrate.history.recorded_versions import VersionState
+from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.plan import MigrationPlan
+from icemigrate.planning.replay import ReplayedFile
+from icemigrate.project.project_values import Project
 
 COMPLETE_STATES = ("applied", "edited", "missing", "unrecorded")
 """States of migrations whose changes are complete."""
@@ -37,6 +44,53 @@ class PlannedTableName(Frozen):
     formerly: TableName | None
     declared: TableName
     is_dropped: bool
+
+
+def files_and_table_names(
+    project: Project, known: History
+) -> tuple[tuple[AnyFile, ...], Mapping[str, tuple[PlannedTableName, ...]]]:
+    """All migration files, and the tables of each version, by version in order.
+
+    The tables of an applied file are in its undo record, so the file is not parsed, and only the files after
+    the last applied one are planned.  Where another file is edited, interrupted, out of order or without a
+    record, all files are read and planned from empty.
+
+    :raises Mistakes: files have errors.
+    :raises IcemigrateError: the folder cannot be read.
+    """
+    recorded = [a for a in known.applied if a.state is VersionState.APPLIED and a.version.text in known.undo]
+    last = max((a.version for a in known.applied if a.state is VersionState.APPLIED), default=None)
+    loaded = load_unapplied(project, recorded)
+    is_in_order = not known.intents and (
+        last is None or all(file.version > last for file in loaded.migrations)
+    )
+    if loaded.unread and is_in_order:
+        with suppress(HistoryError):
+            names = {a.version.text: _recorded_names(known, a.version) for a in recorded}
+            return loaded.files, {**names, **_names_of_plans(project, loaded.migrations, known.state)}
+    files = load_valid_files(project) if loaded.unread else loaded.migrations
+    return files, _names_of_plans(project, files, EMPTY_STATE)
+
+
+def _recorded_names(known: History, version: Version) -> tuple[PlannedTableName, ...]:
+    record = known.undo_outline(version)
+    return tuple(
+        PlannedTableName(table.declared_before, name, table.declared_after is None)
+        for table in (record.tables if record is not None else ())
+        if (name := table.declared_after or table.declared_before) is not None
+    )
+
+
+def _names_of_plans(
+    project: Project, files: Sequence[MigrationFile], base: DeclaredState
+) -> Mapping[str, tuple[PlannedTableName, ...]]:
+    found: dict[str, tuple[PlannedTableName, ...]] = {}
+
+    def look(_source: ReplayedFile, plan: MigrationPlan) -> None:
+        found[plan.version] = planned_table_names(plan)
+
+    plan_from_empty(project, files, look=look, are_tables_stored=False, base=base)
+    return found
 
 
 def planned_table_names(plan: MigrationPlan) -> tuple[PlannedTableName, ...]:

@@ -71,9 +71,10 @@ def _items(items: Sequence[Any], indent: int, is_inline: bool) -> list[str]:
     lines: list[str] = []
     pad = " " * indent
     for item in items:
-        is_plain = not isinstance(item, Mapping) or not item
-        # A line that is not written is not built: it would contain all the lines below it.
-        if (is_plain or is_inline) and (len(line := f"{pad}- {to_flow_yaml(item)}") <= WIDTH or is_plain):
+        is_block = isinstance(item, Mapping) and item and not is_inline
+        # The line of a table would contain all lines below it, so it is not even built.
+        line = None if is_block else f"{pad}- {to_flow_yaml(item)}"
+        if line is not None and (len(line) <= WIDTH or not isinstance(item, Mapping) or not item):
             lines.append(line)
         else:
             first, *rest = _block(item, indent + 2)

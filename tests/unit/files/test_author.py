@@ -6,6 +6,7 @@ from textwrap import dedent
 
 import pytest
 
+from icemigrate.files.write import yaml_text
 from icemigrate.files.write.migration_entries import creation_entry, entry_between, format_migration_file
 from icemigrate.files.write.yaml_text import to_yaml
 from icemigrate.frozen import replace
@@ -274,6 +275,22 @@ def test_scalars(value: object, written: str) -> None:
 
 def test_texts_inside_brackets_need_more_quotes() -> None:
     assert to_yaml({"sort_by": ["a, b", "c[0]", "d"]}) == 'sort_by: ["a, b", "c[0]", d]\n'
+
+
+def test_a_value_is_written_once_and_not_again_with_each_value_around_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = list[object]()
+    original = yaml_text.to_flow_yaml
+
+    def noted(value: object) -> str:
+        written.append(value)
+        return original(value)
+
+    monkeypatch.setattr(yaml_text, "to_flow_yaml", noted)
+    columns = [{"name": f"c{n}", "type": "long"} for n in range(20)]
+    to_yaml({"tables": [{"name": "db.t", "columns": columns}]})
+    assert len(written) == 3 * len(columns)
 
 
 def test_a_table_is_not_changed_by_being_written() -> None:
