@@ -30,6 +30,7 @@ from icemigrate.results.document_types import DiagnosticDocument
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
+from icemigrate.results.snapshot_results import RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
 
@@ -54,6 +55,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "rules": (RulesResult, "rules"),
     "squash": (SquashResult, "squash"),
     "status": (Status, "status"),
+    "table-rollback": (RollbackTableResult, "table rollback"),
     "table-snapshots": (SnapshotsResult, "table snapshots"),
     "unlock": (UnlockResult, "unlock"),
 }

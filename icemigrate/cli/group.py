@@ -48,6 +48,7 @@ COMMANDS: dict[str, str] = {
 
 TABLE_COMMANDS: dict[str, str] = {
     "snapshots": "List the snapshots of a table, with its branches and tags.",
+    "rollback": "Set the main branch of a table to an earlier snapshot.",
 }
 """The commands of `table`, as in :data:`COMMANDS`; the module of `query` is `table_query`."""
 LEAF_COMMANDS: dict[str, str] = {

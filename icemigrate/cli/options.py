@@ -108,7 +108,9 @@ def refuse_repeated(
     return tuple(order)
 
 
-_REMOVING_COMMANDS = frozenset({"rollback", "maintain", "reset", "repair", "unlock"})
+_REMOVING_COMMANDS = frozenset(
+    {"rollback", "maintain", "reset", "repair", "unlock", "table rollback", "table expire"}
+)
 """Commands that undo or remove something: a variable that is set for `apply` must not say what."""
 _OF_REMOVING_COMMANDS = frozenset({"--dry-run", "--detailed-exitcode"})
 """Options of these commands with a variable, beside settings."""

@@ -18,6 +18,7 @@ from icemigrate.render.findings_text import check_text, failure_text
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
 from icemigrate.render.report_texts import doctor_text, maintain_text, reset_text, rules_text
+from icemigrate.render.snapshot_text import expire_text, rollback_table_text, snapshots_text
 from icemigrate.render.status_text import (
     apply_text,
     history_text,
@@ -31,7 +32,6 @@ from icemigrate.render.status_text import (
     status_text,
     unlock_text,
 )
-from icemigrate.render.table_text import snapshots_text
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
 from icemigrate.results.command_results import (
     ApplyResult,
@@ -50,6 +50,7 @@ from icemigrate.results.command_results import (
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
+from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
 
@@ -114,6 +115,8 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             DoctorResult: doctor_text,
             RulesResult: rules_text,
             SnapshotsResult: snapshots_text,
+            RollbackTableResult: rollback_table_text,
+            ExpireResult: expire_text,
             Failure: failure_text,
         },
     ),
@@ -140,6 +143,8 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             DoctorResult: _json(doc.result_document),
             RulesResult: _json(doc.result_document),
             SnapshotsResult: _json(doc.result_document),
+            RollbackTableResult: _json(doc.result_document),
+            ExpireResult: _json(doc.result_document),
             Failure: _json(doc.result_document),
         },
         for_programs=True,

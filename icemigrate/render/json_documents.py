@@ -20,6 +20,7 @@ from icemigrate.results.command_results import (
 )
 from icemigrate.results.drift_results import DriftResult
 from icemigrate.results.status_results import LockStatus, MigrationStatus, Status
+from icemigrate.results.table_results import SnapshotsResult
 
 Document: TypeAlias = dict[str, Any]
 
@@ -30,6 +31,7 @@ FIELDS_FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
     LockStatus: ("words",),
     MigrationStatus: ("is_other_file",),
     RepairResult: ("action",),
+    SnapshotsResult: ("is_graph",),
     Status: ("hidden_losses",),
 }
 """Fields that no document has: texts for people are made of them."""

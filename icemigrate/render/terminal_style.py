@@ -14,10 +14,12 @@ class TerminalStyle(Frozen):
     """How texts are emphasised; without colour every method gives its text back.
 
     :param details: whether texts have what most readers do not need (``--verbose``).
+    :param is_ascii: whether lines and plots are drawn in ASCII: the stream cannot encode others.
     """
 
     colour: bool = False
     details: bool = False
+    is_ascii: bool = False
 
     def _code(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}{_RESET}" if self.colour and text else text
@@ -64,8 +66,17 @@ def style_for(stream: TextIO, wanted: bool = True, details: bool = False) -> Ter
     :param wanted: ``False`` for ``--no-color``.
     :param details: ``True`` for ``--verbose``.
     """
+    is_ascii = not _encodes_blocks(stream)
     if not wanted or os.environ.get("NO_COLOR"):
-        return TerminalStyle(False, details)
+        return TerminalStyle(False, details, is_ascii)
     if os.environ.get("FORCE_COLOR"):
-        return TerminalStyle(True, details)
-    return TerminalStyle(stream.isatty() and os.environ.get("TERM") != "dumb", details)
+        return TerminalStyle(True, details, is_ascii)
+    return TerminalStyle(stream.isatty() and os.environ.get("TERM") != "dumb", details, is_ascii)
+
+
+def _encodes_blocks(stream: TextIO) -> bool:
+    try:
+        "█╯●".encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -40,9 +40,13 @@ class SnapshotsResult(Frozen):
 
     :param table: its name in migration files.
     :param name: its name in the catalog.
-    :param snapshots: the oldest first.
+    :param snapshots: the newest ones that `--limit` allows, the oldest first.
+    :param total: number of all snapshots.
+    :param is_graph: whether text draws the lines from snapshots to their parents.
     """
 
     table: str
     name: str
     snapshots: tuple[SnapshotEntry, ...]
+    total: Count = 0
+    is_graph: bool = False

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, TypeAlias
 
 from icemigrate.results.table_results import SnapshotEntry
 from icemigrate.table_data.table_session import CurrentTable
@@ -16,32 +16,48 @@ def list_snapshots(table: CurrentTable) -> tuple[SnapshotEntry, ...]:
     Specification, `Snapshots <https://iceberg.apache.org/spec/#snapshots>`_.
     """
     metadata = table.metadata
-    refs = metadata["refs"]
-    current = metadata.get("current-snapshot-id")
-    return tuple(_entry(snapshot, current, refs) for snapshot in metadata["snapshots"])
+    names = _names_by_snapshot(metadata["refs"])
+    return tuple(_entry(metadata, snapshot, names) for snapshot in metadata["snapshots"])
 
 
-def _entry(snapshot: Mapping[str, Any], current: int | None, refs: Mapping[str, Any]) -> SnapshotEntry:
+def get_current_snapshot(table: CurrentTable) -> SnapshotEntry | None:
+    """The snapshot of the main branch; ``None`` before the first one."""
+    metadata = table.metadata
+    number = metadata.get("current-snapshot-id")
+    found = next((s for s in metadata["snapshots"] if s["snapshot-id"] == number), None)
+    return None if found is None else snapshot_entry(metadata, found)
+
+
+def snapshot_entry(metadata: Mapping[str, Any], snapshot: Mapping[str, Any]) -> SnapshotEntry:
+    """One of the snapshots of complete metadata."""
+    return _entry(metadata, snapshot, _names_by_snapshot(metadata["refs"]))
+
+
+_Names: TypeAlias = Mapping[tuple[int, str], Sequence[str]]
+"""The sorted names of references by snapshot and kind."""
+
+
+def _names_by_snapshot(refs: Mapping[str, Any]) -> _Names:
+    found: dict[tuple[int, str], list[str]] = {}
+    for name in sorted(refs):
+        found.setdefault((refs[name]["snapshot-id"], refs[name]["type"]), []).append(name)
+    return found
+
+
+def _entry(metadata: Mapping[str, Any], snapshot: Mapping[str, Any], names: _Names) -> SnapshotEntry:
     number: int = snapshot["snapshot-id"]
     summary: Mapping[str, str] = snapshot.get("summary") or {}
-    names = {kind: _names(refs, number, kind) for kind in ("branch", "tag")}
     return SnapshotEntry(
         snapshot_id=number,
         parent_id=snapshot.get("parent-snapshot-id"),
         at=datetime.fromtimestamp(snapshot["timestamp-ms"] / 1000, tz=timezone.utc),
         operation=summary.get("operation"),
-        is_current=number == current,
-        branches=names["branch"],
-        tags=names["tag"],
+        is_current=number == metadata.get("current-snapshot-id"),
+        branches=tuple(names.get((number, "branch"), ())),
+        tags=tuple(names.get((number, "tag"), ())),
         added_rows=_count(summary, "added-records"),
         deleted_rows=_count(summary, "deleted-records"),
         rows=_count(summary, "total-records"),
-    )
-
-
-def _names(refs: Mapping[str, Any], snapshot_id: int, kind: str) -> tuple[str, ...]:
-    return tuple(
-        sorted(n for n, ref in refs.items() if ref["snapshot-id"] == snapshot_id and ref["type"] == kind)
     )
 
 

@@ -1,0 +1,63 @@
+"""Arguments and options that commands of ``table`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+table_argument = click.argument("name")
+"""NAME, as migration files write it."""
+
+
+def _limit(_ctx: click.Context, _param: click.Parameter, value: int) -> int | None:
+    return value or None
+
+
+def limit_option(what: str, default: int) -> Callable[[_Command], _Command]:
+    """``--limit``, which is ``None`` for all."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        metavar="NUMBER",
+        callback=_limit,
+        help=f"Show at most so many {what}; `0` for all.",
+    )
+
+
+def _picture(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+    if value is not None and value.suffix.lower() != ".svg":
+        raise click.BadParameter(f"`{value}` is no SVG file: write a name that ends in `.svg`")
+    return value
+
+
+def picture_option(what: str) -> Callable[[_Command], _Command]:
+    """``-o FILE.svg``."""
+    return click.option(
+        "-o",
+        "--output",
+        "picture",
+        type=click.Path(path_type=Path),
+        metavar="FILE.svg",
+        callback=_picture,
+        help=f"Write the {what} to an SVG file.",
+    )
+
+
+def write_picture(settings: InvocationOptions, path: Path, text: str) -> None:
+    """Write a picture, and say where it is.
+
+    :raises IcemigrateError: the file cannot be written.
+    """
+    from icemigrate.commands.user_files import write_user_file
+
+    write_user_file(path, text)
+    settings.show_step(f"wrote `{path}`")

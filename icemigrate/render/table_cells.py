@@ -1,0 +1,51 @@
+"""Values of tables as short texts on one line: names, sizes, numbers."""
+
+from __future__ import annotations
+
+from icemigrate.render import phrases
+from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.results.table_results import SnapshotEntry
+
+LONGEST_NAME = 80
+"""How many characters of a name, a path or a value are shown in a line."""
+_NAMED = 5
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def short_text(text: str, longest: int = LONGEST_NAME) -> str:
+    """A text on one line, hidden characters as escapes; a long one without its middle."""
+    shown = phrases.one_line(text[: 4 * longest] if len(text) > 8 * longest else text)
+    if len(shown) <= longest and len(text) <= 8 * longest:
+        return shown
+    end = longest // 3
+    tail = phrases.one_line(text[-4 * end :])[-end:]
+    return f"{shown[: longest - end - 1]}…{tail}"
+
+
+def number_text(number: int | None) -> str:
+    """A number with separators; a dash for one that is unknown."""
+    return "-" if number is None else f"{number:,}"
+
+
+def size_text(number: int | None) -> str:
+    """``812 B``, ``1.4 MB``, in powers of 1000; a dash for one that is unknown."""
+    if number is None:
+        return "-"
+    size, unit = float(number), 0
+    while size >= 999.5 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{number} B" if not unit else f"{size:.3g} {_UNITS[unit]}"
+
+
+def refs_text(entry: SnapshotEntry, style: TerminalStyle, *, is_graph: bool = False) -> str:
+    """The branches and tags of a snapshot, a few of many.
+
+    :param is_graph: whether they are in brackets, the tags marked, as ``git log --decorate`` shows them.
+    """
+    word = "tag: " if is_graph else ""
+    names = [style.good(short_text(name)) for name in entry.branches]
+    names += [style.changed(f"{word}{short_text(name)}") for name in entry.tags]
+    shown = ", ".join(names[:_NAMED])
+    if len(names) > _NAMED:
+        shown += f" and {len(names) - _NAMED:,} more"
+    return f"({shown})" if is_graph and shown else shown
