@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 READY := Ready. Run `. .venv/bin/activate` to have `icemigrate` on the PATH, then `icemigrate --help`.
 
-.PHONY: help setup java postgres demo init-infra destroy-infra test lint test-quick coverage soak random-runs bench docs clean
+.PHONY: help setup java postgres demo init-infra destroy-infra test rust lint test-quick coverage soak random-runs bench docs clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -44,6 +44,9 @@ test-quick: setup ## The tests that need no Spark and no servers
 coverage: setup java postgres ## The tests, with the lines and branches that they reach
 	@$(PYTHON) -m pytest --cov --cov-report=term
 
+rust: setup ## The crates in rust/: built, linted and tested, and their values compared with those of Arrow
+	@bash scripts/rust.sh
+
 soak: setup java ## Random migrations done and undone, many more of them and other ones each time (SOAK_EXAMPLES=15)
 	@SOAK_EXAMPLES=$${SOAK_EXAMPLES:-15} $(PYTHON) -m pytest tests/spark/test_script_properties.py tests/spark/test_undo_properties.py
 
@@ -58,5 +61,5 @@ docs: setup java ## The pages made from code, and what the commands on the other
 	@$(PYTHON) -m scripts.docs
 
 clean: ## Take away all that was made
-	rm -rf .venv .demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .demo build dist rust/target *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -28,6 +28,7 @@ from icemigrate.results.command_results import (
 )
 from icemigrate.results.document_types import DiagnosticDocument
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
+from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import RollbackTableResult
@@ -43,6 +44,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "doctor": (DoctorResult, "doctor"),
     "drift": (DriftResult, "drift"),
     "drift-accept": (AcceptResult, "drift --accept"),
+    "generate": (GenerateResult, "generate"),
     "history": (HistoryResult, "history"),
     "import": (ImportResult, "import"),
     "maintain": (MaintainResult, "maintain"),

@@ -21,7 +21,7 @@ HEAVY = {
 }
 LONGEST = 400
 MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-OUTSIDE = ("tests", "docs", "schemas", "scripts")
+OUTSIDE = ("tests", "docs", "schemas", "scripts", "rust")
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:

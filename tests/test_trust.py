@@ -26,6 +26,7 @@ OPENS = {
     "system/process_identity.py": "what Linux shows of processes",
     "system/path_patterns.py": "folders of a repository",
     "files/parse/json_schemas.py": "the schemas of this package",
+    "test_data/vocabulary.py": "the words of this package",
     "spark/class_archive.py": "the user's cache",
     "spark/class_archive_creator.py": "the user's cache, a temporary folder",
     "spark/gateway.py": "a temporary file",

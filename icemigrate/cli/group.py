@@ -38,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "status": "Show the state of each migration and each table.",
     "history": "Show the history: who did what, when, and how long it took.",
     "show": "Print the declared tables as YAML that is a valid migration file.",
+    "generate": "Generate rows of test data for a table, as a Parquet file.",
     "table": "Read and change the rows, columns and snapshots of one table.",
     "shell": "Run commands and SQL statements in one session, with one Spark for all of them.",
     "doctor": "Check the setup: Java, Spark, jars, catalog, storage, permissions.",

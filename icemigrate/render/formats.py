@@ -15,6 +15,7 @@ from icemigrate.render.findings_for_ci import github_text, gitlab_text, junit_te
 from icemigrate.render.findings_markdown import check_markdown, failure_markdown
 from icemigrate.render.findings_sarif import sarif_text
 from icemigrate.render.findings_text import check_text, failure_text
+from icemigrate.render.generate_text import generate_text
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
 from icemigrate.render.report_texts import doctor_text, maintain_text, reset_text, rules_text
@@ -48,6 +49,7 @@ from icemigrate.results.command_results import (
     SquashResult,
 )
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
+from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
@@ -114,6 +116,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             UnlockResult: unlock_text,
             DoctorResult: doctor_text,
             RulesResult: rules_text,
+            GenerateResult: generate_text,
             SnapshotsResult: snapshots_text,
             RollbackTableResult: rollback_table_text,
             ExpireResult: expire_text,
@@ -142,6 +145,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             UnlockResult: _json(doc.result_document),
             DoctorResult: _json(doc.result_document),
             RulesResult: _json(doc.result_document),
+            GenerateResult: _json(doc.result_document),
             SnapshotsResult: _json(doc.result_document),
             RollbackTableResult: _json(doc.result_document),
             ExpireResult: _json(doc.result_document),

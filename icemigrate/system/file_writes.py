@@ -8,8 +8,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from icemigrate.system.repository_boundary import (
     FOLDER_FLAGS,
@@ -94,31 +95,41 @@ def remove_inside(path: Path, top: Path) -> None:
 
 
 def replace_named(path: Path, data: bytes) -> None:
-    """Replace a file that the user named on the command line.
+    """Replace a file that the user named on the command line; see :func:`replacing_stream`.
+
+    :raises OutsideRepository: the path is in the repository, and a link there leads out.
+    :raises OSError: it cannot be written.
+    """
+    with replacing_stream(path) as stream:
+        stream.write(data)
+
+
+@contextmanager
+def replacing_stream(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose content replaces a file that the user named on the command line.
 
     Within the repository of the working directory the path may not be a link (see
     :func:`~icemigrate.system.repository_boundary.user_path`).  Elsewhere a link stays one, and its target is
-    written.  A path that is not a file, such as a named pipe, is written to directly.
+    written.  If the block raises, the old file stays and nothing of the new one is left.  A path that is not
+    a file, such as a named pipe, is written to directly.
 
     :raises OutsideRepository: the path is in the repository, and a link there leads out.
     :raises OSError: it cannot be written.
     """
     absolute, top = user_path(path)
-    if top is not None:
-        with _parent(absolute, top) as folder:
-            if not _is_special(absolute, folder):
+    with ExitStack() as ends:
+        target = Path(os.path.realpath(path))
+        is_special = target.exists() and not target.is_file()
+        if top is not None:
+            target = absolute
+            folder = ends.enter_context(_parent(absolute, top))
+            is_special = _is_special(absolute, folder)
+            if not is_special:
                 _require_plain(absolute, folder)
-                _replace(absolute.name, data, folder)
-                return
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        path.write_bytes(data)
-        return
-    folder = os.open(target.parent, FOLDER_FLAGS)
-    try:
-        _replace(target.name, data, folder)
-    finally:
-        os.close(folder)
+        elif not is_special:
+            folder = os.open(target.parent, FOLDER_FLAGS)
+            ends.callback(os.close, folder)
+        yield ends.enter_context(path.open("wb") if is_special else _replacement(target.name, folder))
 
 
 def create_durable(path: Path, data: bytes) -> None:
@@ -217,13 +228,23 @@ def _require_plain(path: Path, folder: int) -> None:
 
 
 def _replace(name: str, data: bytes, folder: int) -> None:
-    """Write beside the file, then rename: a link that appears meanwhile is replaced, not followed."""
+    with _replacement(name, folder) as stream:
+        stream.write(data)
+
+
+@contextmanager
+def _replacement(name: str, folder: int) -> Iterator[BinaryIO]:
+    """A file beside the named one, which gets its name at the end of the block.
+
+    A link that appears meanwhile is replaced, not followed.
+    """
     beside = f".{name}.{os.getpid()}.tmp"
     with suppress(FileNotFoundError):
         os.unlink(beside, dir_fd=folder)
     number = os.open(beside, _NEW, 0o666, dir_fd=folder)
     try:
-        _write(number, data)
+        with os.fdopen(number, "wb") as stream:
+            yield stream
         os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):  # on a read-only disk, removing even a missing file fails

@@ -44,7 +44,7 @@ def _pip(words: list[str]) -> None:
     extras = _extras()
     for word in words[1:]:
         found = re.fullmatch(r"(?:icemigrate|\.)(?:\[([\w,]+)\])?", word)
-        assert found or word == "-e", f"what is `{word}`?"
+        assert found or word in ("-e", "./rust/python"), f"what is `{word}`?"
         if found and found[1]:
             assert set(found[1].split(",")) <= extras, f"no extra `{found[1]}`"
 
