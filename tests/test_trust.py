@@ -38,6 +38,7 @@ OPENS = {
     "cli/exit.py": "the null device",
     "cli/streams.py": "the null device",
     "commands/user_files.py": "the standard outputs",
+    "wal/log_folder.py": "the folder of a log, which its user names",
 }
 """Modules that open, list or change files, and what."""
 

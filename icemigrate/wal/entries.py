@@ -1,0 +1,83 @@
+"""Entries of the log: one payload of one tenant."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from icemigrate.errors import UsageError
+from icemigrate.frozen import Frozen
+
+LONGEST_PAYLOAD = 64 * 1024 * 1024
+"""In bytes: a reader holds a payload in memory."""
+LONGEST_TENANT = 128
+_TENANT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_LATEST_TIME = 2**63 - 1
+
+
+class BadEntry(UsageError):
+    """An entry that no segment can have; nothing was written."""
+
+
+class EntryKind(Enum):
+    """What a payload describes, as OTLP divides it."""
+
+    TRACES = "traces"
+    LOGS = "logs"
+    METRICS = "metrics"
+
+
+class PayloadEncoding(Enum):
+    """How a payload is encoded.
+
+    OTLP specification, `JSON Protobuf Encoding
+    <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>`_.
+    """
+
+    OTLP_JSON = "otlp_json"
+    OTLP_PROTOBUF = "otlp_protobuf"
+
+
+class Entry(Frozen):
+    """One payload of one tenant.
+
+    :param tenant: its id, which is part of the names of tables.
+    :param time_ns: when the backend received it, in nanoseconds since 1970 (UTC).
+    :param payload: an export request of OTLP.
+    """
+
+    tenant: str
+    kind: EntryKind
+    time_ns: int
+    payload: bytes
+    encoding: PayloadEncoding = PayloadEncoding.OTLP_JSON
+
+
+def is_tenant_id(text: str) -> bool:
+    """Whether a text can be the id of a tenant.
+
+    It cannot leave the part of a table's name that it fills: it has no dot, slash, quote or space.
+    """
+    return len(text) <= LONGEST_TENANT and _TENANT.fullmatch(text) is not None
+
+
+def require_valid(entry: Entry) -> None:
+    """Check an entry before it is written.
+
+    :raises BadEntry: its tenant, time or payload is out of bounds.
+    """
+    if not is_tenant_id(entry.tenant):
+        raise BadEntry(
+            f"{entry.tenant[:LONGEST_TENANT]!r} cannot be the id of a tenant",
+            f"use 1 to {LONGEST_TENANT} ASCII letters, digits, `_` and `-`; `-` cannot be the first one",
+        )
+    if not 0 <= entry.time_ns <= _LATEST_TIME:
+        raise BadEntry(
+            f"the time {entry.time_ns} is not between 1970 and 2262",
+            "give nanoseconds since 1970-01-01, such as `time.time_ns()`",
+        )
+    if not entry.payload or len(entry.payload) > LONGEST_PAYLOAD:
+        raise BadEntry(
+            f"the payload has {len(entry.payload):,} bytes, and an entry takes 1 to {LONGEST_PAYLOAD:,}",
+            "split the export request into several entries",
+        )

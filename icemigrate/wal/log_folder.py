@@ -1,0 +1,199 @@
+"""The folder of a log: names of segments, and how they are sealed.
+
+A writer has a segment open under a name that ends in ``.open``, with a lock of the operating system on it.  A
+sealed segment never changes, and readers read no other one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from icemigrate.errors import IcemigrateError, os_error_reason
+from icemigrate.frozen import Frozen
+from icemigrate.wal.segment_format import HEADER_SIZE, SegmentEncoder, decode_segment
+
+SEALED, OPEN = ".wal", ".wal.open"
+
+
+class LogError(IcemigrateError):
+    """The folder or a segment of a log cannot be read or written."""
+
+
+class OpenSegment(Frozen):
+    """A segment that a writer of this process has open and locked.
+
+    :param number: of the file in this process.
+    """
+
+    path: Path
+    number: int
+
+
+def new_segment(folder: Path) -> OpenSegment:
+    """Create an empty segment, locked for this process; names sort by the time of creation.
+
+    :raises OSError: the folder cannot be written.
+    """
+    path = folder / f"{time.time_ns() // 1_000_000:013}-{uuid4().hex}{OPEN}"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    number = os.open(path, flags, 0o640)
+    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    sync_folder(folder)
+    return OpenSegment(path, number)
+
+
+def create_folder(folder: Path) -> None:
+    """Create the folder of a log with its parents, unless it exists.
+
+    :raises OSError: it cannot be created.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def remove(segment: OpenSegment) -> None:
+    """Close and remove a segment that has no entry.
+
+    :raises OSError: it cannot be removed; the file is closed all the same.
+    """
+    try:
+        segment.path.unlink()
+    finally:
+        os.close(segment.number)
+
+
+def seal(segment: OpenSegment, footer: bytes, end: int) -> Path:
+    """Write the footer of a segment, give it the name of a sealed one, and close it.
+
+    :param end: where its last entry ends, in bytes.
+    :raises OSError: it cannot be written or renamed; the file is closed all the same.
+    """
+    sealed = segment.path.with_name(segment.path.name.removesuffix(OPEN) + SEALED)
+    try:
+        write_all(segment.number, footer, end)
+        os.fsync(segment.number)
+        segment.path.rename(sealed)
+        sync_folder(segment.path.parent)
+    finally:
+        os.close(segment.number)
+    return sealed
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable.
+
+    :raises OSError: the file system refuses.
+    """
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def sealed_segments(folder: Path) -> tuple[Path, ...]:
+    """The sealed segments, the oldest first; files of other names are none.
+
+    :raises LogError: the folder cannot be read.
+    """
+    return tuple(sorted(_files(folder, SEALED)))
+
+
+class SealedTail(Frozen):
+    """A segment that its writer left open, and that is sealed now.
+
+    :param path: its name now; ``None`` where it had no entry and is removed.
+    :param cut: bytes at its end that are no entry, because the writer ended while it wrote them.
+    """
+
+    path: Path | None
+    cut: int
+
+
+def seal_abandoned(folder: Path) -> tuple[SealedTail, ...]:
+    """Seal the segments of writers that ended without closing them, such as killed ones.
+
+    A torn entry at the end is cut.  It is called before reading; segments of running writers stay open.
+
+    :raises LogError: a segment cannot be read or written.
+    """
+    found = (_seal_abandoned(path) for path in sorted(_files(folder, OPEN)))
+    return tuple(one for one in found if one is not None)
+
+
+def _files(folder: Path, suffix: str) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(suffix) and entry.is_file(follow_symlinks=False):
+                    yield folder / entry.name
+    except OSError as error:
+        raise LogError(
+            f"the log {folder} cannot be read: {os_error_reason(error)}", "give the folder of the segments"
+        ) from error
+
+
+def _seal_abandoned(path: Path) -> SealedTail | None:
+    """Seal one segment; ``None`` where its writer runs, or where another process was faster."""
+    try:
+        number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unusable(path, error) from error
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_at(path, number):
+            os.close(number)
+            return None
+        return _close_segment(path, number)
+    except BlockingIOError:
+        os.close(number)
+        return None
+    except OSError as error:
+        with suppress(OSError):
+            os.close(number)
+        raise _unusable(path, error) from error
+
+
+def _is_at(path: Path, number: int) -> bool:
+    """Whether an open file still has its name: its writer may have sealed it before the lock was taken."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(path.lstat(), os.fstat(number))
+    return False
+
+
+def _close_segment(path: Path, number: int) -> SealedTail:
+    with os.fdopen(os.dup(number), "rb") as stream:
+        data = stream.read()
+    content = decode_segment(data)
+    if not content.entries:
+        remove(OpenSegment(path, number))
+        return SealedTail(None, max(0, len(data) - HEADER_SIZE))
+    footer = SegmentEncoder(data[:HEADER_SIZE]).encode_footer(len(content.entries))
+    os.ftruncate(number, content.end)
+    cut = 0 if content.is_sealed else len(data) - content.end
+    return SealedTail(seal(OpenSegment(path, number), footer, content.end), cut)
+
+
+def write_all(number: int, data: bytes, offset: int) -> None:
+    """Write bytes at an offset of a file.
+
+    :raises OSError: not all of them could be written.
+    """
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(number, view, offset)
+        view, offset = view[written:], offset + written
+
+
+def _unusable(path: Path, error: OSError) -> LogError:
+    return LogError(
+        f"the segment {path} cannot be sealed: {os_error_reason(error)}",
+        "check the right to write there",
+    )

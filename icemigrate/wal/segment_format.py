@@ -1,0 +1,196 @@
+"""The bytes of a segment: a header, entries, and a footer once the segment is sealed.
+
+======  ==============================================================================================
+header  ``ICEWAL``, a zero byte, the version of the format (1), and the segment's mark: 8 random bytes
+entry   the mark, ``E``, length of the body (32 bits), CRC-32 of length and body (32 bits); body: kind
+        and encoding (8 bits each), time (64 bits), length of the tenant (16 bits), tenant, payload
+footer  the mark, ``F``, number of entries (64 bits), CRC-32 of that number (32 bits)
+======  ==============================================================================================
+
+Numbers are little-endian.  With the mark, a reader finds the next entry behind damaged bytes; it is random,
+so that no payload can contain what looks like an entry of another tenant.  CRC-32 is zlib's: the standard
+library has it, and CRC-32C only as slow Python or as a further dependency.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import TypeAlias
+from zlib import crc32
+
+from icemigrate.frozen import Frozen
+from icemigrate.wal.entries import LONGEST_PAYLOAD, LONGEST_TENANT, Entry, EntryKind, PayloadEncoding
+
+_MAGIC = b"ICEWAL\0\x01"
+_MARK_SIZE = 8
+HEADER_SIZE = len(_MAGIC) + _MARK_SIZE
+_ENTRY, _FOOTER = b"E", b"F"
+_FRAME = struct.Struct("<II")
+_BODY = struct.Struct("<BBQH")
+_COUNT = struct.Struct("<QI")
+_LENGTH, _NUMBER = struct.Struct("<I"), struct.Struct("<Q")
+_FRAME_SIZE = _MARK_SIZE + 1 + _FRAME.size
+_FOOTER_SIZE = _MARK_SIZE + 1 + _COUNT.size
+_LONGEST_BODY = _BODY.size + LONGEST_TENANT + LONGEST_PAYLOAD
+_KINDS = {EntryKind.TRACES: 1, EntryKind.LOGS: 2, EntryKind.METRICS: 3}
+_ENCODINGS = {PayloadEncoding.OTLP_JSON: 1, PayloadEncoding.OTLP_PROTOBUF: 2}
+_KIND_OF = {number: kind for kind, number in _KINDS.items()}
+_ENCODING_OF = {number: encoding for encoding, number in _ENCODINGS.items()}
+
+
+class StoredEntry(Frozen):
+    """An entry of a segment.
+
+    :param offset: where it begins in the segment, in bytes; it identifies the entry together with the
+        segment's name.
+    """
+
+    offset: int
+    entry: Entry
+
+
+class DamagedBytes(Frozen):
+    """Bytes of a segment that are no entry.
+
+    :param offset: where they begin, in bytes.
+    :param length: how many there are.
+    :param reason: what is wrong with them, as a clause.
+    """
+
+    offset: int
+    length: int
+    reason: str
+
+
+SegmentPart: TypeAlias = "StoredEntry | DamagedBytes"
+
+
+class SegmentContent(Frozen):
+    """What a segment contains.
+
+    :param parts: in the order of the segment.
+    :param end: where the last entry ends, in bytes; 0 for a file that is no segment.
+    :param is_sealed: whether a footer is at its end.
+    """
+
+    parts: tuple[SegmentPart, ...]
+    end: int
+    is_sealed: bool
+
+    @property
+    def entries(self) -> tuple[StoredEntry, ...]:
+        """The entries without the damaged parts."""
+        return tuple(part for part in self.parts if isinstance(part, StoredEntry))
+
+    @property
+    def damaged(self) -> tuple[DamagedBytes, ...]:
+        """The damaged parts."""
+        return tuple(part for part in self.parts if isinstance(part, DamagedBytes))
+
+
+class SegmentEncoder:
+    """Makes the bytes of one segment, which has a mark of its own.
+
+    :param header: of a segment that exists; by default a new one is made.
+    """
+
+    def __init__(self, header: bytes | None = None) -> None:
+        self.header = _MAGIC + os.urandom(_MARK_SIZE) if header is None else header
+        self._mark = self.header[len(_MAGIC) :]
+
+    def encode_entry(self, entry: Entry) -> bytes:
+        """The bytes of an entry, which :func:`~icemigrate.wal.entries.require_valid` has checked."""
+        tenant = entry.tenant.encode("ascii")
+        head = _BODY.pack(_KINDS[entry.kind], _ENCODINGS[entry.encoding], entry.time_ns, len(tenant))
+        length = len(head) + len(tenant) + len(entry.payload)
+        checksum = crc32(entry.payload, crc32(tenant, crc32(head, crc32(_LENGTH.pack(length)))))
+        frame = _FRAME.pack(length, checksum)
+        return b"".join((self._mark, _ENTRY, frame, head, tenant, entry.payload))
+
+    def encode_footer(self, entries: int) -> bytes:
+        """The bytes of a footer.
+
+        :param entries: how many the segment has.
+        """
+        return self._mark + _FOOTER + _COUNT.pack(entries, crc32(_NUMBER.pack(entries)))
+
+
+def decode_segment(content: bytes) -> SegmentContent:
+    """Decode a segment; what is damaged is reported, and never taken for an entry."""
+    if content[: len(_MAGIC)] != _MAGIC or len(content) < HEADER_SIZE:
+        reason = "the file does not begin as a segment of version 1"
+        whole = (DamagedBytes(0, len(content), reason),) if content else ()
+        return SegmentContent(whole, 0, is_sealed=False)
+    mark = content[len(_MAGIC) : HEADER_SIZE]
+    parts = list[SegmentPart]()
+    at = end = HEADER_SIZE
+    count = 0
+    while at < len(content):
+        found = _entry_at(content, at, mark)
+        if not isinstance(found, str):
+            stored, at = found
+            parts.append(stored)
+            count, end = count + 1, at
+            continue
+        counted = _footer_at(content, at, mark)
+        if counted is not None and at + _FOOTER_SIZE == len(content):
+            if counted != count:
+                missing = f"the footer counts {counted} entries, and {count} can be read"
+                parts.append(DamagedBytes(at, _FOOTER_SIZE, missing))
+            return SegmentContent(tuple(parts), end, is_sealed=True)
+        following = _next_frame(content, at + 1, mark)
+        parts.append(DamagedBytes(at, following - at, found))
+        at = following
+    return SegmentContent(tuple(parts), end, is_sealed=False)
+
+
+def _entry_at(content: bytes, at: int, mark: bytes) -> tuple[StoredEntry, int] | str:
+    """The entry at an offset and where it ends, or why there is none."""
+    if content[at : at + _MARK_SIZE] != mark[: len(content) - at] or not content.startswith(
+        _ENTRY[: len(content) - at - _MARK_SIZE], at + _MARK_SIZE
+    ):
+        return "no entry begins here"
+    begin = at + _FRAME_SIZE
+    if begin > len(content):
+        return _TORN
+    length, checksum = _FRAME.unpack_from(content, begin - _FRAME.size)
+    if not _BODY.size < length <= _LONGEST_BODY:
+        return f"the length {length} of the entry is invalid"
+    end = begin + length
+    if end > len(content):
+        return _TORN
+    body = content[begin:end]
+    if crc32(body, crc32(_LENGTH.pack(length))) != checksum:
+        return "the checksum of the entry is wrong"
+    kind, encoding, time_ns, tenant_length = _BODY.unpack_from(body)
+    if kind not in _KIND_OF:
+        return f"the kind {kind} of the entry is unknown"
+    if encoding not in _ENCODING_OF:
+        return f"the encoding {encoding} of the entry is unknown"
+    payload_at = _BODY.size + tenant_length
+    tenant = body[_BODY.size : payload_at].decode("utf-8", "replace")
+    entry = Entry(tenant, _KIND_OF[kind], time_ns, body[payload_at:], _ENCODING_OF[encoding])
+    return StoredEntry(at, entry), end
+
+
+_TORN = "the segment ends within an entry"
+
+
+def _footer_at(content: bytes, at: int, mark: bytes) -> int | None:
+    """The number in the footer at an offset; ``None`` where there is none."""
+    if content[at : at + _MARK_SIZE + 1] != mark + _FOOTER or at + _FOOTER_SIZE > len(content):
+        return None
+    count, checksum = _COUNT.unpack_from(content, at + _MARK_SIZE + 1)
+    return int(count) if crc32(_NUMBER.pack(count)) == checksum else None
+
+
+def _next_frame(content: bytes, begin: int, mark: bytes) -> int:
+    """Where the next entry or footer that can be read begins; the end of the segment where there is none."""
+    at = content.find(mark, begin)
+    while at >= 0:
+        is_entry = not isinstance(_entry_at(content, at, mark), str)
+        if is_entry or _footer_at(content, at, mark) is not None:
+            return at
+        at = content.find(mark, at + 1)
+    return len(content)
