@@ -17,7 +17,9 @@ from icemigrate.errors import CatalogError
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.files.read.migration_file import AnyFile
 from icemigrate.frozen import Frozen, field, replace
+from icemigrate.history.event_log import LogEntry
 from icemigrate.history.history_properties import History
+from icemigrate.history.manual_changes import ManualChanges, manual_changes
 from icemigrate.history.migration_states import migration_states
 from icemigrate.history.past_states import FactsOfTable, states_seen
 from icemigrate.iceberg.declared_sides import DeclaredState
@@ -179,11 +181,13 @@ class _RecordedPast(Frozen):
 
     :param traces: by the declared name of the table.
     :param tag_notes: by the uuid of the table.
+    :param manual: the changes with `icemigrate table`.
     """
 
     traces: Mapping[TableName, Mapping[DifferingFact, ChangeAttribution]] = field(default_factory=dict)
     tag_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fact_notes: FactNotes = field(default_factory=dict)
+    manual: ManualChanges = ManualChanges()
 
 
 def _recorded_past(
@@ -201,6 +205,7 @@ def _recorded_past(
         {one.base.name: _traces(session, m, seen[one.base.name]) for m, one in differing},
         missing_tag_notes(session, history, met),
         fact_notes(history, ((one.base, one.facts) for _, one in differing)),
+        manual_changes(history) if differing else ManualChanges(),
     )
 
 
@@ -236,7 +241,7 @@ def _table(
     traces = past.traces.get(declared, {})
     facts = (
         replace(
-            _drift_fact(f, pending.get(f), traces.get(f, _NOTHING), met),
+            _drift_fact(f, pending.get(f), traces.get(f, _NOTHING), met, past.manual.of(met.there, f)),
             note=past.fact_notes.get((declared, f)),
         )
         for f in met.facts
@@ -256,8 +261,18 @@ def _done(session: EnvironmentSession, met: ComparedTable, then: Table | None) -
 
 
 def _drift_fact(
-    fact: DifferingFact, pending: str | None, seen: ChangeAttribution, met: ComparedTable
+    fact: DifferingFact,
+    pending: str | None,
+    seen: ChangeAttribution,
+    met: ComparedTable,
+    by: LogEntry | None,
 ) -> DriftFact:
+    """A fact for the result.
+
+    :param by: the event of the manual change that made it; ``None`` where another client did.
+    """
+    if by is not None:
+        seen = ChangeAttribution(by.at, by.at)
     status: DriftStatus = "drift" if fact.managed else "unmanaged"
     if pending is not None:
         status = "done already"
@@ -273,6 +288,7 @@ def _drift_fact(
         after=seen.after,
         before=seen.before,
         writers=seen.writers,
+        by=None if by is None else by.user,
     )
 
 

@@ -105,7 +105,7 @@ def carry_out(
         listen,
         keep=session.environment.keep_tags,
         replan=replanned,
-        publishers=environment_publishers(session, chosen),
+        publishers=environment_publishers(session, chosen, plan.direction),
         inverse=inverse(chosen),
         trial=trial,
         trace=commit_tracer(session),

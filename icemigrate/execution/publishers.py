@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import Frozen
+from icemigrate.planning.plan import Direction
 from icemigrate.spark.engine_port import Engine
 from icemigrate.spark.publish import DirectPublisher, Publisher
 
@@ -51,8 +52,12 @@ def choose_publisher(
     return DirectPublisher(engine, tags)
 
 
-def environment_publishers(session: EnvironmentSession, engine: CommittingEngine) -> EnvironmentPublishers:
+def environment_publishers(
+    session: EnvironmentSession, engine: CommittingEngine, direction: Direction = Direction.APPLY
+) -> EnvironmentPublishers:
     """Both publishers of an environment.
+
+    A manual change of columns is one commit, and leaves no marker.
 
     An undo of a table is one metadata commit already (two where a date returns with its partitions or its
     order, which Iceberg's library does not accept together), and may assert the table's snapshot, which a
@@ -61,6 +66,9 @@ def environment_publishers(session: EnvironmentSession, engine: CommittingEngine
     from icemigrate.spark.publish_together import TransactionPublisher
     from icemigrate.spark.step_results import StepRunner
 
+    if direction is Direction.ALTER:
+        publisher = choose_publisher(session, engine, marked=False)
+        return EnvironmentPublishers(publisher, publisher)
     marked, steps = choose_publisher(session, engine), StepRunner(engine, on_copies=False)
     together = TransactionPublisher(engine, steps, tags=False, signs=False) if marked.together else None
     return EnvironmentPublishers(marked, DirectPublisher(engine, tags=False, together=together))

@@ -17,6 +17,7 @@ from icemigrate.execution.environment_session import Operator, current_operator
 from icemigrate.execution.failures import FailureReport, Interrupted
 from icemigrate.execution.fencing import LostLockRun, fence_interrupted_migrations, revert_late_renames
 from icemigrate.execution.last_copies import free_tags, needed_tags, protect_tags, snapshot_dependencies
+from icemigrate.execution.manual_facts import manual_facts
 from icemigrate.execution.migration_run import MigrationRun
 from icemigrate.execution.publishers import EnvironmentPublishers, direct_publishers
 from icemigrate.execution.recovery import MAX_STEP_LENGTH, PlanInverse, Recovery, cause_of
@@ -147,8 +148,8 @@ class _Run:
             MigrationStarted(migration.version, migration.description, number, len(self.plan.migrations))
         )
         started_at, clock = datetime.now(timezone.utc), time.monotonic()
-        if migration.direction is Direction.RECONCILE:
-            return self._reconcile(migration, started_at, clock)
+        if not migration.direction.has_versions:
+            return self._change_tables(migration, started_at, clock)
         if migration.squash is not None and migration.squash.versions:
             return self._supersede(migration, migration.squash, started_at)
         # The changes of an earlier run belong to it, also on tables that this run does not change.
@@ -163,7 +164,7 @@ class _Run:
             user=self.by.user,
             host=self.by.host,
             run=self.held.run,
-            tables=_touched(migration),
+            tables=migration.declared_names,
             metadata=metadata,
             is_redo=migration.is_redo,
             choices=migration.choices,
@@ -252,8 +253,8 @@ class _Run:
     def _report(self, work: MigrationRun) -> FailureReport:
         return replace(work.log.report(), earlier_versions=tuple(self.ended))
 
-    def _reconcile(self, migration: MigrationPlan, started_at: datetime, clock: float) -> HistoryRecord:
-        """Reconcile tables; versions and the declared state stay as they are."""
+    def _change_tables(self, migration: MigrationPlan, started_at: datetime, clock: float) -> HistoryRecord:
+        """Reconcile or alter tables; versions and the declared state stay as they are."""
         self.held.may_change(str(table.name) for table in migration.tables)
         started = self._record(migration, RunOutcome.STARTED, started_at)
         self.held.supersede([started], lambda history: history)
@@ -265,7 +266,11 @@ class _Run:
             with suppress(IcemigrateError):  # the user needs the cause of the failure
                 self.held.supersede([failed], lambda history: history)
             raise
-        record = self._record(migration, RunOutcome.RECONCILED, started_at, work.log.done)
+        is_manual = migration.direction is Direction.ALTER
+        outcome = RunOutcome.ALTERED if is_manual else RunOutcome.RECONCILED
+        record = self._record(migration, outcome, started_at, work.log.done)
+        facts = manual_facts(migration, self.plan.base, self.known, work.tables_after) if is_manual else ()
+        record = replace(record, facts=facts)
         self.held.supersede([record], lambda history: history)
         self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return record
@@ -317,7 +322,7 @@ class _Run:
                     f"migration {migration.version} was planned for other field ids of `{table.declared}`",
                     "run `icemigrate apply` again: it makes a new plan",
                 )
-        first = blocking_intent(self.held.history().intents, begun, _touched(migration))
+        first = blocking_intent(self.held.history().intents, begun, migration.declared_names)
         if first is not None:
             how = "`icemigrate apply` finishes it, `icemigrate rollback` undoes it"
             raise ConflictError(
@@ -390,10 +395,5 @@ class _Run:
 
 
 def _version(migration: MigrationPlan) -> Version | None:
-    """The version; ``None`` for a reconciliation."""
-    return None if migration.direction is Direction.RECONCILE else Version.parse(migration.version)
-
-
-def _touched(migration: MigrationPlan) -> tuple[str, ...]:
-    names = {n for t in migration.tables for n in (t.declared, t.formerly) if n is not None}
-    return tuple(sorted(map(str, names)))
+    """The version; ``None`` for a plan without versions."""
+    return Version.parse(migration.version) if migration.direction.has_versions else None

@@ -19,7 +19,7 @@ from icemigrate.events import (
 from icemigrate.execution.failures import FailureReport
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import TableName
-from icemigrate.planning.plan import RECONCILE_VERSION, MigrationPlan, Plan
+from icemigrate.planning.plan import ALTER_VERSION, RECONCILE_VERSION, MigrationPlan, Plan
 from icemigrate.planning.stages import PlannedStatement, Stage
 from icemigrate.spark.statement_events import announce_statement
 
@@ -186,6 +186,6 @@ def plan_note_lines(plan: Plan) -> tuple[str, ...]:
 
 
 def _line(version: str, table: TableName | None, text: str) -> str:
-    # A reconcile has no version that users know.
-    of = (None if version == RECONCILE_VERSION else version, table)
+    # A plan without versions has none that users know.
+    of = (None if version in (RECONCILE_VERSION, ALTER_VERSION) else version, table)
     return ": ".join([*(str(part) for part in of if part), text])

@@ -15,7 +15,7 @@ from typing import Any
 from icemigrate.errors import HistoryError
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, replace
-from icemigrate.history.history_record import HistoryRecord, RunOutcome
+from icemigrate.history.history_record import HistoryRecord, ManualFact, RunOutcome
 from icemigrate.history.recorded_versions import EPOCH, RESTORE_HINT, Intent, VersionState, check_duration_ms
 from icemigrate.iceberg.json_text import compress, decompress, read_values, write_json
 
@@ -47,6 +47,7 @@ class LogEvent(str, Enum):
     UNLOCKED = "unlocked"
     MAINTAINED = "maintained"
     RESET = "reset"
+    ALTERED = "altered"
 
     def __str__(self) -> str:
         return self.value
@@ -71,8 +72,9 @@ class LogEntry(Frozen):
     :param run: as in the rows.
     :param action: the command that failed or was interrupted; empty for all other events, whose name says
         it, and for entries of older releases.
-    :param tables: declared names of reconciled tables, and names in the trash of tables of a reset; empty for
-        all other events, whose tables are in the rows, and for entries of older releases.
+    :param tables: declared names of reconciled and altered tables, and names in the trash of tables of a
+        reset; empty for all other events, whose tables are in the rows, and for entries of older releases.
+    :param facts: what a manual change made different; empty for all other events.
     """
 
     event: LogEvent
@@ -86,6 +88,7 @@ class LogEntry(Frozen):
     message: str | None = None
     action: str = ""
     tables: tuple[str, ...] = ()
+    facts: tuple[ManualFact, ...] = ()
 
 
 class EventLog(Frozen):
@@ -138,9 +141,13 @@ def log_with_record(log: EventLog, record: HistoryRecord, begun: Intent | None) 
         run=record.run,
         message=message,
         action=record.action if event in (LogEvent.FAILED, LogEvent.INTERRUPTED) else "",
-        tables=record.tables if event in (LogEvent.RECONCILED, LogEvent.RESET) else (),
+        tables=record.tables if event in _EVENTS_WITH_TABLES else (),
+        facts=record.facts,
     )
     return log.with_entries([entry])
+
+
+_EVENTS_WITH_TABLES = (LogEvent.RECONCILED, LogEvent.RESET, LogEvent.ALTERED)
 
 
 def unlogged_intents(log: EventLog, intents: Sequence[Intent]) -> tuple[Intent, ...]:
@@ -179,7 +186,13 @@ def pack_log(log: EventLog) -> str:
     # Separate keys, so that older releases can read the entries.
     tables = {str(at): list(e.tables) for at, e in enumerate(log.entries) if e.tables}
     actions = {str(at): e.action for at, e in enumerate(log.entries) if e.action}
-    content |= {key: value for key, value in (("tables", tables), ("actions", actions)) if value}
+    facts = {
+        str(at): [[f.uuid, list(f.key), f.actual] for f in e.facts]
+        for at, e in enumerate(log.entries)
+        if e.facts
+    }
+    parts = (("tables", tables), ("actions", actions), ("facts", facts))
+    content |= {key: value for key, value in parts if value}
     return compress(write_json(content))
 
 
@@ -195,7 +208,10 @@ def unpack_log(text: str) -> EventLog:
         if stored.earlier < 0:
             raise ValueError(f"earlier: {stored.earlier} is no number of events")
         entries = (
-            _entry(e, stored.tables.get(str(at), ()), stored.actions.get(str(at), ""))
+            replace(
+                _entry(e, stored.tables.get(str(at), ()), stored.actions.get(str(at), "")),
+                facts=tuple(ManualFact(*fact) for fact in stored.facts.get(str(at), ())),
+            )
             for at, e in enumerate(stored.entries)
         )
         return EventLog(tuple(entries), stored.earlier)
@@ -219,12 +235,13 @@ class _StoredEntry(Frozen, array_like=True):
 
 
 class _StoredLog(Frozen):
-    """A log as :func:`pack_log` writes it; tables and actions by the entry's number in the list."""
+    """A log as :func:`pack_log` writes it; tables, actions and facts by the entry's number in the list."""
 
     earlier: int
     entries: tuple[_StoredEntry, ...]
     tables: Mapping[str, tuple[str, ...]] = {}
     actions: Mapping[str, str] = {}
+    facts: Mapping[str, tuple[tuple[str, tuple[str | int, ...], str], ...]] = {}
 
 
 def _to_json(entry: LogEntry) -> list[Any]:

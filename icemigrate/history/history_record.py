@@ -15,8 +15,9 @@ from icemigrate.iceberg.types import Field, List, Primitive, Type, same_type
 from icemigrate.redaction import redact_secrets
 
 Action: TypeAlias = Literal[
-    "apply", "rollback", "refill", "unlock", "repair", "squash", "baseline", "maintain", "reconcile", "reset"
-]
+    "apply", "rollback", "refill", "unlock", "repair", "squash", "baseline", "maintain", "reconcile", "reset",
+    "alter",
+]  # fmt: skip
 
 
 class RunOutcome(str, Enum):
@@ -37,9 +38,25 @@ class RunOutcome(str, Enum):
     MAINTAINED = "maintained"
     RECONCILED = "reconciled"
     RESET = "reset"
+    ALTERED = "altered"
+    """A user changed the columns of a table with `icemigrate table`."""
 
     def __str__(self) -> str:
         return self.value
+
+
+class ManualFact(Frozen):
+    """A fact that a user changed with `icemigrate table`; see
+    :class:`~icemigrate.planning.drift.differing_facts.DifferingFact`.
+
+    :param uuid: of the table.
+    :param key: with field ids.
+    :param actual: the value after the change, as text.
+    """
+
+    uuid: str
+    key: tuple[str | int, ...]
+    actual: str
 
 
 class HistoryRecord(Frozen):
@@ -55,6 +72,7 @@ class HistoryRecord(Frozen):
     :param since: of a squash, the first version that it replaces; not a column of the table.
     :param remaining_effects: effects of the version that a rollback left, as phrases; not a column of the
         table.
+    :param facts: what a manual change made different; not a column of the table.
     :param started_at: with time zone, as every time here.
     :param user: by the operating system.
     :param tables: names of the changed tables, sorted.
@@ -81,6 +99,7 @@ class HistoryRecord(Frozen):
     fingerprint: str = ""
     since: str = ""
     remaining_effects: tuple[str, ...] = ()
+    facts: tuple[ManualFact, ...] = ()
 
     @property
     def duration_ms(self) -> int:
@@ -117,7 +136,7 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
         "outcome",
         _STRING,
         "started, applied, rolled_back, failed, interrupted, repaired, unlocked, squashed, baselined, "
-        "maintained, reconciled or reset",
+        "maintained, reconciled, reset or altered",
     ),
     ("started_at", _TIME, "When it began"),
     ("finished_at", _TIME, "When it ended"),
@@ -131,7 +150,8 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     (
         "action",
         _STRING,
-        "What was asked for: apply, rollback, unlock, repair, squash, baseline, maintain, reconcile or reset",
+        "What was asked for: apply, rollback, unlock, repair, squash, baseline, maintain, reconcile, "
+        "reset or alter",
     ),
     ("run", _STRING, "The same in all rows of one call of icemigrate"),
 )

@@ -32,6 +32,13 @@ class Direction(str, Enum):
     ROLLBACK = "rollback"
     RECONCILE = "reconcile"
     """Tables are changed back to the recorded state; no version is applied or undone."""
+    ALTER = "alter"
+    """A user changes the columns of one table; no version is applied or undone."""
+
+    @property
+    def has_versions(self) -> bool:
+        """Whether it applies versions or takes them back."""
+        return self in (Direction.APPLY, Direction.ROLLBACK)
 
 
 MISSING_CONSENT = "missing-allow"
@@ -233,6 +240,12 @@ class MigrationPlan(Frozen):
         """Whether it may run: no problem, no conflict, every hazard consented to."""
         return not (self.problems or self.unconsented or self.conflicts)
 
+    @property
+    def declared_names(self) -> tuple[str, ...]:
+        """The declared names of its tables before and after it, sorted."""
+        names = {n for t in self.tables for n in (t.declared, t.formerly) if n is not None}
+        return tuple(sorted(map(str, names)))
+
     def changes(self) -> Iterator[PlannedChange]:
         """All changes of all tables."""
         for table in self.tables:
@@ -257,6 +270,8 @@ class PlannedMigrations(Frozen):
 
 RECONCILE_VERSION = "reconcile"
 """Replaces the version in a plan that reconciles tables."""
+ALTER_VERSION = "alter"
+"""Replaces the version in a plan that changes the columns of one table."""
 
 
 class ReconcileRequest(Frozen):

@@ -100,6 +100,9 @@ def _traced(fact: DriftFact) -> tuple[str, ...]:
     """The time of a change and its writers, as far as they are known."""
     if fact.before is None:
         return ()
+    if fact.by is not None:
+        when = timestamp_text(fact.before)
+        return (f"manual change at {when} by {one_line(fact.by)}, with `icemigrate table`",)
     if fact.after is None:
         when = f"before {timestamp_text(fact.before)}"
     elif fact.after == fact.before:

@@ -91,7 +91,7 @@ def summary_line(plan: Plan) -> str:
     if plan.is_empty:
         return NOTHING_TO_RECONCILE if plan.reconcile is not None else nothing_line(plan)
     s = summarise_plan(plan)
-    migrations = "" if plan.reconcile is not None else f"{format_count(s.migrations, 'migration')}, "
+    migrations = "" if not plan.direction.has_versions else f"{format_count(s.migrations, 'migration')}, "
     title = "Baseline" if plan.is_baseline else _TITLES[plan.direction]
     line = (
         f"{title}: {f'{s.adopt} to adopt, ' if s.adopt else ''}{s.add} to add, {s.change} to change, "
@@ -104,7 +104,12 @@ def summary_line(plan: Plan) -> str:
     return "; ".join([line, *filter(None, asides)]) + "."
 
 
-_TITLES = {Direction.APPLY: "Plan", Direction.ROLLBACK: "Rollback", Direction.RECONCILE: "Reconcile"}
+_TITLES = {
+    Direction.APPLY: "Plan",
+    Direction.ROLLBACK: "Rollback",
+    Direction.RECONCILE: "Reconcile",
+    Direction.ALTER: "Alter",
+}
 NOTHING_TO_RECONCILE = "Nothing to reconcile: the tables match their recorded state."
 
 DRIFT_LINE = "`icemigrate drift` shows whether the tables still match their recorded state."
@@ -160,7 +165,12 @@ def obstacles_line(plan: Plan) -> str | None:
     return f"This plan cannot be {done}: {join_with_and(parts)}." if parts else None
 
 
-_DONE = {Direction.APPLY: "applied", Direction.ROLLBACK: "rolled back", Direction.RECONCILE: "done"}
+_DONE = {
+    Direction.APPLY: "applied",
+    Direction.ROLLBACK: "rolled back",
+    Direction.RECONCILE: "done",
+    Direction.ALTER: "done",
+}
 
 
 def labelled_resolutions(conflict: Conflict) -> Iterator[tuple[str, str]]:
@@ -219,7 +229,7 @@ def hazard_text(hazard: Hazard, migration: MigrationPlan) -> str:
     reason = once_quoted(hazard.reason)
     if migration.direction is Direction.ROLLBACK:
         return f"{hazard.kind.value}: {reason}"
-    if migration.direction is Direction.RECONCILE:
+    if not migration.direction.has_versions:
         consent = "not allowed" if hazard in migration.unconsented else "allowed"
         return f"{hazard.kind.value}, {consent}: {reason}"
     consent = "not allowed by the file" if hazard in migration.unconsented else "allowed"

@@ -58,7 +58,7 @@ EventName: TypeAlias = Annotated[
     str,
     one_of(
         "applied", "redone", "rolled_back", "failed", "interrupted", "running", "repaired", "squashed",
-        "baselined", "unlocked", "maintained", "reconciled", "reset",
+        "baselined", "unlocked", "maintained", "reconciled", "reset", "altered",
     ),
 ]  # fmt: skip
 

@@ -25,6 +25,7 @@ class DriftFact(Frozen):
     :param after: the change is later than this time; ``None`` where no bound is known.
     :param before: the change is not later than this time; equal to ``after`` where the time is exact.
     :param note: a further remark; ``None`` without one.
+    :param by: the user who changed it with `icemigrate table`; ``None`` where another client changed it.
     :param writers: the table's writers in that interval, which may not be the authors of the change.
     """
 
@@ -38,6 +39,7 @@ class DriftFact(Frozen):
     before: datetime | None = None
     writers: tuple[str, ...] = ()
     note: str | None = None
+    by: str | None = None
 
 
 class TableDrift(Frozen):
