@@ -13,6 +13,7 @@ import msgspec
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.frozen import Frozen
 from icemigrate.render.json_documents import COMPUTED_FIELDS, FIELDS_FOR_PEOPLE
+from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.command_results import (
     ApplyResult,
     CheckResult,
@@ -58,6 +59,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "squash": (SquashResult, "squash"),
     "status": (Status, "status"),
     "table-rollback": (RollbackTableResult, "table rollback"),
+    "table-columns": (ColumnChangesResult, "table add-column"),
     "table-snapshots": (SnapshotsResult, "table snapshots"),
     "unlock": (UnlockResult, "unlock"),
 }

@@ -48,6 +48,9 @@ COMMANDS: dict[str, str] = {
 
 
 TABLE_COMMANDS: dict[str, str] = {
+    "add-column": "Add a column to a table, without a migration file.",
+    "rename-column": "Rename a column of a table, without a migration file.",
+    "drop-column": "Drop a column of a table, without a migration file.",
     "snapshots": "List the snapshots of a table, with its branches and tags.",
     "rollback": "Set the main branch of a table to an earlier snapshot.",
 }

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from icemigrate.catalog.capabilities import server_managed_predicate
-from icemigrate.changes.change import HazardKind, PlanProblem
+from icemigrate.changes.change import PlanProblem
 from icemigrate.commands.affected_views import with_affected_views
 from icemigrate.commands.compared_tables import ComparedTable, compare_recorded_tables, require_readable
+from icemigrate.commands.given_consents import parse_consents
 from icemigrate.commands.rollback import require_undoable
 from icemigrate.commands.table_by_table import with_table_by_table
 from icemigrate.commands.unlock import interruption_notes as interrupted_notes
-from icemigrate.diagnostics import Diagnostic, Severity, did_you_mean
-from icemigrate.errors import UsageError
+from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.events import Event
 from icemigrate.evidence.narrowed_types import with_narrow_type_problems
 from icemigrate.evidence.undo_evidence import UndoPlanner, UndoTarget, declared_state_after
@@ -39,7 +39,6 @@ from icemigrate.planning.drift.reconcile_target import (
 from icemigrate.planning.plan import (
     MISSING_CONSENT,
     RECONCILE_VERSION,
-    Consent,
     Direction,
     MigrationPlan,
     Plan,
@@ -74,15 +73,7 @@ def reconcile_request(tables: Iterable[str] = (), allow: Iterable[str] = ()) -> 
     :param allow: as in a file: ``destructive``, or ``destructive market_data.trades.tags``.
     :raises UsageError: a consent is invalid.
     """
-    consents = []
-    for text in allow:
-        kind, _, scope = text.strip().partition(" ")
-        kinds = [k.value for k in HazardKind]
-        if kind not in kinds:
-            hint = did_you_mean(kind, kinds) or f"use one of {', '.join(kinds)}, and add a scope"
-            raise UsageError(f"--allow {text}: there is no consent kind `{kind}`", hint)
-        consents.append(Consent(kind, scope.strip() or None))
-    return ReconcileRequest(tuple(dict.fromkeys(tables)), tuple(consents))
+    return ReconcileRequest(tuple(dict.fromkeys(tables)), parse_consents(allow))
 
 
 def plan_reconcile(

@@ -10,6 +10,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.hidden_characters import escaped_json, escaped_lines
 from icemigrate.redaction import redact_secrets
 from icemigrate.render import json_documents as doc
+from icemigrate.render.column_text import column_changes_text
 from icemigrate.render.drift_text import accept_text, drift_text
 from icemigrate.render.findings_for_ci import github_text, gitlab_text, junit_text
 from icemigrate.render.findings_markdown import check_markdown, failure_markdown
@@ -34,6 +35,7 @@ from icemigrate.render.status_text import (
     unlock_text,
 )
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
+from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.command_results import (
     ApplyResult,
     CheckResult,
@@ -120,6 +122,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             SnapshotsResult: snapshots_text,
             RollbackTableResult: rollback_table_text,
             ExpireResult: expire_text,
+            ColumnChangesResult: column_changes_text,
             Failure: failure_text,
         },
     ),
@@ -149,6 +152,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             SnapshotsResult: _json(doc.result_document),
             RollbackTableResult: _json(doc.result_document),
             ExpireResult: _json(doc.result_document),
+            ColumnChangesResult: _json(doc.result_document),
             Failure: _json(doc.result_document),
         },
         for_programs=True,
