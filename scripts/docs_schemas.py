@@ -32,7 +32,7 @@ from icemigrate.results.drift_results import AcceptResult, DriftResult, Reconcil
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
-from icemigrate.results.snapshot_results import RollbackTableResult
+from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
 
@@ -58,6 +58,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "rules": (RulesResult, "rules"),
     "squash": (SquashResult, "squash"),
     "status": (Status, "status"),
+    "table-expire": (ExpireResult, "table expire"),
     "table-rollback": (RollbackTableResult, "table rollback"),
     "table-columns": (ColumnChangesResult, "table add-column"),
     "table-snapshots": (SnapshotsResult, "table snapshots"),

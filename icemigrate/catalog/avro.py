@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from struct import unpack
 from typing import Any, TypeAlias
 
 from icemigrate.system.inflate import MIB, RAW, inflate
@@ -29,6 +30,7 @@ _MOST_BLOCK_BYTES = 64 * MIB
 _LAST_SHIFT = 70
 """Ten bytes of seven bits hold every number of 64 bits."""
 _FIXED_WIDTH = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+_FLOATS = {"float": "<f", "double": "<d"}
 
 
 class BadAvro(ValueError):
@@ -38,7 +40,7 @@ class BadAvro(ValueError):
 def read_records(content: bytes, wanted: Collection[int]) -> Iterator[AvroRecord]:
     """The records of a file, each with the fields of these ids.
 
-    :param wanted: ids of numbers, texts, bytes, records and lists; fields inside them need their own ids.
+    :param wanted: ids of simple values, records and lists; fields inside them need their own ids.
     :raises BadAvro: the file cannot be read.
     """
     try:
@@ -53,8 +55,8 @@ def _records(content: bytes, wanted: frozenset[int]) -> Iterator[AvroRecord]:
     if not content.startswith(_MAGIC):
         raise BadAvro("it is not an Avro file")
     header, at = _header(content, len(_MAGIC))
-    unpack = _CODECS.get(header.get("avro.codec", b"null"))
-    if unpack is None:
+    decompress = _CODECS.get(header.get("avro.codec", b"null"))
+    if decompress is None:
         raise BadAvro(f"it is compressed by {header['avro.codec'].decode()}")
     read = _reader(json.loads(header["avro.schema"]), wanted, {})
     at += _SYNC
@@ -62,7 +64,7 @@ def _records(content: bytes, wanted: frozenset[int]) -> Iterator[AvroRecord]:
         count, at = _number(content, at)
         size, at = _number(content, at)
         _check_size(size)
-        block, place = unpack(content[at : at + size]), 0
+        block, place = decompress(content[at : at + size]), 0
         _check_count(count, block)
         for _ in range(count):
             record, place = read(block, place)
@@ -160,8 +162,27 @@ def _reader(schema: Any, wanted: frozenset[int], named: dict[str, Any]) -> Read:
         return _record_reader(full, wanted, named)
     if full["type"] == "array":
         return _list_reader(_reader(full["items"], wanted, named))
+    if full["type"] in ("boolean", "float", "double", "fixed"):
+        return _fixed_reader(full, named)
     skip = _skipper(schema, named)
     return lambda data, at: (None, skip(data, at))
+
+
+def _fixed_reader(full: Any, named: dict[str, Any]) -> Read:
+    """Reads a value of a known width: a truth value, a floating point number, or bytes."""
+    _name(full, named)
+    kind = full["type"]
+    width = full["size"] if kind == "fixed" else _FIXED_WIDTH[kind]
+
+    def value(data: bytes, at: int) -> tuple[Any, int]:
+        found = data[at : at + width]
+        if len(found) != width:
+            raise BadAvro("it is damaged: it ends within a value")
+        if kind == "fixed":
+            return found, at + width
+        return (found != b"\x00" if kind == "boolean" else unpack(_FLOATS[kind], found)[0]), at + width
+
+    return value
 
 
 def _list_reader(item: Read) -> Read:

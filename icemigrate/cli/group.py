@@ -53,6 +53,7 @@ TABLE_COMMANDS: dict[str, str] = {
     "drop-column": "Drop a column of a table, without a migration file.",
     "snapshots": "List the snapshots of a table, with its branches and tags.",
     "rollback": "Set the main branch of a table to an earlier snapshot.",
+    "expire": "Expire old snapshots of a table, and delete the files that only they need.",
 }
 """The commands of `table`, as in :data:`COMMANDS`; the module of `query` is `table_query`."""
 LEAF_COMMANDS: dict[str, str] = {

@@ -217,6 +217,21 @@ def snapshot_ids_to_expire(metadata: Mapping[str, Any], now_ms: int) -> frozense
     return frozenset(snapshots.keys() - kept)
 
 
+def expired_references(metadata: Mapping[str, Any], now_ms: int) -> tuple[str, ...]:
+    """The tags and branches whose own age limit is over, sorted; main has none."""
+    properties = metadata.get("properties") or {}
+    snapshots = {s["snapshot-id"]: s for s in metadata.get("snapshots") or ()}
+    return tuple(
+        sorted(
+            name
+            for name, ref in _refs(metadata).items()
+            if name != _MAIN
+            and (head := snapshots.get(ref["snapshot-id"])) is not None
+            and not _is_ref_retained(ref, head, properties, now_ms)
+        )
+    )
+
+
 def retained_by_references(metadata: Mapping[str, Any], now_ms: int) -> tuple[int, tuple[str, ...]]:
     """The number of snapshots that only other references than main retain, and these tags and branches."""
     refs = _refs(metadata)

@@ -17,6 +17,9 @@ from icemigrate.iceberg.names import FieldPath
 SUMMARY_PREFIX = "icemigrate."
 """Before every key that icemigrate writes into a snapshot's summary."""
 
+GC_ENABLED_PROPERTY = "gc.enabled"
+"""Where it is false, a table's files may not be deleted (Iceberg's "Table behavior properties")."""
+
 _ITSELF = "Iceberg maintains it; remove the property"
 
 OWNER_PROPERTY = "icemigrate.owner"
@@ -165,3 +168,8 @@ _WHOLE_NUMBER = re.compile(r"[0-9]{1,19}")
 def whole_number(text: str | None) -> int | None:
     """The number in a property, a summary or a reference to a snapshot; ``None`` for other texts."""
     return int(text) if text is not None and _WHOLE_NUMBER.fullmatch(text) else None
+
+
+def is_gc_enabled(properties: Mapping[str, str]) -> bool:
+    """Whether a table's files may be deleted."""
+    return properties.get(GC_ENABLED_PROPERTY, "true").lower() == "true"

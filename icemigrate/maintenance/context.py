@@ -8,17 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icemigrate.catalog.readable_tables import load_readable_tables, unreadable_text
+from icemigrate.catalog.table_places import places_of_tables
 from icemigrate.errors import CatalogError
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import Frozen
 from icemigrate.history.history_properties import History
-from icemigrate.iceberg.locations import (
-    TableLocations,
-    copies_of,
-    shared_with,
-    table_locations,
-    unreadable_locations,
-)
+from icemigrate.iceberg.locations import TableLocations, copies_of, shared_with
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table, purge_name
@@ -34,8 +29,6 @@ NO_JVM = (
 """Why an action of :data:`JVM_PARTS` is refused."""
 JVM_PARTS = frozenset({"trash", "snapshots", "orphans"})
 """The parts of ``maintain`` that delete files, which Iceberg's Java library finds."""
-GC_ENABLED_PROPERTY = "gc.enabled"
-"""Where it is false, a table's files may not be deleted (Iceberg's "Table behavior properties")."""
 
 
 class ActionSkipped(Exception):
@@ -161,19 +154,11 @@ class MaintenanceContext:
 
     def _all_places(self) -> Iterator[TableLocations]:
         catalog = self.session.catalog
-        for name in catalog.tables():
-            metadata = self.metadata(name)
-            if metadata is not None:
-                yield table_locations(name, metadata, catalog.metadata_location(name))
-            elif name in self.unreadable:
-                try:
-                    location = catalog.metadata_location(name)
-                except CatalogError:
-                    location = None
-                if location is None:
-                    self._unlocated.append(f"table `{name}` cannot be read")
-                else:
-                    yield unreadable_locations(name, location)
+        for place in places_of_tables(catalog, self.metadata, self.unreadable.__contains__):
+            if isinstance(place, TableName):
+                self._unlocated.append(f"table `{place}` cannot be read")
+            else:
+                yield place
 
     def recorded_schemas(self, uuid: str | None) -> Sequence[Schema]:
         """The schemas of a table in the undo records of the history."""
@@ -193,8 +178,3 @@ class MaintenanceContext:
             if str(declared) in intent.tables:
                 return f"{intent.version} was interrupted: `apply` finishes it, `rollback` undoes it"
         return None
-
-
-def is_gc_enabled(properties: Mapping[str, str]) -> bool:
-    """Whether a table's files may be deleted."""
-    return properties.get(GC_ENABLED_PROPERTY, "true").lower() == "true"

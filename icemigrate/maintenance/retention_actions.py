@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from icemigrate.diagnostics import format_count
 from icemigrate.frozen import Frozen, replace
+from icemigrate.history.needed_snapshots import snapshots_before_row_changes, snapshots_with_last_copies
 from icemigrate.iceberg import retention
 from icemigrate.iceberg.names import FieldPath, TableName, format_path
 from icemigrate.iceberg.retention import retained_by_references, retained_since, snapshot_ids_to_expire
 from icemigrate.iceberg.table import Table, owner_of
+from icemigrate.iceberg.table_properties import GC_ENABLED_PROPERTY, is_gc_enabled
 from icemigrate.iceberg.type_text import format_type
 from icemigrate.maintenance.context import (
-    GC_ENABLED_PROPERTY,
     NO_JVM,
     ActionOrSkipped,
     MaintenanceAction,
     MaintenanceContext,
-    is_gc_enabled,
 )
 from icemigrate.planning.drift.recreated_table import recreated_table_hint
 from icemigrate.results.maintain_results import ActionSummary, SkippedTable
@@ -140,19 +140,14 @@ def find_expiring_snapshots(look: MaintenanceContext) -> Iterator[ActionOrSkippe
 
 def needed_snapshot_reason(look: MaintenanceContext, table: Table, gone: frozenset[int]) -> str | None:
     """Why snapshots must stay: they have values that a rollback left there."""
-    for applied, record in look.history.with_last_copies():
-        for undo in record.tables:
-            before = undo.actual_before
-            if before is None or before.uuid is None or before.uuid != table.uuid:
-                continue
-            for copy in undo.last_copies:
-                if copy.snapshot_id in gone:
-                    version = applied.version
-                    return (
-                        f"snapshot {copy.snapshot_id} has values that the rollback of {version} left "
-                        f"there: `icemigrate rollback --only {version} --refill` restores them, "
-                        f"`--no-refill` gives them up"
-                    )
+    for needed in snapshots_with_last_copies(look.history, table.uuid):
+        if needed.snapshot_id in gone:
+            version = needed.version
+            return (
+                f"snapshot {needed.snapshot_id} has values that the rollback of {version} left "
+                f"there: `icemigrate rollback --only {version} --refill` restores them, "
+                f"`--no-refill` gives them up"
+            )
     return None
 
 
@@ -180,16 +175,11 @@ def _retention_text(table: Table) -> str:
 
 def _lost(look: MaintenanceContext, table: Table, gone: frozenset[int]) -> tuple[str, ...]:
     """Versions that changed rows and could not be undone any more: no tag keeps the snapshot."""
-    lost = []
-    for applied in look.history.applied:
-        record = look.history.undo_record(applied.version)
-        for undo in record.tables if record is not None else ():
-            before = undo.actual_before
-            if not undo.rows_changed or before is None or before.uuid is None or before.uuid != table.uuid:
-                continue
-            if before.snapshot is not None and before.snapshot.id in gone:
-                lost.append(f"an undo of {applied.version} can no longer restore rows")
-    return tuple(lost)
+    return tuple(
+        f"an undo of {needed.version} can no longer restore rows"
+        for needed in snapshots_before_row_changes(look.history, table.uuid)
+        if needed.snapshot_id in gone
+    )
 
 
 def _expire(

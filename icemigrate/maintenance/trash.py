@@ -15,13 +15,12 @@ from icemigrate.history.recorded_versions import VersionState
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.retention import format_duration
 from icemigrate.iceberg.table import TRASH_NAMESPACE, Table, owner_of, project_of
+from icemigrate.iceberg.table_properties import GC_ENABLED_PROPERTY, is_gc_enabled
 from icemigrate.iceberg.undo_record import TableUndo
 from icemigrate.maintenance.context import (
-    GC_ENABLED_PROPERTY,
     ActionOrSkipped,
     MaintenanceAction,
     MaintenanceContext,
-    is_gc_enabled,
 )
 from icemigrate.planning.undo.undo_inputs import recorded_uuid
 from icemigrate.results.maintain_results import ActionSummary, SkippedTable

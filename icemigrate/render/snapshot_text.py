@@ -145,7 +145,7 @@ def expire_text(result: ExpireResult, style: TerminalStyle) -> str:
         for one in result.kept
     ]
     since = phrases.timestamp_text(result.older_than)
-    if not result.expired and not result.refs:
+    if result.is_empty:
         nothing = f"Nothing to expire: no snapshot of table `{table}` from before {since} can go."
         return "\n".join([nothing, *kept]) + "\n"
     count, total = f"{len(result.expired):,}", f"{len(result.expired) + result.remaining:,}"

@@ -81,6 +81,7 @@ class ExpireResult(Frozen):
     size_bytes: Count = 0
     done: bool = False
 
-    def finished(self) -> ExpireResult:
-        """The result after the commit."""
-        return replace(self, done=True)
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing expires."""
+        return not self.expired and not self.refs
