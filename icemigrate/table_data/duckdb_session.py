@@ -1,0 +1,86 @@
+"""DuckDB without access to anything but the files of the tables that a query reads.
+
+The extensions come from their packages, so nothing is downloaded.  Before a query runs, DuckDB's own
+configuration is locked: no other file, no network, no further extension, and no variable of this process.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icemigrate.errors import MissingExtra, extra_hint
+
+if TYPE_CHECKING:
+    import duckdb
+
+_EXTENSIONS = ("avro", "iceberg")
+"""In the order in which DuckDB needs them."""
+
+
+@contextmanager
+def open_duckdb(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An empty database in memory, until the block ends.
+
+    :param scratch: a folder for data that does not fit into memory.
+    :raises MissingExtra: DuckDB or its extension is not installed.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise _missing(error) from error
+    connection = duckdb.connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "python_enable_replacements": "false",
+            "temp_directory": str(scratch),
+        }
+    )
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+    finally:
+        connection.close()
+
+
+def load_iceberg(connection: duckdb.DuckDBPyConnection) -> None:
+    """Load what reads Iceberg's tables.
+
+    :raises MissingExtra: an extension is not installed, or is of another release of DuckDB.
+    """
+    import duckdb
+
+    for name in _EXTENSIONS:
+        try:
+            package = importlib.import_module(f"duckdb_extension_{name}")
+            (file,) = Path(package.__path__[0]).rglob(f"{name}.duckdb_extension")
+            connection.execute(f"LOAD {text_literal(str(file))}")
+        except (ImportError, ValueError, duckdb.Error) as error:
+            raise _missing(error) from error
+
+
+def lock_duckdb(connection: duckdb.DuckDBPyConnection, folders: Iterable[str]) -> None:
+    """Permit no files but those of these folders, for as long as the connection is open."""
+    listed = ", ".join(text_literal(folder) for folder in folders)
+    connection.execute(f"SET allowed_directories = [{listed}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def text_literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_identifier(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _missing(error: Exception) -> MissingExtra:
+    reason = str(error).partition("\n")[0]
+    return MissingExtra(f"DuckDB or its extension is not installed: {reason}", extra_hint("table"))

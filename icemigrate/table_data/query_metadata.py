@@ -1,0 +1,127 @@
+"""The metadata of one state of a table, as the readers of its rows get it.
+
+It has one snapshot and the wanted schema as the current one.  So each reader gives the rows of that snapshot
+under that schema, whatever it makes of time travel itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from icemigrate.catalog.avro import BadAvro, read_records
+from icemigrate.catalog.file_layouts import DATA_FILE, STATUS, STATUS_DELETED
+from icemigrate.catalog.metadata_files import ReadBytes
+from icemigrate.errors import MetadataError, os_error_reason
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.schema_json import schema_from_json
+from icemigrate.table_data.query_points import ResolvedPoint
+
+_PATH, _MANIFEST_CONTENT, _EQUALITY_IDS = 500, 517, 135
+_EQUALITY_ELEMENT = 136
+_DELETES = 1
+_HIDDEN = "__icemigrate_deleted_by_"
+
+
+class PointMetadata(Frozen):
+    """The metadata of one state of a table.
+
+    :param json: with one snapshot, or none.
+    :param schema: the schema that the rows are read with.
+    :param hidden: columns that only delete files need; no query sees them.
+    :param has_equality_deletes: whether delete files delete rows by their values.
+    """
+
+    json: Mapping[str, Any]
+    schema: Schema
+    hidden: tuple[str, ...] = ()
+    has_equality_deletes: bool = False
+
+    @property
+    def snapshot(self) -> Mapping[str, Any] | None:
+        """The snapshot that is read; ``None`` for a table without rows."""
+        snapshots = self.json["snapshots"]
+        return snapshots[0] if snapshots else None
+
+
+def point_metadata(metadata: Mapping[str, Any], point: ResolvedPoint, read: ReadBytes) -> PointMetadata:
+    """The metadata of one state of a table.
+
+    :param metadata: the complete metadata.
+    :param read: reads manifests.
+    :raises MetadataError: a manifest of delete files cannot be read.
+    """
+    snapshots = [
+        {**snapshot, "schema-id": point.schema_id}
+        for snapshot in metadata["snapshots"]
+        if snapshot["snapshot-id"] == point.snapshot_id
+    ]
+    schemas = {schema["schema-id"]: schema for schema in metadata["schemas"]}
+    wanted = schemas[point.schema_id]
+    ids = set[int]().union(*(_equality_ids(snapshot, read) for snapshot in snapshots))
+    hidden = tuple(_hidden_fields(wanted, list(schemas.values()), ids))
+    schemas[point.schema_id] = {**wanted, "fields": [*wanted["fields"], *hidden]}
+    json = {
+        **metadata,
+        "current-schema-id": point.schema_id,
+        "schemas": list(schemas.values()),
+        "snapshots": snapshots,
+        "refs": {"main": {"snapshot-id": point.snapshot_id, "type": "branch"}} if snapshots else {},
+        "current-snapshot-id": point.snapshot_id if snapshots else None,
+        "snapshot-log": [],
+        "metadata-log": [],
+        "statistics": [],
+        "partition-statistics": [],
+    }
+    # The copy of the current schema in format version 1.
+    if "schema" in json:
+        json["schema"] = schemas[point.schema_id]
+    names = tuple(field["name"] for field in hidden)
+    return PointMetadata(json, schema_from_json(wanted), names, bool(ids))
+
+
+def _hidden_fields(
+    wanted: Mapping[str, Any], schemas: list[Mapping[str, Any]], ids: set[int]
+) -> Iterator[dict[str, Any]]:
+    """Dropped columns by whose values rows were deleted: without one of them DuckDB ends the process."""
+    there = {field["id"] for field in wanted["fields"]}
+    earlier = {field["id"]: field for schema in schemas for field in schema["fields"]}
+    for number in sorted(ids - there):
+        if number in earlier:
+            yield {
+                "id": number,
+                "name": f"{_HIDDEN}{number}",
+                "required": False,
+                "type": earlier[number]["type"],
+            }
+
+
+def _equality_ids(snapshot: Mapping[str, Any], read: ReadBytes) -> set[int]:
+    """The fields by whose values the snapshot's delete files delete rows."""
+    summary = snapshot.get("summary") or {}
+    if summary.get("total-delete-files") == "0" or "manifest-list" not in snapshot:
+        return set()
+    if summary.get("total-equality-deletes") == "0":
+        return set()
+    found = set[int]()
+    lists = _records(snapshot["manifest-list"], (_PATH, _MANIFEST_CONTENT), read)
+    for manifest in [m[_PATH] for m in lists if m.get(_MANIFEST_CONTENT) == _DELETES]:
+        wanted = (STATUS, DATA_FILE, _EQUALITY_IDS, _EQUALITY_ELEMENT)
+        for entry in _records(manifest, wanted, read):
+            if entry[STATUS] != STATUS_DELETED:
+                found.update(entry[DATA_FILE].get(_EQUALITY_IDS) or ())
+    return found
+
+
+def _records(location: str, wanted: tuple[int, ...], read: ReadBytes) -> list[Mapping[int, Any]]:
+    reason = "it is damaged"
+    with suppress(BadAvro):
+        try:
+            return list(read_records(read(location), wanted))
+        except OSError as error:
+            reason = os_error_reason(error)
+    raise MetadataError(
+        f"{location} cannot be read: {reason}", "restore the file, or read an older snapshot of the table"
+    )

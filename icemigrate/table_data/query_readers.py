@@ -1,0 +1,100 @@
+"""Which reader gives the rows of a table: DuckDB's own, or PyIceberg's scan.
+
+The choice is made from metadata, before a data file is opened: DuckDB's reader ends the process for some
+tables.  ``tests/spark/test_query_readers.py`` compares both with Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from icemigrate.catalog.metadata_files import local_path
+from icemigrate.errors import IcemigrateError
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.names import format_path
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.types import Geography, Geometry, Primitive
+from icemigrate.table_data.query_metadata import PointMetadata
+
+
+class ReaderKind(str, Enum):
+    """What reads data files."""
+
+    DUCKDB = "duckdb"
+    PYICEBERG = "pyiceberg"
+
+
+class ReaderChoice(Frozen):
+    """A reader, and why it is the one.
+
+    :param reason: a sentence without a subject, such as ``column `g` has the type ...``.
+    """
+
+    kind: ReaderKind
+    reason: str
+
+
+_DUCKDB_LACKS = ("unknown", "timestamptz_ns")
+"""Types that DuckDB 1.5.5 refuses; it reads ``variant``, which is given as JSON."""
+_PYICEBERG_LACKS = ("variant",)
+_NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
+
+
+def choose_reader(table: str, metadata: PointMetadata) -> ReaderChoice:
+    """The reader of one state of a table.
+
+    :param table: its name, for errors.
+    :raises IcemigrateError: neither reader can read it.
+    """
+    against_duckdb = next(_against_duckdb(metadata), None)
+    if against_duckdb is None:
+        return ReaderChoice(ReaderKind.DUCKDB, "it reads all files and types of this table")
+    against_pyiceberg = next(_against_pyiceberg(metadata), None)
+    if against_pyiceberg is None:
+        return ReaderChoice(ReaderKind.PYICEBERG, f"DuckDB does not read it: {against_duckdb}")
+    raise unreadable(table, f"DuckDB: {against_duckdb}; PyIceberg: {against_pyiceberg}")
+
+
+def unreadable(table: str, reason: str) -> IcemigrateError:
+    """The error of a table that Spark alone reads."""
+    return IcemigrateError(
+        f"table `{table}` cannot be read without Spark: {reason}",
+        "run the query in `icemigrate shell`, which has Spark SQL",
+    )
+
+
+def _against_duckdb(metadata: PointMetadata) -> Iterator[str]:
+    if metadata.snapshot is not None and "manifest-list" not in metadata.snapshot:
+        yield "the snapshot has no manifest list"
+    if local_path(metadata.json["location"]) is None:
+        yield f"its files are at {metadata.json['location']}"
+    if _is_encrypted(metadata.json):
+        yield "it is encrypted"
+    yield from _typed(metadata.schema, _DUCKDB_LACKS)
+
+
+def _against_pyiceberg(metadata: PointMetadata) -> Iterator[str]:
+    if metadata.has_equality_deletes:
+        yield "it has equality deletes"
+    if _is_encrypted(metadata.json):
+        yield "it is encrypted"
+    yield from _typed(metadata.schema, _PYICEBERG_LACKS)
+    for path, field in metadata.schema.walk():
+        has_default = field.initial_default is not None
+        if has_default and isinstance(field.type, Primitive) and field.type.name in _NANOSECONDS:
+            yield f"column `{format_path(path)}` of type `{field.type.name}` has a default"
+
+
+def _typed(schema: Schema, names: tuple[str, ...]) -> Iterator[str]:
+    for path, field in schema.walk():
+        shown = format_path(path)
+        if isinstance(field.type, (Geometry, Geography)):
+            yield f"column `{shown}` has the type `{type(field.type).__name__.lower()}`"
+        elif isinstance(field.type, Primitive) and field.type.name in names:
+            yield f"column `{shown}` has the type `{field.type.name}`"
+
+
+def _is_encrypted(metadata: Mapping[str, Any]) -> bool:
+    return "encryption.key-id" in metadata["properties"]

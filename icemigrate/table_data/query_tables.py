@@ -1,0 +1,291 @@
+"""Queries on tables: what the commands ``table query`` and ``table sql`` and the Python API call."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.catalog.metadata_files import local_path
+from icemigrate.diagnostics import did_you_mean
+from icemigrate.errors import UsageError
+from icemigrate.frozen import Frozen, field
+from icemigrate.iceberg.names import TableName, format_path
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.types import Primitive
+from icemigrate.table_data.duckdb_session import (
+    load_iceberg,
+    lock_duckdb,
+    open_duckdb,
+    quoted_identifier,
+    text_literal,
+)
+from icemigrate.table_data.query_errors import duckdb_errors
+from icemigrate.table_data.query_metadata import PointMetadata, point_metadata
+from icemigrate.table_data.query_points import CURRENT, ReadPoint, ResolvedPoint, resolve_point
+from icemigrate.table_data.query_readers import ReaderChoice, ReaderKind, choose_reader
+from icemigrate.table_data.query_scans import scan_to_arrow
+from icemigrate.table_data.query_statements import Query, check_condition, parse_query
+from icemigrate.table_data.table_session import CurrentTable, TableSession
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+BATCH_ROWS = 65_536
+"""Rows of one batch of a result."""
+
+
+class TableRead(Frozen):
+    """A table that a query reads.
+
+    :param table: as the catalog has it.
+    :param point: the snapshot and the schema.
+    :param metadata: of that state.
+    :param reader: what reads it, and why.
+    :param view: its name in DuckDB.
+    """
+
+    table: CurrentTable
+    point: ResolvedPoint
+    metadata: PointMetadata
+    reader: ReaderChoice
+    view: str
+
+
+class OpenQuery(Frozen):
+    """A query whose tables are open.
+
+    :param sql: for DuckDB.
+    :param reads: the tables, each once for each point.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    sql: str
+    reads: tuple[TableRead, ...] = field(default_factory=tuple)
+
+    def batches(self) -> pa.RecordBatchReader:
+        """Run the query; its rows come in batches while the query is open.
+
+        :raises IcemigrateError: DuckDB refuses the query, or a file cannot be read.
+        """
+        with duckdb_errors(self.reads_by_view):
+            return distinct_names(self.connection.execute(self.sql).to_arrow_reader(BATCH_ROWS))
+
+    def rows(self) -> pa.Table:
+        """Run the query; all of its rows.
+
+        :raises IcemigrateError: as :meth:`batches`.
+        """
+        with duckdb_errors(self.reads_by_view):
+            return self.batches().read_all()
+
+    @property
+    def reads_by_view(self) -> dict[str, str]:
+        """The declared names of the tables, by the names of their views."""
+        return {read.view: str(read.table.declared) for read in self.reads}
+
+
+def distinct_names(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """A result whose columns have different names: a second ``id`` is called ``id_1``."""
+    import pyarrow as pa
+
+    names: list[str] = []
+    for name in reader.schema.names:
+        free = (f"{name}_{number}" for number in count(1))
+        names.append(name if name not in names else next(n for n in free if n not in reader.schema.names))
+    if names == reader.schema.names:
+        return reader
+    fields = [one.with_name(name) for one, name in zip(reader.schema, names, strict=True)]
+    schema = pa.schema(fields)
+    return pa.RecordBatchReader.from_batches(
+        schema, (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
+    )
+
+
+def query_table(
+    session: TableSession,
+    name: str,
+    where: str | None = None,
+    columns: Sequence[str] = (),
+    limit: int | None = None,
+    at: ReadPoint = CURRENT,
+) -> pa.Table:
+    """Rows of one table as an Arrow table.
+
+    :param name: of the table, in migration files.
+    :param where: a condition in DuckDB's SQL; all rows without one.
+    :param columns: names of columns, or paths of nested fields; all columns without one.
+    :param limit: the largest number of rows.
+    :param at: the state of the table.
+    :raises UsageError: a name, the condition or the point is wrong.
+    :raises IcemigrateError: the table cannot be read.
+    """
+    with open_table_query(session, name, where, columns, limit, at) as query:
+        return query.rows()
+
+
+def query_sql(session: TableSession, text: str) -> pa.Table:
+    """The rows of a SELECT on tables of the catalog, as an Arrow table.
+
+    :param text: DuckDB's SQL, with ``FOR TIMESTAMP AS OF`` and ``FOR VERSION AS OF`` after a table.
+    :raises UsageError: it is no SELECT, or names no table.
+    :raises IcemigrateError: a table cannot be read.
+    """
+    with open_sql_query(session, text) as query:
+        return query.rows()
+
+
+@contextmanager
+def open_sql_query(session: TableSession, text: str) -> Iterator[OpenQuery]:
+    """A SELECT whose rows are read while the block runs; see :func:`query_sql`."""
+    query = parse_query(text)
+    with _opened(session, query, [use.point for use in query.uses]) as opened:
+        yield opened
+
+
+@contextmanager
+def open_table_query(
+    session: TableSession,
+    name: str,
+    where: str | None = None,
+    columns: Sequence[str] = (),
+    limit: int | None = None,
+    at: ReadPoint = CURRENT,
+) -> Iterator[OpenQuery]:
+    """A query of one table whose rows are read while the block runs; see :func:`query_table`."""
+    table = session.load(name)
+    point = resolve_point(table, at)
+    if limit is not None and limit < 0:
+        raise UsageError(f"the limit {limit} is negative", "give the largest number of rows")
+    selected = _selected(table, _schema(table, point), columns)
+    parts = (*table.declared.namespace, table.declared.name)
+    text = f"SELECT {selected} FROM {'.'.join(map(quoted_identifier, parts))}"
+    if where is not None:
+        check_condition(where)
+        text += f" WHERE (\n{where}\n)"
+    if limit is not None:
+        text += f" LIMIT {limit}"
+    query = parse_query(text)
+    # The table of the query itself is the first one; a condition may name others.
+    points = [at, *(use.point for use in query.uses[1:])]
+    with _opened(session, query, points, {table.declared: table}) as opened:
+        yield opened
+
+
+def _schema(table: CurrentTable, point: ResolvedPoint) -> Schema:
+    from icemigrate.iceberg.schema_json import schema_from_json
+
+    schemas = table.metadata["schemas"]
+    return schema_from_json(next(s for s in schemas if s["schema-id"] == point.schema_id))
+
+
+def _selected(table: CurrentTable, schema: Schema, columns: Sequence[str]) -> str:
+    """The columns of a SELECT."""
+    from icemigrate.iceberg.names import BadName, parse_path
+
+    if not columns:
+        return "*"
+    found = []
+    for text in columns:
+        try:
+            path = parse_path(text)
+        except BadName as error:
+            raise UsageError(f"`--columns`: {error}", "separate names by commas, such as `id,at`") from error
+        if schema.find(path) is None:
+            known = [format_path(p) for p, _ in schema.walk()]
+            hint = did_you_mean(text, known) or "its columns are " + ", ".join(
+                f"`{format_path((f.name,))}`" for f in schema.fields
+            )
+            raise UsageError(f"table `{table.declared}` has no column `{text}` at this point", hint)
+        if path in found:
+            raise UsageError(f"column `{text}` is given twice", "give each column once")
+        found.append(path)
+    return ", ".join(
+        ".".join(map(quoted_identifier, path))
+        + (f" AS {quoted_identifier(format_path(path))}" if len(path) > 1 else "")
+        for path in found
+    )
+
+
+@contextmanager
+def _opened(
+    session: TableSession,
+    query: Query,
+    points: Sequence[ReadPoint],
+    loaded: dict[TableName, CurrentTable] | None = None,
+) -> Iterator[OpenQuery]:
+    """A query with a view for each table and point, in a DuckDB that reads nothing else."""
+    reads, views = _reads(session, query, points, dict(loaded or {}))
+    with tempfile.TemporaryDirectory(prefix="icemigrate-query-") as folder:
+        scratch = Path(folder).resolve()
+        with open_duckdb(scratch / "spill") as connection:
+            if any(read.reader.kind is ReaderKind.DUCKDB for read in reads):
+                load_iceberg(connection)
+            for read in reads:
+                _create_view(session, connection, read, scratch)
+            lock_duckdb(connection, [f"{scratch}/", *_folders(reads)])
+            yield OpenQuery(connection, query.with_views(views), reads)
+
+
+def _reads(
+    session: TableSession,
+    query: Query,
+    points: Sequence[ReadPoint],
+    loaded: dict[TableName, CurrentTable],
+) -> tuple[tuple[TableRead, ...], list[str]]:
+    """The tables of a query, each once for each point, and the view of each use."""
+    reads: dict[tuple[TableName, ResolvedPoint], TableRead] = {}
+    views = []
+    for use, point in zip(query.uses, points, strict=True):
+        # A table is loaded once, so that one query sees one state of it.
+        table = loaded.setdefault(use.name, loaded.get(use.name) or session.load(str(use.name)))
+        resolved = resolve_point(table, point)
+        key = (use.name, resolved)
+        if key not in reads:
+            metadata = point_metadata(table.metadata, resolved, session.store.files.read)
+            reader = choose_reader(str(table.declared), metadata)
+            reads[key] = TableRead(table, resolved, metadata, reader, f"icemigrate_{len(reads) + 1}")
+        views.append(reads[key].view)
+    return tuple(reads.values()), views
+
+
+def _create_view(
+    session: TableSession, connection: duckdb.DuckDBPyConnection, read: TableRead, scratch: Path
+) -> None:
+    view, columns = quoted_identifier(read.view), _view_columns(read.metadata.schema)
+    with duckdb_errors({read.view: str(read.table.declared)}):
+        if read.reader.kind is ReaderKind.PYICEBERG:
+            rows = scan_to_arrow(session, str(read.table.declared), read.metadata)
+            connection.register(f"{read.view}_rows", rows)
+            source = quoted_identifier(f"{read.view}_rows")
+        else:
+            file = scratch / f"{read.view}.metadata.json"
+            file.write_text(json.dumps(read.metadata.json), encoding="utf-8")
+            source = f"iceberg_scan({text_literal(str(file))})"
+        connection.execute(f"CREATE VIEW {view} AS SELECT {columns} FROM {source}")
+
+
+def _view_columns(schema: Schema) -> str:
+    """The columns of a table; a variant is given as JSON, which Arrow can have."""
+    return ", ".join(
+        f"{name}::JSON AS {name}"
+        if isinstance(column.type, Primitive) and column.type.name == "variant"
+        else name
+        for column in schema.fields
+        for name in [quoted_identifier(column.name)]
+    )
+
+
+def _folders(reads: Sequence[TableRead]) -> Iterator[str]:
+    """The folders of the tables, as their manifests may write them."""
+    for read in reads:
+        properties: dict[str, Any] = read.metadata.json["properties"]
+        keys = ("write.data.path", "write.metadata.path", "write.object-storage.path")
+        for location in (read.metadata.json["location"], *(properties.get(key) for key in keys)):
+            if location and (path := local_path(location)) is not None:
+                yield from (f"{path}/", f"file:{path}/", f"file://{path}/", f"{location.rstrip('/')}/")

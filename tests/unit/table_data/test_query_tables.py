@@ -1,0 +1,238 @@
+"""Queries on real tables without Java: rows, time travel, and what a query may not do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icemigrate.errors import IcemigrateError, UsageError
+from icemigrate.table_data.query_points import ReadPoint
+from icemigrate.table_data.query_readers import ReaderKind
+from icemigrate.table_data.query_tables import open_sql_query, query_sql, query_table
+from icemigrate.table_data.table_session import TableSession
+from tests.support.stored_rows import append_stored
+from tests.support.table_project import ORDERS, TableProject
+
+FIRST = {"id": 1, "customer": "ann", "amount": "1.50", "at": "2026-01-01T00:00:00+00:00"}
+SECOND = {"id": 2, "customer": None, "amount": "2.50", "at": "2026-01-02T00:00:00+00:00"}
+RENAMED = """\
+allow: [destructive]
+tables:
+  - name: sales.orders
+    renames: {customer: buyer}
+    drop_columns: [amount]
+  - name: sales.empty
+    columns: [{name: id, type: long}]
+"""
+
+
+@pytest.fixture(scope="module")
+def sales(tmp_path_factory: pytest.TempPathFactory) -> TableProject:
+    """Two snapshots of `sales.orders`, the first one tagged `one`, before a rename and a drop."""
+    project = TableProject.create(tmp_path_factory.mktemp("sales"), ORDERS)
+    append_stored(project, "sales.orders", [FIRST], "one")
+    append_stored(project, "sales.orders", [SECOND])
+    project.migrate(2, RENAMED)
+    return project
+
+
+@pytest.fixture
+def tables(sales: TableProject) -> Iterator[TableSession]:
+    """The tables of the project, open."""
+    with sales.tables() as session:
+        yield session
+
+
+def log(tables: TableSession) -> list[dict[str, Any]]:
+    return list(tables.load("sales.orders").metadata["snapshot-log"])
+
+
+def test_current_rows_have_the_current_columns(tables: TableSession) -> None:
+    rows = query_table(tables, "sales.orders", "id > 1 -- the second", ["buyer", "id"], 5)
+    assert rows.to_pylist() == [{"buyer": None, "id": 2}]
+    assert query_table(tables, "sales.orders", limit=0).column_names == ["id", "buyer", "at"]
+    assert query_table(tables, "sales.empty").num_rows == 0
+
+
+def test_an_earlier_state_has_its_own_columns(tables: TableSession) -> None:
+    first = log(tables)[0]
+    at = datetime.fromtimestamp(first["timestamp-ms"] / 1000, timezone.utc)
+    for point in (
+        ReadPoint(snapshot_id=first["snapshot-id"]),
+        ReadPoint(tag="one"),
+        ReadPoint(ref="one"),
+        ReadPoint(timestamp=at),
+    ):
+        (row,) = query_table(tables, "sales.orders", at=point).to_pylist()
+        assert (row["customer"], row["amount"]) == ("ann", Decimal("1.50"))
+    assert query_table(tables, "sales.orders", at=ReadPoint(branch="main")).column_names[1] == "buyer"
+    late = ReadPoint(timestamp=at + timedelta(days=9999))
+    assert query_table(tables, "sales.orders", at=late).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("point", "message", "hint"),
+    [
+        ({"snapshot_id": 12}, "has no snapshot 12", "`icemigrate table snapshots sales.orders` lists"),
+        ({"tag": "tow"}, "has no tag `tow`", "its tag names begin with"),
+        ({"tag": "onee"}, "has no tag `onee`", "did you mean `one`?"),
+        ({"tag": "main"}, "has no tag `main`", "`main` is a branch: use `--branch main`"),
+        ({"branch": "one"}, "has no branch `one`", "`one` is a tag: use `--tag one`"),
+        ({"tag": "one", "branch": "main"}, "`--tag` and `--branch` exclude each other", "one of them"),
+        (
+            {"timestamp": datetime(2001, 1, 1, tzinfo=timezone.utc)},
+            "has no snapshot at or before 2001-01-01T00:00:00+00:00",
+            "the first one of its log is of 20",
+        ),
+    ],
+)
+def test_a_state_that_is_not_there_is_one_error(
+    tables: TableSession, point: dict[str, Any], message: str, hint: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        query_table(tables, "sales.orders", at=ReadPoint(**point))
+    assert message in error.value.message
+    assert hint in (error.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT count(*) FROM sales.orders", [(2,)]),
+        ("SELECT sales.orders.id FROM sales.orders FOR VERSION AS OF 'one'", [(1,)]),
+        ("SELECT max(orders.id) FROM sales.orders FOR TIMESTAMP AS OF TIMESTAMP '2999-01-01'", [(2,)]),
+        ('SELECT o.customer FROM "sales"."orders" FOR VERSION AS OF \'one\' AS o', [("ann",)]),
+        (
+            "SELECT a.id, b.id FROM sales.orders a LEFT JOIN sales.orders FOR VERSION AS OF 'one' b "
+            "USING (id) ORDER BY a.id",
+            [(1, 1), (2, None)],
+        ),
+        ("WITH orders AS (SELECT 7 AS id) SELECT id FROM orders", [(7,)]),
+        ("WITH o AS (SELECT * FROM sales.orders) SELECT max(id) FROM (SELECT id FROM o) WHERE id IN "
+         "(SELECT id FROM sales.orders FOR VERSION AS OF 'one')", [(1,)]),
+        ("SELECT 1 UNION ALL SELECT id FROM sales.orders WHERE id = 2", [(1,), (2,)]),
+        ("FROM sales.orders SELECT '; FOR VERSION AS OF sales.orders' AS x LIMIT 1;",
+         [("; FOR VERSION AS OF sales.orders",)]),
+        ("SELECT sum(range) FROM range(3)", [(3,)]),
+        ("SELECT id FROM sales.empty", []),
+    ],
+)  # fmt: skip
+def test_a_query_reads_its_tables(tables: TableSession, text: str, rows: list[tuple[Any, ...]]) -> None:
+    found = query_sql(tables, text)
+    assert [tuple(row.values()) for row in found.to_pylist()] == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT * FROM read_csv('/etc/passwd')", "the table function `read_csv` is not allowed"),
+        ("SELECT * FROM glob('/etc/*')", "the table function `glob` is not allowed"),
+        ("SELECT * FROM duckdb_settings()", "the table function `duckdb_settings` is not allowed"),
+        ("SELECT * FROM query('SELECT 1')", "the table function `query` is not allowed"),
+        ("SELECT * FROM '/etc/passwd'", "`/etc/passwd` has no namespace"),
+        ("SELECT * FROM tables", "`tables` has no namespace"),
+        ("SELECT getenv('HOME')", "the function `getenv` reads more than tables"),
+        ("SELECT current_setting('allowed_directories')", "the function `current_setting` reads more"),
+        ("COPY sales.orders TO '/tmp/x'", "`COPY` is not a query"),
+        ("ATTACH 'x.db'", "`ATTACH` is not a query"),
+        ("INSTALL httpfs", "`INSTALL` is not a query"),
+        ("LOAD httpfs", "`LOAD` is not a query"),
+        ("PRAGMA version", "`PRAGMA` is not a query"),
+        ("SET threads = 1", "`SET` is not a query"),
+        ("SELECT 1; SELECT 2", "there are 2 statements"),
+        ("", "there is no statement"),
+        ("INSERT INTO sales.orders VALUES (1)", "`INSERT` is not a query"),
+        ("UPDATE sales.orders SET id = 1", "`UPDATE` is not a query"),
+        ("DELETE FROM sales.orders", "`DELETE` is not a query"),
+        ("DROP TABLE sales.orders", "`DROP` is not a query"),
+        ("CREATE TABLE x AS SELECT 1", "`CREATE` is not a query"),
+        ("SELECT * INTO x FROM sales.orders", "`SELECT INTO` writes a table"),
+        ("WITH x AS (DELETE FROM sales.orders RETURNING *) SELECT * FROM x", "`DELETE` is not a query"),
+        ("SELECT * FROM sales.nope", "there is no table `sales.nope`"),
+        ("SELECT nope FROM sales.orders", 'Referenced column "nope" not found'),
+        ("SELECT id FROM sales.orders WHERE", "the query:1:29: something is missing near `WHERE`"),
+        ("SELECT 'x", "the query cannot be read"),
+        ("SELECT * FROM sales.orders FOR VERSION AS OF 5", "has no snapshot 5"),
+        ("SELECT * FROM sales.orders FOR VERSION AS OF lower('X')", "is no constant"),
+        ("SELECT * FROM sales.orders FOR TIMESTAMP AS OF 'monday'", "`monday` is not a time"),
+        ("SELECT * FROM sales.orders AT (VERSION => 3)", "`AT (...)` is not supported"),
+        ("WITH o AS (SELECT 1) SELECT * FROM o FOR VERSION AS OF 'x'", "`o` is a name of `WITH`"),
+    ],
+)
+def test_anything_else_is_one_error(tables: TableSession, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        query_sql(tables, text)
+    assert message in error.value.message
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "",
+        "1 = 1; DROP TABLE x",
+        "id = 1) UNION SELECT 1 WHERE (1 = 1",
+        "id = 1) AND (id = 1",
+        "id = 1) ORDER BY (1",
+        "id = 1) --",
+        "id = 1 /*",
+        "id =",
+        "nope = 1",
+        "id IN (SELECT id FROM read_csv('/etc/passwd'))",
+    ],
+)
+def test_a_condition_is_one_condition(tables: TableSession, condition: str) -> None:
+    with pytest.raises(UsageError):
+        query_table(tables, "sales.orders", condition)
+
+
+def test_columns_are_those_of_the_state(tables: TableSession) -> None:
+    with pytest.raises(UsageError) as error:
+        query_table(tables, "sales.orders", columns=["customer"])
+    assert error.value.hint == "its columns are `id`, `buyer`, `at`"
+    assert query_table(tables, "sales.orders", columns=["customer"], at=ReadPoint(tag="one")).num_rows == 1
+    with pytest.raises(UsageError, match="is given twice"):
+        query_table(tables, "sales.orders", columns=["id", "id"])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('{folder}/icemigrate.yaml')",
+        "COPY (SELECT 1) TO '{folder}/x.csv'",
+        "ATTACH '{folder}/x.db'",
+        "INSTALL httpfs",
+        "SET lock_configuration = false",
+        "SET enable_external_access = true",
+        "SELECT * FROM '{folder}/icemigrate.yaml'",
+    ],
+)
+def test_duckdb_itself_refuses_other_files(sales: TableProject, tables: TableSession, statement: str) -> None:
+    """The second line of defence: even a statement that the first one lets through reads no file."""
+    import duckdb
+
+    with open_sql_query(tables, "SELECT * FROM sales.orders") as query:
+        with pytest.raises(duckdb.Error):
+            query.connection.execute(statement.format(folder=sales.folder))
+        assert query.reads[0].reader.kind is ReaderKind.DUCKDB
+
+
+def test_equal_names_of_a_result_get_numbers(tables: TableSession) -> None:
+    assert query_sql(tables, "SELECT 1 AS id, 2 AS id, 3 AS id_1").column_names == ["id", "id_2", "id_1"]
+
+
+def test_a_missing_data_file_is_one_error(tmp_path: Path) -> None:
+    project = TableProject.create(tmp_path, ORDERS)
+    append_stored(project, "sales.orders", [FIRST])
+    with project.tables() as session:
+        for file in tmp_path.rglob("data/*.parquet"):
+            file.unlink()
+        with pytest.raises(IcemigrateError) as error:
+            query_table(session, "sales.orders")
+    assert "the query on `sales.orders` failed" in error.value.message
