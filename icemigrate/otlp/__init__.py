@@ -1,0 +1,1 @@
+"""Telemetry of OpenTelemetry's protocol (OTLP) as rows of tables."""

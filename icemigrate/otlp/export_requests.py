@@ -1,0 +1,104 @@
+"""Export requests of OTLP, decoded to the JSON form."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from icemigrate.errors import MissingExtra, extra_hint
+from icemigrate.otlp.payload_fields import Message, UnreadablePayload
+from icemigrate.wal.entries import EntryKind, PayloadEncoding
+
+_IDS = frozenset({"traceId", "spanId", "parentSpanId"})
+
+
+def decode_request(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -> Message:
+    """An export request in the JSON form.
+
+    :raises UnreadablePayload: the payload is no message of this encoding.
+    :raises MissingExtra: the package for Protocol Buffers is not installed.
+    """
+    if encoding is PayloadEncoding.OTLP_PROTOBUF:
+        return _from_protobuf(payload, kind)
+    try:
+        found = msgspec.json.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadablePayload(f"the payload is no JSON: {error}") from None
+    if not isinstance(found, Mapping):
+        raise UnreadablePayload("the payload is no JSON object")
+    return found
+
+
+def _from_protobuf(payload: bytes, kind: EntryKind) -> Message:
+    try:
+        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.message import DecodeError
+
+        request = _empty_request(kind)
+    except ImportError as error:
+        raise MissingExtra("opentelemetry-proto is not installed", extra_hint("otlp")) from error
+    try:
+        request.ParseFromString(payload)
+        found: dict[str, Any] = MessageToDict(request, use_integers_for_enums=True)
+    except (DecodeError, ValueError, RecursionError) as error:
+        raise UnreadablePayload(f"the payload is no Protocol Buffers message: {error}") from None
+    _write_ids_as_hex(found)
+    return found
+
+
+def _empty_request(kind: EntryKind) -> Any:
+    if kind is EntryKind.TRACES:
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+        return ExportTraceServiceRequest()
+    if kind is EntryKind.LOGS:
+        from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+
+        return ExportLogsServiceRequest()
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+    return ExportMetricsServiceRequest()
+
+
+def _write_ids_as_hex(node: Any) -> None:
+    """Replace the base64 of ids, which the general JSON form has, by the hexadecimal form of OTLP."""
+    if isinstance(node, list):
+        for one in node:
+            _write_ids_as_hex(one)
+    elif isinstance(node, dict):
+        for name, value in node.items():
+            if name in _IDS and isinstance(value, str):
+                node[name] = base64.b64decode(value).hex()
+            else:
+                _write_ids_as_hex(value)
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """The lines of a file of the OpenTelemetry Collector's file exporter, each an export request in JSON."""
+    return [line for line in data.split(b"\n") if line.strip()]
+
+
+def kind_of_line(line: bytes) -> EntryKind:
+    """What an export request in JSON describes, by its only field.
+
+    :raises UnreadablePayload: it is none.
+    """
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UnreadablePayload(f"the line is no JSON: {error}") from None
+    for name, kind in _FIELDS.items():
+        if isinstance(found, Mapping) and name in found:
+            return kind
+    raise UnreadablePayload(f"the line has none of {', '.join(f'`{name}`' for name in _FIELDS)}")
+
+
+_FIELDS = {
+    "resourceSpans": EntryKind.TRACES,
+    "resourceLogs": EntryKind.LOGS,
+    "resourceMetrics": EntryKind.METRICS,
+}

@@ -1,0 +1,188 @@
+"""The rows of an export request: spans, log records and data points, one for each row of a table.
+
+Names of columns follow OTLP's messages (``opentelemetry/proto/*/v1``).  Attributes are maps of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from icemigrate.otlp.payload_fields import (
+    Message,
+    any_text,
+    attributes,
+    decimal,
+    decimals,
+    flag,
+    hex_id,
+    integer,
+    integers,
+    message,
+    messages,
+    moment,
+    nanoseconds,
+    text,
+)
+from icemigrate.wal.entries import EntryKind
+
+Row: TypeAlias = dict[str, Any]
+_TRACE_ID, _SPAN_ID = 16, 8
+"""Sizes of ids in bytes."""
+
+
+def telemetry_rows(request: Message, kind: EntryKind) -> Iterator[Row]:
+    """The rows of a request, by the names of columns; times are in UTC.
+
+    :raises UnreadablePayload: a part of it is not what the protocol says.
+    """
+    return _ROWS[kind](request)
+
+
+def _span_rows(request: Message) -> Iterator[Row]:
+    for origin, span in _items(request, "resourceSpans", "scopeSpans", "spans"):
+        start, end = nanoseconds(span, "startTimeUnixNano"), nanoseconds(span, "endTimeUnixNano")
+        status = message(span, "status")
+        yield {
+            **origin,
+            "trace_id": hex_id(span, "traceId", _TRACE_ID),
+            "span_id": hex_id(span, "spanId", _SPAN_ID),
+            "parent_span_id": hex_id(span, "parentSpanId", _SPAN_ID),
+            "trace_state": text(span, "traceState"),
+            "flags": _flags(span),
+            "name": text(span, "name"),
+            "kind": integer(span, "kind", 32) or 0,
+            "start_time": moment(start),
+            "end_time": moment(end),
+            "duration_ns": None if start is None or end is None else end - start,
+            "status_code": integer(status, "code", 32) or 0,
+            "status_message": text(status, "message"),
+            "attributes": attributes(span),
+            "events": [_event(one) for one in messages(span, "events")],
+            "links": [_link(one) for one in messages(span, "links")],
+        }
+
+
+def _event(event: Message) -> Row:
+    return {
+        "time": moment(nanoseconds(event, "timeUnixNano")),
+        "name": text(event, "name"),
+        "attributes": attributes(event),
+    }
+
+
+def _link(link: Message) -> Row:
+    return {
+        "trace_id": hex_id(link, "traceId", _TRACE_ID),
+        "span_id": hex_id(link, "spanId", _SPAN_ID),
+        "trace_state": text(link, "traceState"),
+        "attributes": attributes(link),
+    }
+
+
+def _log_rows(request: Message) -> Iterator[Row]:
+    for origin, record in _items(request, "resourceLogs", "scopeLogs", "logRecords"):
+        at, observed = nanoseconds(record, "timeUnixNano"), nanoseconds(record, "observedTimeUnixNano")
+        yield {
+            **origin,
+            # OTLP: a record without a time has the time at which it was observed.
+            "time": moment(observed if at is None else at),
+            "observed_time": moment(observed),
+            "severity_number": integer(record, "severityNumber", 32) or 0,
+            "severity_text": text(record, "severityText"),
+            "event_name": text(record, "eventName"),
+            "body": any_text(message(record, "body")),
+            "attributes": attributes(record),
+            "trace_id": hex_id(record, "traceId", _TRACE_ID),
+            "span_id": hex_id(record, "spanId", _SPAN_ID),
+            "flags": _flags(record),
+        }
+
+
+def _metric_rows(request: Message) -> Iterator[Row]:
+    for origin, metric in _items(request, "resourceMetrics", "scopeMetrics", "metrics"):
+        for type_ in _METRIC_TYPES:
+            if type_ not in metric:
+                continue
+            data = message(metric, type_)
+            for point in messages(data, "dataPoints"):
+                yield {
+                    **origin,
+                    "name": text(metric, "name"),
+                    "description": text(metric, "description"),
+                    "unit": text(metric, "unit"),
+                    "type": _METRIC_TYPES[type_],
+                    "temporality": integer(data, "aggregationTemporality", 32) or 0,
+                    "is_monotonic": flag(data, "isMonotonic"),
+                    **_point(point),
+                }
+
+
+_METRIC_TYPES = {
+    "gauge": "gauge",
+    "sum": "sum",
+    "histogram": "histogram",
+    "exponentialHistogram": "exponential_histogram",
+    "summary": "summary",
+}
+
+
+def _point(point: Message) -> Row:
+    whole = integer(point, "asInt")
+    return {
+        "time": moment(nanoseconds(point, "timeUnixNano")),
+        "start_time": moment(nanoseconds(point, "startTimeUnixNano")),
+        "value": decimal(point, "asDouble") if whole is None else float(whole),
+        "int_value": whole,
+        "count": integer(point, "count"),
+        "sum": decimal(point, "sum"),
+        "min": decimal(point, "min"),
+        "max": decimal(point, "max"),
+        "bucket_counts": integers(point, "bucketCounts"),
+        "explicit_bounds": decimals(point, "explicitBounds"),
+        "scale": integer(point, "scale", 32),
+        "zero_count": integer(point, "zeroCount"),
+        "positive": _buckets(message(point, "positive")),
+        "negative": _buckets(message(point, "negative")),
+        "quantiles": [
+            {"quantile": decimal(one, "quantile") or 0.0, "value": decimal(one, "value") or 0.0}
+            for one in messages(point, "quantileValues")
+        ],
+        "attributes": attributes(point),
+        "flags": _flags(point),
+    }
+
+
+def _buckets(buckets: Message) -> Row | None:
+    """Buckets of an exponential histogram; ``None`` where it has none."""
+    if not buckets:
+        return None
+    return {"offset": integer(buckets, "offset", 32) or 0, "counts": integers(buckets, "bucketCounts")}
+
+
+def _flags(item: Message) -> int:
+    return integer(item, "flags", 33) or 0
+
+
+def _items(request: Message, resources: str, scopes: str, items: str) -> Iterator[tuple[Row, Message]]:
+    """Each item with the columns of its resource and its scope."""
+    for resource_part in messages(request, resources):
+        resource = attributes(message(resource_part, "resource"))
+        for scope_part in messages(resource_part, scopes):
+            scope = message(scope_part, "scope")
+            origin = {
+                "service_name": resource.get("service.name"),
+                "resource_attributes": resource,
+                "scope_name": text(scope, "name"),
+                "scope_version": text(scope, "version"),
+                "scope_attributes": attributes(scope),
+            }
+            for item in messages(scope_part, items):
+                yield origin, item
+
+
+_ROWS: Mapping[EntryKind, Callable[[Message], Iterator[Row]]] = {
+    EntryKind.TRACES: _span_rows,
+    EntryKind.LOGS: _log_rows,
+    EntryKind.METRICS: _metric_rows,
+}
