@@ -18,8 +18,24 @@ from msgspec import NODEFAULT, Struct, StructMeta, field
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
+    from functools import cached_property
+
     from typing_extensions import dataclass_transform
 else:
+
+    class cached_property:  # noqa: N801
+        """A property that is computed once, without the lock that ``functools`` takes before Python 3.12:
+        the lock takes longer than most properties.
+        """
+
+        def __init__(self, function):
+            self.function, self.__doc__, self.name = function, function.__doc__, function.__name__
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = instance.__dict__[self.name] = self.function(instance)
+            return value
 
     def dataclass_transform(**_):
         """What type checkers alone have a use for."""
@@ -95,6 +111,7 @@ __all__ = [
     "AbstractFrozen",
     "Frozen",
     "PartlyCompared",
+    "cached_property",
     "compared_fields",
     "field",
     "frozen_fields",

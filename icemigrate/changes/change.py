@@ -15,10 +15,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
-from functools import cached_property
 from typing import ClassVar, Literal, TypeAlias, get_args
 
-from icemigrate.frozen import AbstractFrozen, Frozen, field
+from icemigrate.frozen import AbstractFrozen, Frozen, cached_property, field
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import IndexedField, Schema, altered_fields, differing_fields, schema_index
 from icemigrate.iceberg.snapshot_writers import WriterKind

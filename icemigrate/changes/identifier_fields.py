@@ -68,6 +68,7 @@ class FreeIdentifier(IdentifierChange):
     """
 
     kind: ClassVar[str] = "free_identifier"
+    compares: ClassVar[frozenset[TablePart]] = frozenset({"fields", "identifier"})
     phase: ClassVar[ChangePhase] = ChangePhase.FREE_IDENTIFIER
 
     @classmethod

@@ -11,9 +11,9 @@ from __future__ import annotations
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, TypeAlias
 
+from icemigrate.frozen import cached_property
 from icemigrate.iceberg.types import Field, descendants, is_nested
 
 _FEW = 32

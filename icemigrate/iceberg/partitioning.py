@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TypeAlias
 
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, cached_property
 from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.types import Decimal, Fixed, Primitive, Type
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from icemigrate.iceberg.names import BadName, FieldPath, format_path, parse_path
@@ -144,6 +145,7 @@ def from_properties(properties: Mapping[str, str]) -> dict[str, dict[str, str | 
     return out
 
 
+@lru_cache(maxsize=256)
 def property_text(key: str, value: str) -> str:
     """A property's value for people: ``***`` where its name is one of a credential; beside a number of
     milliseconds the same in a larger unit."""

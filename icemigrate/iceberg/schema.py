@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
-from functools import cached_property
 
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, cached_property
 from icemigrate.iceberg.lookup import FieldLookup, lowest_id, shared_ends
 from icemigrate.iceberg.names import FieldPath
 from icemigrate.iceberg.types import (

@@ -171,20 +171,28 @@ def differing_keys(old: Mapping[_Key, Any], new: Mapping[_Key, Any]) -> tuple[_K
 
     The mappings belong to values that do not change.
     """
-    if old is new or old == new:
+    if old is new:
         return ()
-    if len(old) + len(new) <= _FEW:
-        changed = [key for key in new if key not in old or old[key] != new[key]]
-        return (*(key for key in old if key not in new), *changed)
     known = _recent.get((id(old), id(new)))
     if known is None:
         if len(_recent) >= _REMEMBERED:
             _recent.clear()
-        known = _recent[id(old), id(new)] = (old, new, tuple(_differing(old, new)))
+        is_small = len(old) + len(new) <= _FEW
+        keys = _differing_of_few(old, new) if is_small else tuple(_differing(old, new))
+        known = _recent[id(old), id(new)] = (old, new, keys)
     return known[2]
 
 
+def _differing_of_few(old: Mapping[_Key, Any], new: Mapping[_Key, Any]) -> tuple[_Key, ...]:
+    if old == new:
+        return ()
+    changed = [key for key in new if key not in old or old[key] != new[key]]
+    return (*changed, *[key for key in old if key not in new])
+
+
 def _differing(old: Mapping[_Key, Any], new: Mapping[_Key, Any]) -> Iterator[_Key]:
+    if old == new:
+        return
     # A migration changes a few of thousands of keys, and the others stay in order and the same objects.
     ends = equal_ends(tuple(old), tuple(new)), equal_ends(tuple(old.values()), tuple(new.values()))
     start, end = map(min, zip(*ends, strict=True))

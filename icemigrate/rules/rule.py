@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from icemigrate.changes.change import ALL_PARTS, Change, Hazard, Subject, TablePair, TablePart
 from icemigrate.changes.rename_column import RenameColumn
 from icemigrate.data_steps.retype import Retype
 from icemigrate.diagnostics import Severity
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, cached_property
 from icemigrate.iceberg.names import FieldPath, TableName, format_path
 from icemigrate.iceberg.partitioning import PartitionField
 from icemigrate.iceberg.schema import schema_index

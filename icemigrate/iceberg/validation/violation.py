@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import TypeAlias
 
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import Frozen, cached_property, replace
 from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.schema import IndexedField, Schema, differing_fields, schema_index
 from icemigrate.iceberg.table import Table

@@ -7,6 +7,7 @@ from operator import is_
 
 from icemigrate.frozen import replace
 from icemigrate.iceberg.lookup import FieldLookup, shared_ends, unchanged_name
+from icemigrate.iceberg.partitioning import PartitionSpec
 from icemigrate.iceberg.schema import Schema, schema_index
 from icemigrate.iceberg.schema_edits import change_fields, fields_of
 from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Ref, Table
@@ -166,21 +167,28 @@ def with_catalog_ids(wanted: Table, after: Table | None, base: Table | None = No
         return wanted
     gone = [i for i, _ in schema_index(base.schema).new()] if base is not None else []
     settled = with_catalog_order(rebind_by_path(wanted, after, kept=gone), after)
-    ids = {f.definition: f.id for f in after.spec.fields}
-    fields = tuple(replace(f, id=ids.get(f.definition, f.id)) for f in settled.spec.fields)
-    highest = max(s.id for s in (after.spec, *after.older_specs))
-    spec = replace(settled.spec, fields=fields, id=highest)
     return replace(
         settled,
-        spec=spec,
+        spec=_with_catalog_spec_ids(settled.spec, after),
         refs={
             name: _with_catalog_snapshot(ref, after.refs.get(name), name in settled.pins)
             for name, ref in settled.refs.items()
-        },
+        }
+        if settled.refs
+        else settled.refs,
         uuid=after.uuid or settled.uuid,
         last_column_id=after.last_column_id,
         last_partition_id=after.last_partition_id,
     )
+
+
+def _with_catalog_spec_ids(spec: PartitionSpec, after: Table) -> PartitionSpec:
+    highest = max(s.id for s in (after.spec, *after.older_specs))
+    if not spec.fields and spec.id == highest:
+        return spec
+    ids = {f.definition: f.id for f in after.spec.fields}
+    fields = tuple(replace(f, id=ids.get(f.definition, f.id)) for f in spec.fields)
+    return replace(spec, fields=fields, id=highest)
 
 
 def _with_catalog_snapshot(ref: Ref, current: Ref | None, is_pinned: bool) -> Ref:
