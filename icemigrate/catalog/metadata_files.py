@@ -15,6 +15,7 @@ from icemigrate.iceberg.metadata_parts import check_snapshots
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.views import View, view_from_json
+from icemigrate.iceberg.written_schemas import PARTS, metadata_of_parts
 from icemigrate.system.file_reads import open_regular
 from icemigrate.system.inflate import GZIP, MIB, InflateError, inflate
 
@@ -65,7 +66,8 @@ def read_local(location: str) -> bytes:
 def decode_metadata(content: bytes, form: Any = Any) -> Any:
     """The JSON in a metadata file's content, plain or compressed by gzip, whatever its extension.
 
-    :param form: see :func:`~icemigrate.iceberg.json_text.read_json`.
+    :param form: see :func:`~icemigrate.iceberg.json_text.read_json`;
+        :data:`~icemigrate.iceberg.written_schemas.PARTS` for all parts, with schemas as text.
     :raises BadMetadata: it is not JSON, or too large.
     """
     if content.startswith(_GZIP):
@@ -74,7 +76,8 @@ def decode_metadata(content: bytes, form: Any = Any) -> Any:
         except InflateError as error:
             raise BadMetadata(str(error)) from error
     try:
-        return read_json(content, form)
+        json = read_json(content, form)
+        return metadata_of_parts(json) if form is PARTS else json
     except RecursionError as error:
         raise BadMetadata("the JSON is nested too deeply") from error
     except ValueError as error:

@@ -84,8 +84,9 @@ def _list_difference(base: list[Any], value: list[Any]) -> Any:
     first = _equal_start(base, value, most)
     last = _equal_start(base[::-1], value[::-1], most - first)
     end, value_end = len(base) - last, len(value) - last
-    kept, value_kept = (base[:first], base[end:]), (value[:first], value[value_end:])
-    if not _is_same(kept, value_kept):  # such as 1 and true, which Python takes for equal
+    if not (
+        _is_same(base[:first], value[:first]) and _is_same(base[end:], value[value_end:])
+    ):  # such as 1 and true, which Python takes for equal
         first = last = 0
         value_end = len(value)
     middle = _middle(base, first, last)
@@ -110,7 +111,15 @@ def _middle(base: list[Any], first: int, last: int) -> list[Any]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other) and _encoded(one) == _encoded(other)
+    if one is other:
+        return True
+    if type(one) is not type(other) or one != other:
+        return False
+    if isinstance(one, list):
+        # Definitions of one table share most of their columns.
+        apart = [(item, its) for item, its in zip(one, other, strict=True) if item is not its]
+        one, other = [item for item, _ in apart], [its for _, its in apart]
+    return _encoded(one) == _encoded(other)
 
 
 def _encoded(value: Any) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from icemigrate.iceberg.json_text import object_form
+from icemigrate.iceberg.json_text import Raw, object_form
 from icemigrate.iceberg.lazy_types import SCHEMA, fully_read, lazy_field
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import BadMetadata, field_from_json, schema_from_json
@@ -54,7 +54,7 @@ _TOP: tuple[tuple[str, type, int], ...] = (
 
 FORM = object_form(
     dict.fromkeys(("format-version", *(key for key, _, _ in _TOP)), Any)
-    | {"schemas": list[SCHEMA], "schema": SCHEMA}
+    | {"schemas": list[Raw], "schema": SCHEMA}
 )
 """The parts of a file that a plan reads, see :func:`~icemigrate.iceberg.json_text.read_json`."""
 
@@ -157,7 +157,7 @@ def _column(known: Mapping[Any, Field], json: Json) -> Field:
 
 def _blame_field(part: str, json: Any) -> None:
     """Name the column that cannot be read."""
-    fields = json.get("fields") if isinstance(json, dict) else None
+    fields = json.get("fields") if isinstance(json, Mapping) else None
     for i, field in enumerate(fields if isinstance(fields, list) else ()):
         name = field.get("name") if isinstance(field, dict) else None
         read_part(f"{part}.fields[{i}] ({name})", lambda json: field_from_json(fully_read(json)), field)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from icemigrate.frozen import Frozen, field, replace
-from icemigrate.iceberg.json_text import read_values
+from icemigrate.iceberg.json_text import Raw, read_values
+from icemigrate.iceberg.lazy_types import SCHEMA
 from icemigrate.iceberg.metadata_check import (
     check_chosen,
     check_id,
@@ -39,6 +40,7 @@ from icemigrate.iceberg.table_properties import (
     OWNER_PROPERTY,
     SUMMARY_PREFIX,
 )
+from icemigrate.iceberg.written_schemas import WrittenSchema
 
 Json = Mapping[str, Any]
 T = TypeVar("T")
@@ -88,7 +90,9 @@ class SnapshotEntry(Frozen, rename="kebab"):
 def schema_jsons(json: Json) -> Sequence[Any]:
     """The schemas' JSON; version 1 may have only the one."""
     schemas = json.get("schemas")
-    return [json["schema"]] if schemas is None else schemas
+    if schemas is None:
+        return [json["schema"]]
+    return [WrittenSchema(schema, SCHEMA) if isinstance(schema, Raw) else schema for schema in schemas]
 
 
 def current_schema_id(json: Json) -> int:

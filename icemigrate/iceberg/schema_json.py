@@ -123,7 +123,9 @@ def primitive_from_text(text: str) -> Type:
 
 
 def field_to_json(field: Field) -> dict[str, Any]:
-    """A struct field as JSON, without absent parts, as in the specification."""
+    """A struct field as JSON, without absent parts, as in the specification; not to be changed."""
+    if type(field.type) is Primitive and field.initial_default is None and field.write_default is None:
+        return _plain_field_to_json(field)
     out: dict[str, Any] = {
         "id": field.id,
         "name": field.name,
@@ -137,6 +139,17 @@ def field_to_json(field: Field) -> dict[str, Any]:
     if field.write_default is not None:
         out["write-default"] = field.write_default
     return out
+
+
+@functools.lru_cache(maxsize=16_384)
+def _plain_field_to_json(field: Field) -> dict[str, Any]:
+    """A primitive field without defaults.
+
+    An undo record has four definitions of a table with nearly the same columns: one value for all of them
+    compares faster.
+    """
+    out = {"id": field.id, "name": field.name, "required": field.required, "type": primitive_text(field.type)}
+    return out if field.doc is None else {**out, "doc": field.doc}
 
 
 def field_from_json(json: Json, read_type: Callable[[Any], Type] = type_from_json) -> Field:
@@ -165,13 +178,24 @@ def _plain_field(id_: int, name: str, type_: str, required: bool, doc: str | Non
     return Field(id_, name, primitive_from_text(type_), required, doc)
 
 
+_recent_fields: dict[int, tuple[tuple[Field, ...], list[dict[str, Any]]]] = {}
+"""Columns that were written recently, by their identity, with their JSON: the history, an undo record and a
+commit write the same ones."""
+_MOST_RECENT = 32
+
+
+def _fields_to_json(fields: tuple[Field, ...]) -> list[dict[str, Any]]:
+    known = _recent_fields.get(id(fields))
+    if known is None:
+        if len(_recent_fields) >= _MOST_RECENT:
+            _recent_fields.clear()
+        known = _recent_fields[id(fields)] = fields, [field_to_json(f) for f in fields]
+    return known[1]
+
+
 def schema_to_json(schema: Schema) -> dict[str, Any]:
-    """The schema as JSON, with sorted identifier fields if there are any."""
-    out: dict[str, Any] = {
-        "type": "struct",
-        "schema-id": schema.id,
-        "fields": [field_to_json(f) for f in schema.fields],
-    }
+    """The schema as JSON, with sorted identifier fields if there are any; not to be changed."""
+    out: dict[str, Any] = {"type": "struct", "schema-id": schema.id, "fields": _fields_to_json(schema.fields)}
     if schema.identifier_ids:
         out["identifier-field-ids"] = sorted(schema.identifier_ids)
     return out

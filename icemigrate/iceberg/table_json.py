@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -56,12 +56,19 @@ def table_to_json(table: Table) -> dict[str, Any]:
         "sort-order": order_to_json(table.sort_order),
         "older-orders": [order_to_json(order) for order in table.older_orders],
         "properties": dict(table.properties),
-        "refs": {name: to_builtins(ref) for name, ref in table.refs.items()},
+        "refs": {name: _ref_to_json(ref) for name, ref in table.refs.items()},
         "snapshot": to_builtins(table.snapshot),
         "dropped": [_dropped_to_json(dropped) for dropped in table.dropped],
         # Releases that did not know pins left the key out.
         **({"pins": {name: to_builtins(pin) for name, pin in table.pins.items()}} if table.pins else {}),
     }
+
+
+@lru_cache(maxsize=16_384)
+def _ref_to_json(ref: Ref) -> dict[str, Any]:
+    """A reference; a table has one for each migration, and the same ones after the next migration."""
+    out: dict[str, Any] = to_builtins(ref)
+    return out
 
 
 def table_from_json_form(json: Any, read_field: Callable[[Any], Field] = field_from_json) -> Table:

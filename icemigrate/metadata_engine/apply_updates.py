@@ -98,7 +98,8 @@ class _Edit:
             metadata["metadata-log"] = [*log[max(0, len(log) - keep) :], entry]
         metadata["last-updated-ms"] = self.now_ms
         if self.version == 1:
-            metadata["schema"] = find_by_id(metadata["schemas"], "schema-id", metadata["current-schema-id"])
+            schema = find_by_id(metadata["schemas"], "schema-id", metadata["current-schema-id"])
+            metadata["schema"] = dict(schema)
             spec = find_by_id(metadata["partition-specs"], "spec-id", metadata["default-spec-id"])
             metadata["partition-spec"] = spec["fields"]
         return metadata

@@ -7,15 +7,21 @@ from typing import Any
 
 from icemigrate.iceberg.metadata_check import read_schema
 from icemigrate.iceberg.schema_json import BadMetadata
+from icemigrate.iceberg.written_schemas import WrittenSchema
 from icemigrate.metadata_engine.table_store import Json
 
-_ID_KEYS = frozenset({"id", "element-id", "key-id", "value-id"})
-_PART_KEYS = frozenset({"type", "fields", "element", "key", "value"})
+_ID_KEYS = ("id", "element-id", "key-id", "value-id")
+_PART_KEYS = ("type", "fields", "element", "key", "value")
 
 
 def reused_schema_id(schemas: Sequence[Json], schema: Json) -> int | None:
     """The id of an equal schema; ``None`` where there is none."""
-    return next((s["schema-id"] for s in schemas if _is_same_schema(s, schema)), None)
+    width = len(schema["fields"])
+    # A table has a schema for each of its versions: nearly all differ in their length.
+    possible = (
+        s for s in schemas if width == (s.width if isinstance(s, WrittenSchema) else len(s["fields"]))
+    )
+    return next((s["schema-id"] for s in possible if _is_same_schema(s, schema)), None)
 
 
 def _is_same_schema(one: Json, other: Json) -> bool:
@@ -23,9 +29,6 @@ def _is_same_schema(one: Json, other: Json) -> bool:
     if set(one.get("identifier-field-ids") or ()) != set(other.get("identifier-field-ids") or ()):
         return False
     fields, others = one["fields"], other["fields"]
-    # A table has a schema for each of its versions: nearly all differ in their length.
-    if len(fields) != len(others):
-        return False
     if fields == others:
         return True
     if any((f["id"], f["name"]) != (g["id"], g["name"]) for f, g in zip(fields, others, strict=True)):
@@ -61,11 +64,13 @@ def field_ids(part: Any) -> set[int]:
     found, waiting = set[int](), [part]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, dict):
-            for key in _ID_KEYS & one.keys():
-                if isinstance(number := one[key], int):
+        if isinstance(one, (dict, WrittenSchema)):
+            for key in _ID_KEYS:
+                if isinstance(number := one.get(key), int):
                     found.add(number)
-            waiting.extend(below for key in _PART_KEYS & one.keys() if not isinstance(below := one[key], str))
+            for key in _PART_KEYS:
+                if not isinstance(below := one.get(key, ""), str):
+                    waiting.append(below)
         elif isinstance(one, (list, tuple)):
             waiting.extend(one)
     return found

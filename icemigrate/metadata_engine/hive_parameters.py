@@ -84,7 +84,7 @@ def _described(metadata: Json) -> dict[str, str | None]:
     statistics = {key: summary[name] for key, name in _STATISTICS.items() if name in summary}
     return {
         **statistics,
-        "current-schema": write_json(current_schema(metadata)),
+        "current-schema": write_json(dict(current_schema(metadata))),
         "current-snapshot-id": None if snapshot is None else str(snapshot["snapshot-id"]),
         "current-snapshot-timestamp-ms": None if snapshot is None else str(snapshot["timestamp-ms"]),
         "current-snapshot-summary": None if snapshot is None else write_json(summary),

@@ -12,6 +12,7 @@ from icemigrate.catalog.metadata_files import checked_metadata, read_current_met
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.written_schemas import PARTS, written_schema
 from icemigrate.metadata_engine.apply_updates import apply_updates
 from icemigrate.metadata_engine.metadata_file_names import (
     metadata_content,
@@ -59,7 +60,7 @@ def load_current(
     known = recent.get(name)
     if known is not None and known.location == location:
         return known
-    found = read_current_metadata(name, location, find_location, files.read)
+    found = read_current_metadata(name, location, find_location, files.read, PARTS)
     if found is None:
         return None
     json, location = found
@@ -87,6 +88,8 @@ def prepare_swap(commit: TableCommit, default_location: Callable[[TableName], st
         previous_location=None if base is None else base.location,
         now_ms=now_ms,
     )
+    # The next commit copies the text of these schemas.
+    json["schemas"] = list(map(written_schema, json["schemas"]))
     return LocationSwap(commit.name, base, StoredTable(new_metadata_location(json, base), json))
 
 
@@ -104,7 +107,7 @@ def carry_out_swaps(
     try:
         for one in swaps:
             written.append(one.after.location)
-            files.write(one.after.location, metadata_content(one.after.json))
+            files.write(one.after.location, *metadata_content(one.after.json))
         is_swapping = True
         swap()
     except CommitStateUnknown:

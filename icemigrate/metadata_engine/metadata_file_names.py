@@ -7,11 +7,14 @@ The rules are those of ``BaseMetastoreTableOperations``, ``TableMetadataParser``
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator, Sequence
+from typing import Any
 from uuid import uuid4
 
 from icemigrate.errors import EngineError
 from icemigrate.iceberg.json_text import write_json_bytes, write_texts
 from icemigrate.iceberg.table_properties import whole_number
+from icemigrate.iceberg.written_schemas import written_schema
 from icemigrate.metadata_engine.table_store import Json, StoredTable
 
 _EXTENSIONS = {"none": ".metadata.json", "gzip": ".gz.metadata.json"}
@@ -39,20 +42,30 @@ def location_of_metadata(metadata: Json, name: str) -> str:
     )
 
 
-def metadata_content(metadata: Json) -> bytes:
-    """The content of a metadata file.
+def metadata_content(metadata: Json) -> Sequence[bytes]:
+    """The content of a metadata file, in parts.
 
     :raises EngineError: the table's compression codec for metadata does not exist.
     """
-    properties = metadata["properties"]
-    if all(type(value) is str for value in properties.values()):
-        # The properties of a history are megabytes of texts.
-        rest = write_json_bytes({key: value for key, value in metadata.items() if key != "properties"})
-        # The schemas of a table with many versions are megabytes too: they are copied once.
-        content = b"".join((memoryview(rest)[:-1], b',"properties":', write_texts(properties), b"}"))
+    parts = [b"{"]
+    for key, value in metadata.items():
+        parts += (b"," if len(parts) > 1 else b"", write_json_bytes(key), b":", *_written(key, value))
+    parts.append(b"}")
+    return parts if _codec(metadata) == "none" else (gzip.compress(b"".join(parts), mtime=0),)
+
+
+def _written(key: str, value: Any) -> Iterator[bytes]:
+    # The schemas of a table with many versions are megabytes, and so are the properties of a history.
+    if key == "schemas":
+        yield b"["
+        for at, schema in enumerate(value):
+            yield b"," if at else b""
+            yield written_schema(schema).text
+        yield b"]"
+    elif key == "properties" and all(type(text) is str for text in value.values()):
+        yield write_texts(value)
     else:
-        content = write_json_bytes(metadata)
-    return content if _codec(metadata) == "none" else gzip.compress(content, mtime=0)
+        yield write_json_bytes(value)
 
 
 def removed_metadata_files(base: Json, metadata: Json) -> tuple[str, ...]:

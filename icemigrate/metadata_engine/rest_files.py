@@ -53,9 +53,9 @@ class RestFiles:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
         return self._files(location).read(location)
 
-    def write(self, location: str, content: bytes) -> None:
+    def write(self, location: str, *content: bytes) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
-        self._files(location).write(location, content)
+        self._files(location).write(location, *content)
 
     def delete(self, location: str) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""

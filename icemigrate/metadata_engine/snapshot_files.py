@@ -234,7 +234,7 @@ def _manifest(
     current = current_schema_id(metadata)
     schemas = (schema for schema in schema_jsons(metadata) if schema.get("schema-id", 0) == current)
     header = {
-        "schema": json.dumps(next(schemas)),
+        "schema": json.dumps(dict(next(schemas))),
         "partition-spec": json.dumps(spec_to_json(spec)["fields"]),
         "partition-spec-id": str(spec.id),
         "format-version": str(version),

@@ -45,15 +45,15 @@ class TableFiles:
         except Exception as error:  # libraries of storages raise their own exceptions
             raise OSError(self._reason(error)) from None
 
-    def write(self, location: str, content: bytes) -> None:
+    def write(self, location: str, *content: bytes) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
         path = local_target(location)
         try:
             if path is None:
-                self._write_remote(location, content)
+                self._write_remote(location, b"".join(content))
                 return
             self._require_local(location, path)
-            create_durable(path, content)
+            create_durable(path, *content)
         except IcemigrateError:
             raise
         except FileExistsError:

@@ -87,9 +87,10 @@ class FileStore(Protocol):
         """
         ...
 
-    def write(self, location: str, content: bytes) -> None:
+    def write(self, location: str, *content: bytes) -> None:
         """Create a file, with its folder where the storage has folders; the content is durable afterwards.
 
+        :param content: one part after another.
         :raises EngineError: it exists, or the storage refuses it.
         """
         ...

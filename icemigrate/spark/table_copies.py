@@ -173,7 +173,7 @@ def structural_metadata(metadata: Mapping[str, Any], location: str) -> dict[str,
     current = metadata.get("current-schema-id")
     if current is not None:
         # A hundred versions of a wide schema would be written anew with each statement.
-        copied["schemas"] = [s for s in metadata["schemas"] if s["schema-id"] == current]
+        copied["schemas"] = [dict(s) for s in metadata["schemas"] if s["schema-id"] == current]
     return copied
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +22,8 @@ from icemigrate.system.repository_boundary import (
     user_path,
 )
 
+_MOST_PARTS = 512
+"""How many parts one call writes; Linux accepts 1024."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -132,26 +136,39 @@ def replacing_stream(path: Path) -> Iterator[BinaryIO]:
         yield ends.enter_context(path.open("wb") if is_special else _replacement(target.name, folder))
 
 
-def create_durable(path: Path, data: bytes) -> None:
+def create_durable(path: Path, *data: bytes) -> None:
     """Create a file of a table, with its missing folders; the disk has them when it returns.
 
     The catalog names the path, so links in its folders are followed, as readers of the table follow them.
 
+    :param data: its content, one part after another.
     :raises FileExistsError: it exists, also as a link.
     :raises OSError: it cannot be written; no part of it is left.
     """
     make_durable_folder(path.parent)
     number = os.open(path, _NEW, 0o666)
     try:
-        with os.fdopen(number, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+        try:
+            _write_parts(number, data)
+            os.fsync(number)
+        finally:
+            os.close(number)
     except BaseException:
         with suppress(OSError):
             path.unlink()
         raise
     _sync(path.parent)
+
+
+def _write_parts(number: int, parts: Iterable[bytes]) -> None:
+    waiting = deque(memoryview(part) for part in parts if part)
+    while waiting:
+        # One call for many parts; the system may write less than all of them.
+        written = os.writev(number, tuple(islice(waiting, _MOST_PARTS)))
+        while waiting and written >= len(waiting[0]):
+            written -= len(waiting.popleft())
+        if written:
+            waiting[0] = waiting[0][written:]
 
 
 def make_durable_folder(folder: Path) -> None:

@@ -28,13 +28,13 @@ class LocalFiles:
     def read(self, location: str) -> bytes:
         return read_local(location)
 
-    def write(self, location: str, content: bytes) -> None:
+    def write(self, location: str, *content: bytes) -> None:
         if location.endswith(self.refused):
             raise EngineError(f"{location} cannot be written")
         path = Path(location)
         assert not path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        path.write_bytes(b"".join(content))
 
     def delete(self, location: str) -> None:
         Path(location).unlink(missing_ok=True)

@@ -304,8 +304,8 @@ def test_an_interrupted_write_leaves_no_file(store: SqlTableStore, monkeypatch: 
     trades, quotes = created(store), created(store, QUOTES)
     write = TableFiles.write
 
-    def interrupted(files: TableFiles, location: str, content: bytes) -> None:
-        write(files, location, content)
+    def interrupted(files: TableFiles, location: str, *content: bytes) -> None:
+        write(files, location, *content)
         if "/quotes/" in location:
             raise KeyboardInterrupt
 

@@ -1,7 +1,9 @@
-"""Files of tables on a storage that PyIceberg reaches, here a double of its FileIO."""
+"""Files of tables: on this machine, and on a storage that PyIceberg reaches, here a double of its FileIO."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
@@ -137,3 +139,21 @@ def test_the_checksum_file_of_hadoop_is_deleted_too(tmp_path: Path) -> None:
     (tmp_path / ".a.avro.crc").write_text("x")
     files(warehouse=str(tmp_path)).delete(f"{tmp_path}/a.avro")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("most", [3, 100, 10_000])
+def test_a_local_file_has_all_parts_however_few_bytes_a_call_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    writev = os.writev
+
+    def some(number: int, parts: Sequence[memoryview]) -> int:
+        return writev(number, [b"".join(parts)[:most]])
+
+    monkeypatch.setattr(os, "writev", some)
+    parts = [b"%d" % at if at % 3 else b"" for at in range(1500)]
+    location = f"file://{tmp_path}/metadata/a.json"
+    files(warehouse=str(tmp_path)).write(location, *parts)
+    assert (tmp_path / "metadata" / "a.json").read_bytes() == b"".join(parts)
+    files(warehouse=str(tmp_path)).write(f"{location}.empty")
+    assert files().read(f"{location}.empty") == b""

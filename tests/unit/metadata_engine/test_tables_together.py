@@ -208,12 +208,12 @@ def test_a_file_that_cannot_be_written_leaves_no_trace(
     """Of six files: first the manifest lists of the tables, then their metadata files."""
     before, original, written = lake.files(), TableFiles.write, list[str]()
 
-    def write(self: TableFiles, location: str, content: bytes) -> None:
+    def write(self: TableFiles, location: str, *content: bytes) -> None:
         if "/db/" in location:
             written.append(location)
             if len(written) == number:
                 raise EngineError("the disk is full")
-        original(self, location, content)
+        original(self, location, *content)
 
     monkeypatch.setattr(TableFiles, "write", write)
     with pytest.raises(Undone, match="the disk is full"):
