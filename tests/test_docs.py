@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate import Project
+from icemigrate import IcebergManager, Project
 from icemigrate.frozen import replace
 from scripts.docs import generated
 from scripts.docs_reference import VARIABLES, schema_keys
@@ -104,7 +104,8 @@ def test_every_key_has_a_meaning(name: str) -> None:
 
 def test_the_python_api_is_on_its_page_whole() -> None:
     page = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
-    methods = [name for name, value in vars(Project).items() if isfunction(value) and name[0] != "_"]
+    members = [*vars(Project).items(), *vars(IcebergManager).items()]
+    methods = [name for name, value in members if isfunction(value) and name[0] != "_"]
     assert [name for name in methods if f"`{name}(" not in page] == []
 
 

@@ -18,7 +18,7 @@ from icemigrate.catalog.metadata_files import (
 )
 from icemigrate.catalog.pyiceberg_files import file_io
 from icemigrate.catalog.reader_parts import joined_location, to_table
-from icemigrate.catalog.sql_rows import NO_ROWS, CatalogRows, read_rows
+from icemigrate.catalog.sql_rows import NAMESPACES, NO_ROWS, TABLES, CatalogRows, read_rows
 from icemigrate.catalog.sqlite_errors import convert_sqlite_errors
 from icemigrate.catalog.value_counts import count_missing_values, count_rows_with_values
 from icemigrate.catalog.written_types import wider_files_of
@@ -221,3 +221,23 @@ def database_path(settings: CatalogSettings) -> Path:
             "write `uri: sqlite:///path/to/catalog.db`",
         )
     return Path(path)
+
+
+def catalog_names(path: Path) -> tuple[str, ...]:
+    """The names of the catalogs in a SQLite file, sorted; none in a file that no client has written yet.
+
+    :raises CatalogError: it cannot be read, or is no SQLite file.
+    """
+    with convert_sqlite_errors(path):
+        if not path.exists():
+            return ()
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            found = set[str]()
+            for table in (TABLES, NAMESPACES):
+                if connection.execute("SELECT 1 FROM pragma_table_info(?)", (table,)).fetchone():
+                    found |= {row[0] for row in connection.execute(f"SELECT catalog_name FROM {table}")}
+            return tuple(sorted(found))
+        finally:
+            connection.close()

@@ -41,6 +41,9 @@ from icemigrate.results.status_results import HistoryResult, Status
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from icemigrate.api.iceberg_manager import IcebergManager
+    from icemigrate.project import Project as ProjectFile
+
 
 class Project:
     """A project.  Every method raises the errors of :mod:`icemigrate.errors`; errors in files raise
@@ -58,6 +61,22 @@ class Project:
     def name(self) -> str:
         """The project's name."""
         return self._project.name
+
+    @property
+    def opened(self) -> ProjectFile:
+        """The project's settings and folders."""
+        return self._project
+
+    @property
+    def environment(self) -> str | None:
+        """The chosen environment; ``None`` for the project's default."""
+        return self._environment
+
+    def tables(self) -> IcebergManager:
+        """The tables of the environment, to read and change their rows, columns and snapshots."""
+        from icemigrate.api.iceberg_manager import IcebergManager
+
+        return IcebergManager(self)
 
     def spark(self) -> SparkSession:
         """A Spark session on the environment's catalog, under the name that it has in plans.

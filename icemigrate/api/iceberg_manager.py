@@ -1,0 +1,311 @@
+"""The tables of a catalog in Python: rows, columns and snapshots of single tables, with or without a project.
+
+.. code-block:: python
+
+    import icemigrate
+
+    with icemigrate.IcebergManager("lake") as lake:
+        lake.create_table("sales.orders", {"id": "long", "amount": "decimal(10,2)"})
+        lake.insert_data("sales.orders", [{"id": 1, "amount": "9.50"}])
+        print(lake.query_table("sales.orders").to_pandas())
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.api.project import Project
+from icemigrate.commands.column_changes import ColumnChanges, change_columns, column_addition
+from icemigrate.commands.given_consents import parse_consents
+from icemigrate.commands.project_files import open_project
+from icemigrate.errors import UsageError
+from icemigrate.frozen import replace
+from icemigrate.project.catalog_files import catalog_project, is_project_path
+from icemigrate.results.column_results import ColumnChangesResult
+from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
+from icemigrate.results.table_results import SnapshotEntry
+from icemigrate.table_data.table_session import TableSession, open_tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class IcebergManager:
+    """The tables of one catalog.
+
+    Tables have the names that migration files use, such as ``sales.orders``.  Each method that changes a
+    table is one commit: a reader sees all of it or nothing.  Queries return Arrow tables, so ``.to_pandas()``
+    works.  Several threads may use one manager.  Every method raises the errors of :mod:`icemigrate.errors`:
+    ``UsageError`` for a wrong argument, ``CatalogError`` where the catalog cannot be read, ``ConflictError``
+    where another writer was faster, ``EngineError`` where a commit failed.
+
+    :param catalog: a :class:`~icemigrate.api.project.Project`; the path of a project file, or of a folder
+        with one; or the path of a SQLite catalog, or of a folder for one, which needs no project.  By default
+        the working directory.
+    :param environment: of the project; by default its default environment.
+    """
+
+    def __init__(
+        self, catalog: str | PathLike[str] | Project | None = None, environment: str | None = None
+    ) -> None:
+        if isinstance(catalog, Project):
+            self._project, self._is_recorded = catalog.opened, True
+            environment = environment or catalog.environment
+        else:
+            path = Path("." if catalog is None else catalog)
+            self._is_recorded = is_project_path(path)
+            self._project = open_project(path) if self._is_recorded else catalog_project(path)
+        self._environment = environment
+        self._sessions = threading.local()
+        self._ends: list[ExitStack] = []
+        self._is_closed = False
+
+    def __enter__(self) -> IcebergManager:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections of all threads; no method may be called afterwards."""
+        self._is_closed = True
+        while self._ends:
+            self._ends.pop().close()
+
+    def _tables(self) -> TableSession:
+        """The open tables of this thread."""
+        if self._is_closed:
+            raise UsageError("this manager is closed", "make a new one")
+        session: TableSession | None = getattr(self._sessions, "tables", None)
+        if session is None:
+            stack = ExitStack()
+            session = stack.enter_context(open_tables(self._project, self._environment))
+            self._ends.append(stack)
+            self._sessions.tables = session
+        return session
+
+    # Tables and rows
+
+    def create_table(
+        self,
+        table: str,
+        schema: Any,
+        *,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        identifier: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        format_version: int | None = None,
+        location: str | None = None,
+        description: str | None = None,
+    ) -> None:
+        """Create a table, and its namespace where it is missing.
+
+        No migration declares it; ``icemigrate import`` writes one that adopts it.
+
+        :param schema: types by name, such as ``{"id": "long"}``; a list of columns as in a migration file; a
+            schema of Arrow or PySpark; or a table or frame of a library that exports Arrow data.
+        :param partition_by: terms of a migration file, such as ``day(at)``.
+        :param sort_by: terms of a migration file, such as ``id desc``.
+        :param identifier: columns that identify a row.
+        :param format_version: ``None`` for the default of a migration file.
+        :raises Mistakes: the table would break a rule of Iceberg.
+        """
+        from icemigrate.api.table_columns import column_entries
+        from icemigrate.commands.table_declaration import create_table
+
+        entry: dict[str, Any] = {"columns": column_entries(schema)}
+        given: dict[str, Any]
+        given = {"partition_by": list(partition_by), "sort_by": list(sort_by), "identifier": list(identifier)}
+        given |= {"properties": dict(properties or {}), "format_version": format_version}
+        given |= {"location": location, "description": description}
+        create_table(self._tables(), table, entry | {key: value for key, value in given.items() if value})
+
+    def query_table(
+        self,
+        table: str,
+        where: str | None = None,
+        columns: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """The current rows.
+
+        :param where: a condition in DuckDB's SQL, such as ``amount > 5``.
+        :param columns: names, or dotted paths of nested fields; by default all.
+        :param limit: the largest number of rows.
+        """
+        return self._query(table, where, columns, limit)
+
+    def query_snapshot(
+        self,
+        table: str,
+        snapshot_id: int,
+        where: str | None = None,
+        columns: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """The rows of a snapshot, with the columns of that time; otherwise as :meth:`query_table`."""
+        return self._query(table, where, columns, limit, snapshot_id=snapshot_id)
+
+    def query_as_of(
+        self,
+        table: str,
+        timestamp: datetime | str,
+        where: str | None = None,
+        columns: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """The rows at a time, with the columns of that time; otherwise as :meth:`query_table`.
+
+        :param timestamp: a text is in ISO 8601; without a zone it is in UTC.
+        """
+        from icemigrate.table_data.query_points import parse_timestamp
+
+        text = timestamp if isinstance(timestamp, str) else timestamp.isoformat()
+        return self._query(table, where, columns, limit, timestamp=parse_timestamp(text))
+
+    def query_tag(
+        self,
+        table: str,
+        tag: str,
+        where: str | None = None,
+        columns: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """The rows of a tag, with the columns of that time; otherwise as :meth:`query_table`."""
+        return self._query(table, where, columns, limit, tag=tag)
+
+    def _query(
+        self, table: str, where: str | None, columns: Sequence[str], limit: int | None, **point: Any
+    ) -> pa.Table:
+        from icemigrate.table_data.query_points import ReadPoint
+        from icemigrate.table_data.query_tables import query_table
+
+        return query_table(self._tables(), table, where, columns, limit, ReadPoint(**point))
+
+    # Snapshots
+
+    def list_snapshots(self, table: str) -> tuple[SnapshotEntry, ...]:
+        """The snapshots that the table still has, the oldest first."""
+        from icemigrate.table_data.snapshot_entries import list_snapshots
+
+        return list_snapshots(self._tables().load(table))
+
+    def get_current_snapshot(self, table: str) -> SnapshotEntry | None:
+        """The snapshot of the main branch; ``None`` for a table without rows."""
+        from icemigrate.table_data.snapshot_entries import get_current_snapshot
+
+        return get_current_snapshot(self._tables().load(table))
+
+    def rollback(self, table: str, snapshot_id: int | str) -> RollbackTableResult:
+        """Set the main branch to an earlier snapshot, or forward again; no snapshot is removed.
+
+        Columns, properties, tags and other branches stay.
+
+        :param snapshot_id: an id; or a tag, a branch, or a time in ISO 8601.
+        """
+        from icemigrate.table_data.snapshot_rollback import rollback_table
+
+        return rollback_table(self._tables(), table, snapshot_id)
+
+    def expire_snapshots(self, table: str, older_than_days: float, *, dry_run: bool = False) -> ExpireResult:
+        """Remove old snapshots, and delete the files that only they need.
+
+        The current snapshot, those of tags and branches, and those that an undo of a migration reads stay.
+
+        :param older_than_days: the least age, in days.
+        :param dry_run: only find out what would expire.
+        """
+        from icemigrate.table_data.snapshot_expiry import expire_snapshots
+
+        return expire_snapshots(self._tables(), table, older_than_days, dry_run=dry_run)
+
+    # Columns
+
+    def evolve_schema(
+        self, table: str, changes: Mapping[str, Any], *, allow: Iterable[str] = ()
+    ) -> ColumnChangesResult:
+        """Make several changes of columns in one commit, with the rules of migrations.
+
+        The history of a project records them as a manual change, which ``drift`` shows until a migration
+        declares them.
+
+        :param changes: the keys ``renames``, ``columns`` and ``drop_columns`` of a table's entry in a
+            migration file.
+        :param allow: consents to hazards, as in a file: ``destructive sales.orders.note``.
+        :raises Mistakes: a change breaks a rule of Iceberg, or a consent is missing; nothing was changed.
+        :raises LockHeld: another process held the project's lock until the timeout.
+        """
+        return self._change_columns(ColumnChanges(table, changes), allow)
+
+    def add_column(
+        self,
+        table: str,
+        column: str,
+        type_: str,
+        *,
+        description: str | None = None,
+        required: bool = False,
+        default: object = None,
+        after: str | None = None,
+        first: bool = False,
+        allow: Iterable[str] = (),
+    ) -> ColumnChangesResult:
+        """Add a column; otherwise as :meth:`evolve_schema`.
+
+        :param column: a name, or a dotted path into a struct.
+        :param type_: as in a migration file, such as ``decimal(10,2)``.
+        :param default: of older rows, and of new rows without a value; needs format version 3.
+        :param after: the column that precedes it; by default it is the last one.
+        """
+        request = column_addition(
+            table,
+            column,
+            type_,
+            description=description,
+            is_required=required,
+            default=default,
+            after=after,
+            is_first=first,
+        )
+        return self._change_columns(request, allow)
+
+    def rename_column(
+        self, table: str, column: str, new_name: str, *, allow: Iterable[str] = ()
+    ) -> ColumnChangesResult:
+        """Rename a column, which keeps its field id and its values; otherwise as :meth:`evolve_schema`.
+
+        :param column: a name, or a dotted path into a struct.
+        :param new_name: the last part alone.
+        """
+        return self._change_columns(ColumnChanges(table, {"renames": {column: new_name}}), allow)
+
+    def drop_column(self, table: str, column: str, *, allow: Iterable[str] = ()) -> ColumnChangesResult:
+        """Drop a column, which needs the consent ``destructive``; otherwise as :meth:`evolve_schema`.
+
+        :param column: a name, or a dotted path into a struct.
+        """
+        return self._change_columns(ColumnChanges(table, {"drop_columns": [column]}), allow)
+
+    def _change_columns(self, request: ColumnChanges, allow: Iterable[str]) -> ColumnChangesResult:
+        consents = parse_consents([allow] if isinstance(allow, str) else allow)
+        result = change_columns(
+            self._project,
+            self._environment,
+            replace(request, allow=consents),
+            is_recorded=self._is_recorded,
+        )
+        assert result is not None, "without a question nothing is declined"
+        return result

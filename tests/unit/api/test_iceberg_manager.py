@@ -1,0 +1,156 @@
+"""Tables of a catalog in Python, without Java."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import icemigrate
+from icemigrate import IcebergManager
+from icemigrate.api.table_columns import column_entries
+from icemigrate.errors import Mistakes, UsageError
+from tests.support.table_project import TableProject, orders
+
+__all__ = ["orders"]
+COLUMNS = {"id": "long", "amount": "decimal(10,2)", "address": "struct<zip: string, city: string>"}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Any:
+    """A new catalog with an empty table."""
+    with IcebergManager(tmp_path / "lake") as manager:
+        manager.create_table("sales.orders", COLUMNS, partition_by=["bucket(4, id)"])
+        yield manager
+
+
+def names(manager: IcebergManager, table: str = "sales.orders") -> list[str]:
+    """The current columns."""
+    found: list[str] = manager.query_table(table, limit=0).schema.names
+    return found
+
+
+def test_a_new_folder_becomes_a_catalog(tmp_path: Path, lake: IcebergManager) -> None:
+    assert (tmp_path / "lake" / ".icemigrate" / "catalog.db").is_file()
+    assert names(lake) == ["id", "amount", "address"]
+    assert lake.list_snapshots("sales.orders") == ()
+    assert lake.get_current_snapshot("sales.orders") is None
+
+
+def test_a_catalog_is_found_by_its_file_and_by_its_name_in_it(tmp_path: Path) -> None:
+    with IcebergManager(tmp_path / "own.db") as made:
+        made.create_table("s.t", {"a": "int"})
+    with sqlite3.connect(tmp_path / "own.db") as database:
+        database.execute("UPDATE iceberg_tables SET catalog_name = 'mine'")
+        database.execute("UPDATE iceberg_namespace_properties SET catalog_name = 'mine'")
+    with IcebergManager(tmp_path / "own.db") as found:
+        assert names(found, "s.t") == ["a"]
+        found.create_table("s.u", {"b": "int"})
+    with sqlite3.connect(tmp_path / "own.db") as database:
+        database.execute("UPDATE iceberg_tables SET catalog_name = 'other' WHERE table_name = 'u'")
+    with pytest.raises(UsageError, match="several catalogs: `mine`, `other`"):
+        IcebergManager(tmp_path / "own.db")
+
+
+@pytest.mark.parametrize("given", ["folder", "file", "project"])
+def test_a_project_is_found(orders: TableProject, given: str) -> None:
+    catalog: Any = {
+        "folder": orders.folder,
+        "file": str(orders.folder / "icemigrate.yaml"),
+        "project": icemigrate.Project(orders.folder, "local"),
+    }[given]
+    with IcebergManager(catalog) as manager:
+        assert names(manager) == ["id", "customer", "amount", "at"]
+        manager.add_column("sales.orders", "source", "string")
+    (table,) = icemigrate.Project(orders.folder).drift().tables
+    assert [(fact.fact, fact.by is not None) for fact in table.facts] == [("columns.source", True)]
+
+
+def test_column_changes_without_a_project_are_committed(lake: IcebergManager) -> None:
+    assert lake.add_column("sales.orders", "source", "string", after="id").is_recorded is False
+    lake.rename_column("sales.orders", "address.zip", "postcode")
+    several = {"renames": {"amount": "total"}, "columns": [{"name": "n", "type": "int"}]}
+    lake.evolve_schema("sales.orders", several)
+    lake.drop_column("sales.orders", "n", allow=["destructive"])
+    schema = lake.query_table("sales.orders").schema
+    assert schema.names == ["id", "source", "total", "address"]
+    assert [field.name for field in schema.field("address").type] == ["postcode", "city"]
+
+
+def test_columns_without_a_project_have_the_same_checks(lake: IcebergManager) -> None:
+    with pytest.raises(Mistakes, match="can no longer be read"):
+        lake.drop_column("sales.orders", "amount")
+    with pytest.raises(Mistakes, match="partition"):
+        lake.drop_column("sales.orders", "id", allow=["destructive"])
+    assert names(lake) == ["id", "amount", "address"]
+
+
+def test_a_table_of_a_project_is_changed_in_the_project(orders: TableProject) -> None:
+    with IcebergManager(orders.folder / ".icemigrate" / "catalog.db") as manager:
+        with pytest.raises(Mistakes, match="belongs to project `sales`"):
+            manager.add_column("sales.orders", "x", "int")
+        assert "x" not in names(manager)
+
+
+NEW_TABLES: dict[str, tuple[Any, dict[str, str]]] = {
+    "types by name": ({"a": "int", "b": "timestamptz"}, {"a": "int32", "b": "timestamp[us, tz=UTC]"}),
+    "columns of a file": ([{"name": "a", "type": "long", "required": True}], {"a": "int64"}),
+    "an Arrow schema": (
+        pa.schema(
+            [("a", pa.int16()), ("b", pa.list_(pa.float32())), ("c", pa.map_(pa.string(), pa.int64()))]
+        ),
+        {"a": "int32", "b": "list<element: float>", "c": "map<string, int64>"},
+    ),
+    "data": (
+        pa.table({"a": [1], "b": [None]}).cast(pa.schema({"a": pa.int64(), "b": pa.date32()})),
+        {"a": "int64", "b": "date32[day]"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEW_TABLES)
+def test_a_schema_has_several_forms(lake: IcebergManager, name: str) -> None:
+    schema, expected = NEW_TABLES[name]
+    lake.create_table("sales.other", schema)
+    fields = lake.query_table("sales.other").schema
+    assert {field.name: str(field.type).replace("<l:", "<element:") for field in fields} == expected
+
+
+MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
+    "a table that exists": (UsageError, "already exists", lambda m: m.create_table("sales.orders", COLUMNS)),
+    "no namespace": (UsageError, "no namespace", lambda m: m.create_table("orders", COLUMNS)),
+    "an unknown type": (Mistakes, "unknown type `nt`", lambda m: m.create_table("s.t", {"a": "nt"})),
+    "a wrong partition": (
+        Mistakes,
+        "day cannot be applied",
+        lambda m: m.create_table("s.t", {"a": "int"}, partition_by=["day(a)"]),
+    ),
+    "no schema": (UsageError, "a int is no schema", lambda m: m.create_table("s.t", 5)),
+    "an unknown table": (
+        UsageError,
+        "there is no table",
+        lambda m: m.query_table("sales.ordes"),
+    ),
+    "the history": (Mistakes, "history", lambda m: m.create_table("icemigrate.history", COLUMNS)),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_an_error_of_the_project(lake: IcebergManager, name: str) -> None:
+    kind, text, act = MISTAKES[name]
+    with pytest.raises(kind, match=text):
+        act(lake)
+
+
+def test_a_closed_manager_is_not_used(lake: IcebergManager) -> None:
+    lake.close()
+    with pytest.raises(UsageError, match="is closed"):
+        names(lake)
+
+
+def test_a_required_column_of_arrow_stays_required() -> None:
+    (entry,) = column_entries(pa.schema([pa.field("a", pa.uint64(), nullable=False)]))
+    assert entry == {"name": "a", "type": "decimal(20,0)", "required": True}
