@@ -265,7 +265,7 @@ def _create_view(
             source = quoted_identifier(f"{read.view}_rows")
         else:
             file = scratch / f"{read.view}.metadata.json"
-            file.write_text(json.dumps(read.metadata.json), encoding="utf-8")
+            file.write_text(json.dumps(read.metadata.json, default=dict), encoding="utf-8")
             source = f"iceberg_scan({text_literal(str(file))})"
         connection.execute(f"CREATE VIEW {view} AS SELECT {columns} FROM {source}")
 
