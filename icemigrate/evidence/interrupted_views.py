@@ -23,10 +23,10 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table, differing_keys
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
 from icemigrate.iceberg.views import View
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.plan import MigrationPlan, PlannedMigrations, TablePlan
 from icemigrate.planning.stages import later_name
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import DetectedChange
 
 
 def with_interrupted_views(

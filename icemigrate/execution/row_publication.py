@@ -30,10 +30,10 @@ from icemigrate.iceberg.file_evidence_values import PublishedRows
 from icemigrate.iceberg.names import RETYPE_SUFFIX, FieldPath, TableName, format_path
 from icemigrate.iceberg.schema import Schema, schema_index
 from icemigrate.iceberg.table import Snapshot, Table
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.plan import Direction, Step, TablePlan
 from icemigrate.planning.stages import CheckPreconditions, PublishTable, WriteRows
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.spark.engine_port import Engine, Marker
 from icemigrate.spark.publish import Publisher
 from icemigrate.spark.publish_together import TableOfTransaction

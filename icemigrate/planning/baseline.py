@@ -17,7 +17,6 @@ from icemigrate.iceberg.declared_sides import DeclaredState, TableTarget
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema, schema_index, sibling_ids
 from icemigrate.iceberg.table import Table
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.merge import (
     NO_TABLE,
     UNKNOWN_BASE,
@@ -32,6 +31,7 @@ from icemigrate.planning.plan import MigrationPlan, TablePlan
 from icemigrate.planning.planning_context import PlanningContext
 from icemigrate.planning.replay import PlannedFiles, ReplayedFile, replay_file
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import DetectedChange
 
 
 def plan_baseline(

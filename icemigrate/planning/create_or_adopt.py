@@ -21,9 +21,9 @@ from icemigrate.iceberg.table import (
     project_of,
     shortened,
 )
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.merge import UNKNOWN_BASE, MergedTable, complete_adopted_table, merge_tables
 from icemigrate.planning.planning_context import PlanningContext
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.planning.table_input import (
     TableInput,
     TableResult,

@@ -25,9 +25,9 @@ from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import CURRENT_SNAPSHOT, Table
 from icemigrate.iceberg.type_text import format_type
 from icemigrate.iceberg.types import Field, Struct, children, is_nested, map_fields, with_children
-from icemigrate.planning.diff import Difference, find_difference, remaining_differences
 from icemigrate.planning.merge import rebind_by_path
 from icemigrate.planning.plan import PlannedChange, PlannedDataStep, Step, TablePlan
+from icemigrate.planning.table_difference import Difference, find_difference, remaining_differences
 from icemigrate.spark_sql.branch_statements import branch_sql
 from icemigrate.spark_sql.identifiers import table_sql
 
@@ -50,7 +50,7 @@ class ExpandContract(Frozen):
     @property
     def left(self) -> tuple[str, ...]:
         """The differences that neither part resolves; see
-        :func:`icemigrate.planning.diff.remaining_differences`.
+        :func:`icemigrate.planning.table_difference.remaining_differences`.
         """
         first, last = self.first, self.last
         left = remaining_differences(first, CHANGE_KINDS)

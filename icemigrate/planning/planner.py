@@ -17,12 +17,12 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.declared_sides import DeclaredState, TableChange, TableTarget, put_declared_tables
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table, aside_name
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.merge import Fact, with_catalog_ids
 from icemigrate.planning.plan import Consent, MigrationPlan
 from icemigrate.planning.planning_context import PlanningContext
 from icemigrate.planning.replay import PlannedFiles, ReplayedFile, replay_file
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.planning.table_input import TableResult
 from icemigrate.planning.table_plan import plan_table
 

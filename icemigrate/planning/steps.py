@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from icemigrate.changes.change import Change, MetadataCommit, Statement
 from icemigrate.changes.keep_view import VIEW_PHASES
 from icemigrate.iceberg.table import Table
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.plan import PlannedChange, Step
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.spark_sql.type_sql import are_names_distinct, spark_loads
 
 

@@ -16,12 +16,12 @@ from icemigrate.iceberg.kept_views import kept_views
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.expand_contract import carried_over, is_retype_pending, split_difference
 from icemigrate.planning.merge import Fact, MergedTable, done_notes
 from icemigrate.planning.plan import Step, TablePlan
 from icemigrate.planning.planning_context import PlanningContext
 from icemigrate.planning.steps import as_steps, as_unwritten_steps
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.planning.value_restore import deferred_refill
 from icemigrate.spark_sql.type_sql import spark_loads
 

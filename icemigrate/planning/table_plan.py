@@ -30,13 +30,13 @@ from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table, aside_name, differing_keys, owner_of, trash_name, trash_names
 from icemigrate.iceberg.table_properties import OWNER_PROPERTY
 from icemigrate.planning.create_or_adopt import plan_new_table, view_exists_problem
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.expand_contract import data_step_problems, with_data_steps
 from icemigrate.planning.merge import NO_TABLE, Conflict, merge_tables
 from icemigrate.planning.plan import PlannedChange
 from icemigrate.planning.planning_context import PlanningContext
 from icemigrate.planning.resolve_pins import resolve_pins
 from icemigrate.planning.spark_incompatible import with_spark_hazards
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.planning.table_input import (
     TableInput,
     TableResult,

@@ -15,7 +15,7 @@ from icemigrate.iceberg.names import FieldPath, format_path
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import JsonValue, Primitive, walk_fields
-from icemigrate.planning.diff import DetectedChange
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.spark_sql.identifiers import path_sql, table_sql
 from icemigrate.spark_sql.refill_statements import version_sql
 from icemigrate.spark_sql.type_sql import spark_loads

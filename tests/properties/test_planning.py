@@ -20,10 +20,10 @@ from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState, TableT
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import children, is_nested
-from icemigrate.planning.diff import find_difference, remaining_differences
 from icemigrate.planning.merge import merge_tables, with_catalog_ids
 from icemigrate.planning.plan import Plan
 from icemigrate.planning.plan_file import parse_plan_file, plan_file_text, plan_from_json
+from icemigrate.planning.table_difference import find_difference, remaining_differences
 from icemigrate.render.json_documents import plan_document
 from icemigrate.results.command_results import PlanResult
 from tests.support.evolution_strategies import NAME, Evolution, befores, evolutions

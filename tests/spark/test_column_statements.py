@@ -22,8 +22,8 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_edits import edit_by_id
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Field
-from icemigrate.planning.diff import find_difference, remaining_differences
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import find_difference, remaining_differences
 from icemigrate.spark.publish import apply_step
 from icemigrate.spark.spark_engine import SparkEngine
 from icemigrate.spark_sql.identifiers import quote

@@ -39,8 +39,8 @@ from icemigrate.iceberg.partitioning import (
 )
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import DESCRIPTION_PROPERTY, DISTRIBUTION_PROPERTY, Ref, Table
-from icemigrate.planning.diff import DetectedChange, find_difference, remaining_differences
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import DetectedChange, find_difference, remaining_differences
 from icemigrate.spark_sql.identifiers import namespace_sql
 from tests.support.small_tables import field_at, ids, table, with_columns
 

@@ -17,9 +17,9 @@ from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.ref_names import is_icemigrate_tag
 from icemigrate.iceberg.table import CREATED_BY_PROPERTY, Table
 from icemigrate.iceberg.types import Field, children, is_nested, with_children
-from icemigrate.planning.diff import find_difference
 from icemigrate.planning.plan import MigrationPlan, PlannedChange, PlannedDataStep
 from icemigrate.planning.stages import migration_stages, statement_texts, table_stages
+from icemigrate.planning.table_difference import find_difference
 from icemigrate.planning.undo.inverse import UndoStates, invert_migration
 from icemigrate.render.phrases import data_step_symbol, reversal_text
 

@@ -18,10 +18,15 @@ from icemigrate.iceberg.ref_names import is_branch_of
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.undo_record import LastCopy, TableUndo
-from icemigrate.planning.diff import DetectedChange, Difference, find_difference, remaining_differences
 from icemigrate.planning.merge import Conflict, rebind_by_path, undone_notes
 from icemigrate.planning.plan import Step
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import (
+    DetectedChange,
+    Difference,
+    find_difference,
+    remaining_differences,
+)
 from icemigrate.planning.undo.inverse import UndoStates, invert_migration, own_notes, with_net_change
 from icemigrate.planning.undo.irreversible import (
     fields_restored_as_optional,

@@ -13,9 +13,9 @@ from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.undo_record import LastCopy, TableUndo
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.plan import RECONCILE_VERSION, Step
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.planning.undo.retained_facts import dropped_fields
 from icemigrate.planning.undo.undo_inputs import UndoOptions
 from icemigrate.planning.value_restore import (

@@ -24,10 +24,10 @@ from icemigrate.iceberg.table import (
     unique_trash_name,
 )
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.merge import NO_TABLE, OTHER_TABLE, RECREATED_TABLE, Conflict, with_catalog_ids
 from icemigrate.planning.plan import Direction, MigrationPlan, PlannedMigrations, TablePlan
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.planning.table_plan import other_owner_problem
 from icemigrate.planning.undo.altered_table import plan_altered_undo
 from icemigrate.planning.undo.inverse import UndoStates, declared_after_undo, is_renamed_by_migration

@@ -15,9 +15,9 @@ from icemigrate.iceberg.kept_views import kept_views
 from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Primitive
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.plan import RECONCILE_VERSION, PlannedChange, Step
 from icemigrate.planning.steps import as_steps, planned_change
+from icemigrate.planning.table_difference import DetectedChange
 
 _DATE = Primitive("date")
 

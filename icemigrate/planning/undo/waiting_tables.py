@@ -11,8 +11,8 @@ from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
-from icemigrate.planning.diff import DetectedChange
 from icemigrate.planning.plan import TablePlan
+from icemigrate.planning.table_difference import DetectedChange
 from icemigrate.planning.undo.inverse import is_renamed_by_migration
 from icemigrate.planning.undo.undo_inputs import recorded_uuid
 

@@ -7,9 +7,9 @@ import pytest
 from icemigrate.changes import CHANGE_KINDS
 from icemigrate.changes.change import Change, SqlStatement
 from icemigrate.iceberg.table import Table
-from icemigrate.planning.diff import DetectedChange, find_difference
 from icemigrate.planning.plan import TablePlan
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import DetectedChange, find_difference
 from icemigrate.spark.publish import run_step, statement_texts
 from icemigrate.spark.statement_events import statement_announcer
 from tests.support.column_edits import edited

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
-from icemigrate.planning.diff import find_difference, remaining_differences
+from icemigrate.planning.table_difference import find_difference, remaining_differences
 from tests.support.column_edits import COLUMN_KINDS, pairs
 from tests.support.small_tables import NAME
 

@@ -9,7 +9,7 @@ from icemigrate.changes import CHANGE_KINDS
 from icemigrate.changes.change import ALL_PARTS, Change, TablePair, TablePart
 from icemigrate.frozen import replace
 from icemigrate.iceberg.table import Ref, Table
-from icemigrate.planning.diff import find_difference, remaining_differences
+from icemigrate.planning.table_difference import find_difference, remaining_differences
 from tests.support.evolution_strategies import befores
 from tests.support.small_tables import spec_of, table, with_columns
 

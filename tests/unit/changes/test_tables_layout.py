@@ -23,7 +23,7 @@ from icemigrate.iceberg.partitioning import (
     Transform,
 )
 from icemigrate.iceberg.table import DISTRIBUTION_PROPERTY, Table
-from icemigrate.planning.diff import Difference, find_difference, remaining_differences
+from icemigrate.planning.table_difference import Difference, find_difference, remaining_differences
 from tests.support.small_tables import field_at, ids, table, with_columns
 
 COLUMNS = "id: required long, ts: timestamp, kind: string, d: date"

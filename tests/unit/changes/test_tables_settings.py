@@ -12,8 +12,8 @@ from icemigrate.changes.change import Change, HazardKind, MetadataCommit, Revers
 from icemigrate.changes.reference_sql import CURRENT_SNAPSHOT
 from icemigrate.frozen import replace
 from icemigrate.iceberg.table import Ref, Snapshot, Table
-from icemigrate.planning.diff import DetectedChange, find_difference, remaining_differences
 from icemigrate.planning.steps import as_steps
+from icemigrate.planning.table_difference import DetectedChange, find_difference, remaining_differences
 from tests.support.small_tables import table
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

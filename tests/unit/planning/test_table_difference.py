@@ -8,8 +8,8 @@ from icemigrate.changes import CHANGE_KINDS
 from icemigrate.frozen import replace
 from icemigrate.iceberg.partitioning import SortField, SortOrder
 from icemigrate.iceberg.table import Table
-from icemigrate.planning.diff import Difference, find_difference, remaining_differences
 from icemigrate.planning.merge import merge_tables
+from icemigrate.planning.table_difference import Difference, find_difference, remaining_differences
 from tests.support.small_tables import field_at, spec_of, table, with_columns
 
 BASE = table("id: required long, v: int, at: timestamp", partition="day(at)", sort="v")
