@@ -27,6 +27,7 @@ from icemigrate.results.command_results import (
     RulesResult,
     SquashResult,
 )
+from icemigrate.results.diff_results import DiffResult
 from icemigrate.results.document_types import DiagnosticDocument
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.results.generate_results import GenerateResult
@@ -42,6 +43,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "apply": (ApplyResult, "apply"),
     "check": (CheckResult, "check"),
+    "diff": (DiffResult, "diff"),
     "doctor": (DoctorResult, "doctor"),
     "drift": (DriftResult, "drift"),
     "drift-accept": (AcceptResult, "drift --accept"),

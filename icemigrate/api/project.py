@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,13 +33,16 @@ from icemigrate.results.command_results import (
     RollbackResult,
     SquashResult,
 )
+from icemigrate.results.diff_results import DiffResult
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.status_results import HistoryResult, Status
 
 if TYPE_CHECKING:
+    from pyarrow import Schema
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
     from icemigrate.api.iceberg_manager import IcebergManager
     from icemigrate.project import Project as ProjectFile
@@ -213,6 +216,37 @@ class Project:
             description=description,
             dry_run=dry_run,
         )
+
+    def diff(
+        self,
+        desired: str | PathLike[str] | Schema | StructType | None = None,
+        *,
+        from_env: str | None = None,
+        tables: Sequence[str] = (),
+        renames: Mapping[str, str] | None = None,
+        no_renames: bool = False,
+        include_drops: bool = False,
+        description: str | None = None,
+        dry_run: bool = False,
+    ) -> DiffResult:
+        """Write the next migration file, which leads from the declared state to a desired one.
+
+        :param desired: a file or folder as ``icemigrate diff`` takes it, a ``pyarrow.Schema`` or a
+            ``pyspark.sql.types.StructType``.
+        :param from_env: the environment whose catalog is the desired state, instead of ``desired``.
+        :param tables: names of the tables to compare; a schema needs exactly one.
+        :param renames: old names and new ones: ``{"market_data.trades.volume": "quantity"}``.
+        :param no_renames: whether everything new is new, but for ``renames``.
+        :param include_drops: whether to drop what the desired state does not have.
+        :param dry_run: write no file; :attr:`~icemigrate.results.diff_results.DiffResult.content` has its
+            text.
+        """
+        from icemigrate.commands.diff import DiffOptions, diff
+
+        hints = tuple(f"{old}={new}" for old, new in (renames or {}).items())
+        options = DiffOptions(tuple(tables), hints, no_renames, include_drops, description, dry_run)
+        path = Path(desired) if isinstance(desired, (str, PathLike)) else desired
+        return diff(self._project, path, from_env, options)
 
     def drift(self, *tables: str) -> DriftResult:
         """Other clients' changes of the tables since they were recorded.

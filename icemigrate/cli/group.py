@@ -18,6 +18,7 @@ from icemigrate.versions import ICEMIGRATE
 COMMANDS: dict[str, str] = {
     "init": "Create a project: project file, migrations folder, workflow for pull requests.",
     "new": "Write the next numbered migration file.",
+    "diff": "Write the migration that leads to a desired state.",
     "import": "Write a migration that adopts existing tables.",
     "check": "Check all migration files and every step between versions, without a catalog.",
     "lock": "Write the lock file from the current migration files.",

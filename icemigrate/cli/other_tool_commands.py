@@ -39,7 +39,7 @@ FOREIGN_COMMANDS: tuple[tuple[str, str], ...] = (
     ),
     (
         "`icemigrate plan` shows pending changes, `icemigrate drift` shows changes by other clients",
-        "diff compare difference changes snapshot refresh",
+        "compare difference changes snapshot refresh",
     ),
     (
         "use `icemigrate plan`",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from icemigrate.commands.next_migration_file import next_name, schema_header, write_next_file
-from icemigrate.commands.plan_from_empty import plan_from_empty
+from icemigrate.commands.plan_from_empty import OfflinePlan, plan_from_empty
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import Mistakes
 from icemigrate.files.parse.source_text import SourceText
@@ -27,19 +27,26 @@ class MigrationDraft(Frozen):
     :param title: its description.
     :param words: the words of the file's name.
     :param because: the reason of its consents, if it needs any.
+    :param namespaces: that it declares.
     """
 
     entries: Sequence[Mapping[str, Any]]
     title: str
     words: str
     because: str | None = None
+    namespaces: tuple[str, ...] = ()
 
     def text(self, allow: Iterable[str], header: str | None = None) -> str:
         """The file, with these consents."""
         allowed = list(allow)
         because = self.because if allowed else None
         return format_migration_file(
-            self.entries, description=self.title, allow=allowed, because=because, header=header
+            self.entries,
+            description=self.title,
+            allow=allowed,
+            because=because,
+            namespaces=self.namespaces,
+            header=header,
         )
 
 
@@ -75,6 +82,23 @@ def required_consents(
 
     :raises Mistakes: the migration would not be valid.
     """
+    return consents_of(plan_draft(project, behind, name, written, refusal))
+
+
+def consents_of(planned: OfflinePlan) -> tuple[str, ...]:
+    """The ``allow`` that the last of the planned files needs."""
+    plan: MigrationPlan = planned.plans[-1]
+    return tuple(dict.fromkeys(f"{h.kind.value} {h.scope}" for h in plan.unconsented))
+
+
+def plan_draft(
+    project: Project, behind: Sequence[MigrationFile], name: str, written: MigrationDraft, refusal: str
+) -> OfflinePlan:
+    """The files and the new one, planned as ``check`` would plan them.
+
+    :param name: of the new file.
+    :raises Mistakes: the migration would not be valid.
+    """
     version = Version.parse(name.partition("_")[0])
     read = read_migration(SourceText(name, written.text(())), version, name)
     if read.migration is None:
@@ -84,8 +108,7 @@ def required_consents(
     here = tuple(_with_refusal(d, refusal) for d in wrong if d.place is not None and d.place.file == name)
     if here:
         raise Mistakes(here)
-    plan: MigrationPlan = rehearsed.plans[-1]
-    return tuple(dict.fromkeys(f"{h.kind.value} {h.scope}" for h in plan.unconsented))
+    return rehearsed
 
 
 def _with_refusal(found: Diagnostic, refusal: str) -> Diagnostic:

@@ -9,6 +9,9 @@ DECLARATION_CODES: Mapping[str, str] = {
     "Remove `adopt`.",
     "age-not-in-minutes": "Spark SQL can express the age of a branch or a tag only in whole minutes. Write "
     "whole minutes, hours or days.",
+    "ambiguous-rename": "`diff` found something new and something missing of the same type, which may be a "
+    "rename. A rename keeps the values, so no guess is made: pass `--rename OLD=NEW`, or `--no-renames` if "
+    "nothing is renamed.",
     "backfill-retyped": "`backfill` sets a column whose values `retype` replaces in the same migration. "
     "Compute the value in `using` of the `retype`, or fill the column in a later migration.",
     "bad-default": "A default is not a value of its column's type.",
@@ -51,6 +54,8 @@ DECLARATION_CODES: Mapping[str, str] = {
     "keep-view-unreadable": "Spark cannot read the table, so it cannot create or read a view of it. Drop the "
     "views of the table with `keep_view: null`.",
     "key-required": "The key of a map is always required.",
+    "location-changed": "The desired state of `diff` has another `location` than the declared table. No "
+    "migration moves a table: remove the key.",
     "location-fixed": "The location of a table is chosen when the table is created. Remove `location`.",
     "main-branch": "The branch `main` is the table itself: it always exists, is always a branch, and never "
     "expires. Its snapshot retention can be set: `branches: {main: {retention: {snapshots: {max_age: "
@@ -84,6 +89,8 @@ DECLARATION_CODES: Mapping[str, str] = {
     "Describe the column instead.",
     "pin-before-rows": "A branch or a tag is to point to the newest snapshot of `main`, to which the same "
     "plan writes rows first. Move it in a later migration, and apply the earlier ones first with `--to`.",
+    "pin-changed": "The desired state of `diff` pins a branch or a tag to another snapshot. `diff` does not "
+    "write that: move it in a migration of its own.",
     "promotion-changes-partitions": "The partition transform of this column gives other values for the "
     "wider type, so rows would be searched in the wrong partition. Remove the partition field first.",
     "promotion-keeps-transform": "The table is partitioned or sorted by the year, month or day of the "
@@ -123,6 +130,9 @@ DECLARATION_CODES: Mapping[str, str] = {
     "table-mark-missing": "The query of a check does not read the table's rows. Write `{table}` instead of "
     "the table's name.",
     "type-missing": "A new column needs a type.",
+    "unclear-type": "A type of another tool has no equal in Iceberg, or several: `timestamp` has a time zone "
+    "in Spark and none in Trino. A column that exists keeps its type if that may be meant; for a new one, "
+    "write the type that the message names.",
     "unknown-column": "A name is not a column of the table at this point of the migration. Only the left "
     "side of `renames` uses old names.",
     "unknown-format-version": "Iceberg has no such format version.",

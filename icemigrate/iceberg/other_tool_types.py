@@ -1,13 +1,17 @@
 """Types of SQL dialects and programming languages, and the types to write instead.
 
-None of them is read as a type: where a dialect has a meaning that Iceberg does not have (a length, a smaller
-integer), the user has to decide.
+No migration file contains them: where a dialect has a meaning that Iceberg does not have (a length, a smaller
+integer), the user has to decide.  ``diff`` reads whole declarations of other tools, and
+:func:`iceberg_types` gives the types that a declared column may have for each of their words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias
+
+from icemigrate.frozen import Frozen
 
 _LENGTH = "write `string`: Iceberg has no length limit, and Spark drops it silently"
 _TEXT = "write `string`"
@@ -98,3 +102,104 @@ def foreign_phrase(text: str, at: int) -> tuple[str, str] | None:
         if found := pattern.match(text, at):
             return found[0], hint
     return None
+
+
+TypeSystem: TypeAlias = Literal["sql", "spark", "arrow", "odcs"]
+"""SQL in ``data_type`` of dbt and ``physicalType`` of a contract; Spark's schema in JSON; Arrow's names;
+``logicalType`` of the Open Data Contract Standard."""
+
+_OPEN = "?"
+"""The word has several meanings, so that a new column cannot have it."""
+
+_MEANINGS: Mapping[TypeSystem, tuple[tuple[str, str], ...]] = {
+    "sql": (
+        ("boolean", "boolean bool bit logical"),
+        ("int long", "int integer int4 int32 tinyint smallint mediumint short byte int2 int16"),
+        ("long int", "bigint long int64 bigserial"),
+        ("long int", "int8"),
+        ("float double", "float real float4 float32"),
+        ("double float", "double float8 float64"),
+        ("string", "string text varchar char character nvarchar nchar varchar2 nvarchar2 bpchar clob citext"),
+        ("string variant", "json jsonb"),
+        ("binary fixed", "binary varbinary bytes bytea blob"),
+        ("fixed binary", "fixed"),
+        ("date", "date"),
+        ("time", "time"),
+        ("timestamp timestamp_ns", "timestamp_ntz datetime datetime2 timestamp_without_time_zone"),
+        ("timestamp_ns", "timestamp_ns"),
+        (
+            "timestamptz timestamptz_ns",
+            "timestamptz timestamp_tz timestamp_ltz datetimeoffset timestamp_with_time_zone",
+        ),
+        ("timestamptz_ns", "timestamptz_ns"),
+        ("? timestamp timestamptz timestamp_ns timestamptz_ns", "timestamp"),
+        ("? decimal long int double", "decimal numeric number dec bignumeric"),
+        ("uuid", "uuid guid uniqueidentifier"),
+        ("variant", "variant super"),
+        ("unknown", "unknown"),
+    ),
+    "spark": (
+        ("boolean", "boolean"),
+        ("int", "byte short integer"),
+        ("long", "long"),
+        ("float", "float"),
+        ("double", "double"),
+        ("string uuid", "string varchar char"),
+        ("binary fixed", "binary"),
+        ("date", "date"),
+        ("timestamptz timestamptz_ns", "timestamp timestamp_ltz"),
+        ("timestamp timestamp_ns", "timestamp_ntz"),
+        ("time", "time"),
+        ("variant", "variant"),
+        ("unknown", "void null"),
+    ),
+    "arrow": (
+        ("boolean", "bool"),
+        ("int", "int8 int16 int32 uint8 uint16"),
+        ("long", "int64 uint32"),
+        ("float", "halffloat float"),
+        ("double", "double"),
+        ("string", "string large_string string_view utf8 large_utf8"),
+        ("binary", "binary large_binary binary_view"),
+        ("date", "date32 date64"),
+        ("time", "time32 time64"),
+        ("timestamp", "timestamp"),
+        ("timestamptz", "timestamptz"),
+        ("timestamp_ns timestamp", "timestamp_ns"),
+        ("timestamptz_ns timestamptz", "timestamptz_ns"),
+        ("uuid", "uuid"),
+        ("unknown", "null"),
+    ),
+    "odcs": (
+        ("string uuid binary variant", "string"),
+        ("long int", "integer"),
+        ("? double float decimal long int", "number"),
+        ("boolean", "boolean"),
+        ("date timestamp timestamptz timestamp_ns timestamptz_ns", "date"),
+        ("time", "time"),
+        ("? timestamp timestamptz timestamp_ns timestamptz_ns", "timestamp"),
+    ),
+}
+_BY_WORD = {
+    system: {word: meaning.split() for meaning, words in rows for word in words.split()}
+    for system, rows in _MEANINGS.items()
+}
+
+
+class TypeMeaning(Frozen):
+    """What a word of another tool means.
+
+    :param first: the type of a new column; ``None`` where the word has several meanings.
+    :param accepted: the names of all types that it may mean, ``decimal`` and ``fixed`` without arguments.
+    """
+
+    first: str | None
+    accepted: frozenset[str]
+
+
+def iceberg_types(system: TypeSystem, word: str) -> TypeMeaning | None:
+    """The meaning of a word, in lower case; ``None`` where Iceberg has no such type."""
+    found = _BY_WORD[system].get(word)
+    if found is None:
+        return None
+    return TypeMeaning(None if found[0] == _OPEN else found[0], frozenset(found) - {_OPEN})

@@ -11,6 +11,7 @@ from icemigrate.hidden_characters import escaped_json, escaped_lines
 from icemigrate.redaction import redact_secrets
 from icemigrate.render import json_documents as doc
 from icemigrate.render.column_text import column_changes_text
+from icemigrate.render.diff_text import diff_text
 from icemigrate.render.drift_text import accept_text, drift_text
 from icemigrate.render.findings_for_ci import github_text, gitlab_text, junit_text
 from icemigrate.render.findings_markdown import check_markdown, failure_markdown
@@ -50,6 +51,7 @@ from icemigrate.results.command_results import (
     RulesResult,
     SquashResult,
 )
+from icemigrate.results.diff_results import DiffResult
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.maintain_results import MaintainResult
@@ -108,6 +110,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             ReconcileResult: reconcile_text,
             RevertResult: revert_text,
             ImportResult: import_text,
+            DiffResult: diff_text,
             RepairResult: repair_text,
             RebaseResult: rebase_text,
             SquashResult: squash_text,
@@ -138,6 +141,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             ReconcileResult: _json(doc.result_document),
             RevertResult: _json(doc.result_document),
             ImportResult: _json(doc.result_document),
+            DiffResult: _json(doc.result_document),
             RepairResult: _json(doc.result_document),
             RebaseResult: _json(doc.result_document),
             SquashResult: _json(doc.result_document),

@@ -1,0 +1,34 @@
+"""The result of ``diff`` as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from icemigrate.render import phrases
+from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.results.diff_results import DiffResult
+
+_DROPS = "left out, because only `--include-drops` drops it:"
+
+
+def diff_text(result: DiffResult, style: TerminalStyle) -> str:
+    """The written file and what it does, or its content on a dry run, with the other lines as comments."""
+    if result.content and result.path is None:
+        head, *rest = result.content.splitlines(keepends=True)
+        return "".join([head, *(f"# {line}\n" for line in _remarks(result)), *rest])
+    lines = [style.dim(line) for line in _remarks(result)]
+    if result.path is None:
+        return "\n".join([*lines, "Nothing to write: the declared state has all of it."]) + "\n"
+    for table in result.tables:
+        lines.append(f"  ~ {phrases.note_line(table.table)}")
+        lines += [f"      {phrases.note_line(change)}" for change in table.changes]
+    what = phrases.format_count(len(result.tables), "table")
+    lines.append(f"{style.good('wrote')} {phrases.path_text(result.path)}, with {what}")
+    return "\n".join(lines) + "\n"
+
+
+def _remarks(result: DiffResult) -> Iterator[str]:
+    yield from (f"note: {phrases.note_line(note)}" for note in result.notes)
+    if result.left_out:
+        yield _DROPS
+        yield from (f"  {phrases.note_line(one)}" for one in result.left_out)
