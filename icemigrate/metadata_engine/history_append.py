@@ -13,9 +13,10 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.metadata_engine.apply_updates import complete_metadata
+from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.expired_files import files_of_expired
 from icemigrate.metadata_engine.manifest_lists import WrittenLists
-from icemigrate.metadata_engine.snapshot_files import DataFile, append_snapshot
+from icemigrate.metadata_engine.snapshot_files import append_snapshot
 from icemigrate.metadata_engine.table_store import (
     CommitConflict,
     CommitRefused,

@@ -7,16 +7,17 @@ few, so they are converted one by one.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
 from icemigrate.errors import EngineError, MissingExtra, extra_hint
 from icemigrate.iceberg.metadata_parts import current_schema
-from icemigrate.iceberg.types import Decimal, Field, Fixed, List, Map, Primitive, Struct, Type
-from icemigrate.metadata_engine.parquet_metrics import describe_data_file
+from icemigrate.iceberg.types import Field
+from icemigrate.metadata_engine.data_files import DataFile
+from icemigrate.metadata_engine.parquet_arrow import arrow_schema
+from icemigrate.metadata_engine.parquet_metrics import count_nans, describe_data_file
 from icemigrate.metadata_engine.parquet_values import UnfitValue, stored_field, stored_value
-from icemigrate.metadata_engine.snapshot_files import DataFile
 from icemigrate.metadata_engine.table_store import FileStore, Json
 
 
@@ -43,7 +44,7 @@ def write_rows(metadata: Json, files: FileStore, rows: Sequence[Mapping[str, Any
     folder = properties.get("write.data.path", f"{place}/data").rstrip("/")
     # Partition, task, operation and number of the file, as in Java's `OutputFileFactory`.
     location = f"{folder}/00000-0-{uuid.uuid4()}-00001.parquet"
-    written = describe_data_file(location, content, stored, stored_rows, metadata)
+    written = describe_data_file(location, content, stored, metadata, count_nans(stored, stored_rows))
     files.write(location, content)
     return written
 
@@ -61,7 +62,7 @@ def _parquet(fields: Sequence[Field], rows: Sequence[Mapping[str, Any]]) -> byte
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtra("pyarrow is not installed", extra_hint("metadata")) from error
-    schema = pa.schema([_arrow_field(f) for f in fields])
+    schema = arrow_schema(fields)
     stream = BytesIO()
     pq.write_table(
         pa.Table.from_pylist(list(rows), schema),
@@ -72,44 +73,3 @@ def _parquet(fields: Sequence[Field], rows: Sequence[Mapping[str, Any]]) -> byte
         store_decimal_as_integer=True,
     )
     return stream.getvalue()
-
-
-def _arrow_field(field: Field) -> Any:
-    import pyarrow as pa
-
-    metadata = {"PARQUET:field_id": str(field.id)}
-    return pa.field(field.name, _arrow_type(field.type), nullable=not field.required, metadata=metadata)
-
-
-def _arrow_type(type_: Type) -> Any:
-    import pyarrow as pa
-
-    if isinstance(type_, Struct):
-        return pa.struct([_arrow_field(f) for f in type_.fields])
-    if isinstance(type_, List):
-        return pa.list_(_arrow_field(type_.element))
-    if isinstance(type_, Map):
-        return pa.map_(_arrow_field(type_.key), _arrow_field(type_.value))
-    if isinstance(type_, Decimal):
-        return pa.decimal128(type_.precision, type_.scale)
-    if isinstance(type_, Fixed):
-        return pa.binary(type_.length)
-    assert isinstance(type_, Primitive), "a stored field has one of these types"
-    simple: Mapping[str, Callable[[], Any]] = {
-        "boolean": pa.bool_,
-        "int": pa.int32,
-        "long": pa.int64,
-        "float": pa.float32,
-        "double": pa.float64,
-        "date": pa.date32,
-        "time": lambda: pa.time64("us"),
-        "timestamp": lambda: pa.timestamp("us"),
-        "timestamptz": lambda: pa.timestamp("us", "UTC"),
-        "timestamp_ns": lambda: pa.timestamp("ns"),
-        "timestamptz_ns": lambda: pa.timestamp("ns", "UTC"),
-        "string": pa.string,
-        # Releases before 18 have no type for it.
-        "uuid": getattr(pa, "uuid", lambda: pa.binary(16)),
-        "binary": pa.binary,
-    }
-    return simple[type_.name]()

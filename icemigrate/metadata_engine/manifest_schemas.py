@@ -165,7 +165,7 @@ def avro_record(name: str, fields: Sequence[Field]) -> dict[str, Any]:
 
 def _avro_field(field: Field) -> dict[str, Any]:
     type_ = _avro_type(field.type, field.id)
-    out: dict[str, Any] = {"name": _avro_name(field.name), "type": type_}
+    out: dict[str, Any] = {"name": avro_name(field.name), "type": type_}
     if not field.required and type_ != "null":
         out["type"] = ["null", type_]
     if field.doc is not None:
@@ -178,7 +178,7 @@ def _avro_field(field: Field) -> dict[str, Any]:
     return out
 
 
-def _avro_name(name: str) -> str:
+def avro_name(name: str) -> str:
     """A name that Avro allows, as Java's ``AvroSchemaUtil.makeCompatibleName`` forms it."""
     found = re.sub("[^A-Za-z0-9_]", lambda match: f"_x{ord(match[0]):X}", name)
     return f"_{found}" if found[:1].isdigit() else found

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import FieldPath
 from icemigrate.iceberg.types import Decimal, Field, Primitive, Struct, Type, children, is_nested
-from icemigrate.metadata_engine.snapshot_files import DataFile
+from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.table_store import Json
 
 _DEFAULT_MODE = "truncate(16)"
@@ -44,44 +44,80 @@ def describe_data_file(
     location: str,
     content: bytes,
     fields: Sequence[Field],
-    rows: Sequence[Mapping[str, Any]],
     metadata: Json,
+    nan_counts: Mapping[FieldPath, int] | None = None,
 ) -> DataFile:
-    """What a manifest says about a Parquet file of one row group.
+    """What a manifest says about a Parquet file.
 
     :param fields: that the file has, in order.
-    :param rows: the stored values.
     :param metadata: of the table, whose properties choose the metrics.
+    :param nan_counts: numbers of values that are not a number, by column; a column that is not there has no
+        such metric, unless its bounds prove that there are none.
     """
     import pyarrow.parquet as pq
 
     footer = pq.ParquetFile(BytesIO(content)).metadata
-    group = footer.row_group(0)
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    out = DataFile(location, len(content), footer.num_rows)
     sizes, counts, nulls, nans = (dict[int, int]() for _ in range(4))
     lower, upper = dict[int, bytes](), dict[int, bytes]()
     for number, column in enumerate(_columns(fields)):
-        chunk, key, type_ = group.column(number), column.field.id, column.field.type
+        key, type_ = column.field.id, column.field.type
         length = _bound_length(metadata.get("properties") or {}, column.path)
         if length is None:
             continue
-        sizes[key] = chunk.total_compressed_size
-        found = chunk.statistics
-        if column.is_repeated or found is None:
+        chunks = [group.column(number) for group in groups]
+        sizes[key] = sum(chunk.total_compressed_size for chunk in chunks)
+        found = [chunk.statistics for chunk in chunks]
+        if column.is_repeated or any(statistics is None for statistics in found):
             continue
-        counts[key], nulls[key] = chunk.num_values, found.null_count
+        counts[key] = sum(chunk.num_values for chunk in chunks)
+        nulls[key] = sum(statistics.null_count for statistics in found)
+        bounds = _bounds(type_, found, chunks)
         if type_ in _FLOATS:
-            nans[key] = sum(_is_nan(row, column.path) for row in rows)
+            known = (nan_counts or {}).get(column.path, 0 if bounds or nulls[key] == counts[key] else None)
+            if known is not None:
+                nans[key] = known
         # Arrow writes no bounds of long values.
-        if length and found.has_min_max:
-            lower[key] = lower_bound(type_, found.min_raw, length)
-            if (highest := upper_bound(type_, found.max_raw, length)) is not None:
+        if length and bounds:
+            lower[key] = lower_bound(type_, bounds[0], length)
+            if (highest := upper_bound(type_, bounds[1], length)) is not None:
                 upper[key] = highest
+    starts = tuple(_start(group) for group in groups)
+    return replace(
+        out, column_sizes=sizes, value_counts=counts, null_counts=nulls, nan_counts=nans,
+        lower_bounds=lower, upper_bounds=upper, split_offsets=starts,
+    )  # fmt: skip
+
+
+def _bounds(type_: Type, statistics: Sequence[Any], chunks: Sequence[Any]) -> tuple[Any, Any] | None:
+    """The lowest and highest value of all row groups; ``None`` where one has values without bounds."""
+    lows, highs = [], []
+    for found, chunk in zip(statistics, chunks, strict=True):
+        if found.has_min_max:
+            lows.append(_comparable(type_, found.min_raw))
+            highs.append(_comparable(type_, found.max_raw))
+        elif found.null_count < chunk.num_values:
+            return None
+    if not lows:
+        return None
+    low, high = min(lows), max(highs)
+    if type_ in _FLOATS:
+        # Of two zeros, the negative one is lower: a writer may not distinguish them.
+        low, high = low if low else -0.0, high if high else 0.0
+    return low, high
+
+
+def _comparable(type_: Type, value: Any) -> Any:
+    """A value of statistics in the order of its type: a decimal may have the form of bytes."""
+    is_bytes = isinstance(type_, Decimal) and isinstance(value, bytes)
+    return int.from_bytes(value, "big", signed=True) if is_bytes else value
+
+
+def _start(group: Any) -> int:
+    """Where a row group begins: a dictionary, where a column has one, is before its data."""
     first = group.column(0)
-    # A dictionary, where a column has one, is before its data.
-    start = first.dictionary_page_offset or first.data_page_offset
-    return DataFile(
-        location, len(content), footer.num_rows, sizes, counts, nulls, nans, lower, upper, (start,)
-    )
+    return int(first.dictionary_page_offset or first.data_page_offset)
 
 
 def _columns(fields: Sequence[Field], path: FieldPath = (), is_repeated: bool = False) -> Iterator[_Column]:
@@ -106,6 +142,12 @@ def _bound_length(properties: Mapping[str, str], path: FieldPath) -> int | None:
         return {"none": None, "counts": 0, "full": 2**31 - 1}[mode]
     match = re.fullmatch(r"truncate\(([0-9]{1,9})\)", mode)
     return int(match[1]) if match else 16
+
+
+def count_nans(fields: Sequence[Field], rows: Sequence[Mapping[str, Any]]) -> dict[FieldPath, int]:
+    """The numbers of values that are not a number, by column, for :func:`describe_data_file`."""
+    columns = (c for c in _columns(fields) if c.field.type in _FLOATS and not c.is_repeated)
+    return {c.path: sum(_is_nan(row, c.path) for row in rows) for c in columns}
 
 
 def _is_nan(row: Mapping[str, Any], path: FieldPath) -> bool:

@@ -6,24 +6,15 @@ of an earlier snapshot is read; an append that merges them reads those.
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from icemigrate.errors import EngineError
-from icemigrate.frozen import Frozen, field, replace
-from icemigrate.iceberg.metadata_parts import (
-    current_schema,
-    current_schema_id,
-    default_spec_id,
-    read_specs,
-    schema_jsons,
-)
-from icemigrate.iceberg.partitioning import PartitionSpec
-from icemigrate.iceberg.schema import Schema
-from icemigrate.iceberg.schema_json import spec_to_json
-from icemigrate.iceberg.types import Field, Primitive, Struct
+from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
+from icemigrate.metadata_engine.data_files import DataFile
+from icemigrate.metadata_engine.data_manifests import Manifests
 from icemigrate.metadata_engine.manifest_lists import (
     ManifestEntry,
     WrittenLists,
@@ -31,48 +22,18 @@ from icemigrate.metadata_engine.manifest_lists import (
     encode_avro,
     with_first_row_ids,
 )
-from icemigrate.metadata_engine.manifest_merge import ADDED, EXISTING, find_merge
-from icemigrate.metadata_engine.manifest_schemas import (
-    NEWEST_FORMAT_VERSION,
-    avro_record,
-    manifest_fields,
-    manifest_list_fields,
-)
+from icemigrate.metadata_engine.manifest_merge import find_merge
+from icemigrate.metadata_engine.manifest_schemas import NEWEST_FORMAT_VERSION, manifest_list_fields
 from icemigrate.metadata_engine.metadata_file_names import location_of_metadata
-from icemigrate.metadata_engine.snapshot_summary import append_summary
+from icemigrate.metadata_engine.snapshot_summary import (
+    FileChanges,
+    FileTotals,
+    ManifestChanges,
+    snapshot_summary,
+)
 from icemigrate.metadata_engine.table_store import FileStore, Json
 
 _DATA = 0
-_BLOCK_SIZE = 64 * 1024 * 1024
-"""What Java's library writes as ``block_size_in_bytes``, which version 1 requires and no reader uses."""
-_UNSORTED = 0
-
-
-class DataFile(Frozen):
-    """A new Parquet data file of an unpartitioned table.
-
-    Sizes, counts and bounds are by field id.
-
-    :param path: its location.
-    :param size: in bytes.
-    :param records: number of its rows.
-    :param column_sizes: in bytes, compressed.
-    :param value_counts: numbers of values, with nulls.
-    :param lower_bounds: no value is smaller; in the binary form of the specification's Appendix D.
-    :param upper_bounds: no value is larger.
-    :param split_offsets: where its row groups begin.
-    """
-
-    path: str
-    size: int
-    records: int
-    column_sizes: Mapping[int, int] = field(default_factory=dict)
-    value_counts: Mapping[int, int] = field(default_factory=dict)
-    null_counts: Mapping[int, int] = field(default_factory=dict)
-    nan_counts: Mapping[int, int] = field(default_factory=dict)
-    lower_bounds: Mapping[int, bytes] = field(default_factory=dict)
-    upper_bounds: Mapping[int, bytes] = field(default_factory=dict)
-    split_offsets: tuple[int, ...] = ()
 
 
 class NewSnapshot(Frozen):
@@ -96,6 +57,7 @@ def append_snapshot(
     now_ms: int,
     written: WrittenLists | None = None,
     merges: bool = False,
+    removed: Collection[str] = (),
 ) -> NewSnapshot:
     """Write the files of a snapshot that has the parent's files and the new ones.
 
@@ -108,33 +70,26 @@ def append_snapshot(
     :param written: knows the lists of earlier snapshots, and gets that of the new one.
     :param merges: whether many small manifests of the parent become one, see
         :mod:`icemigrate.metadata_engine.manifest_merge`.
-    :raises EngineError: the table has another format version, is encrypted, or is partitioned and ``data``
-        is not empty; or a file cannot be read or written.
+    :param removed: locations of the parent's data files that the snapshot no longer has; in format versions 1
+        and 2, because later ones keep the ids of rows.
+    :raises EngineError: the table has another format version or is encrypted, or a file cannot be read or
+        written.
     :raises MissingExtra: fastavro is not installed.
     """
     version = _supported_version(metadata)
+    assert version < NEWEST_FORMAT_VERSION or not removed, "rewritten rows would lose their ids"
     parent = None if parent_id is None else _snapshot(metadata, parent_id)
     kept = carried_over(parent, files, version, written)
     snapshot_id = _new_id({s["snapshot-id"] for s in metadata.get("snapshots") or ()})
-    sequence = metadata["last-sequence-number"] + 1 if version > 1 else 0
-    commit = uuid.uuid4()
-    contents = dict[str, bytes]()
-    entries = kept.entries
-    merged = find_merge(entries, files, default_spec_id(metadata), version) if merges else None
-    if merged is not None:
-        path = location_of_metadata(metadata, f"{commit}-m1.avro")
-        contents[path], entry = _manifest(metadata, version, snapshot_id, merged.files)
-        of_list = {"manifest_path": path, "sequence_number": sequence, "min_sequence_number": merged.sequence}
-        entries = (*(e for e in entries if e["manifest_path"] not in merged.paths), {**entry, **of_list})
+    numbers: dict[str, int] = {"sequence-number": metadata["last-sequence-number"] + 1} if version > 1 else {}
+    draft = _ManifestListDraft(metadata, files, snapshot_id, numbers.get("sequence-number", 0), kept.entries)
+    gone = draft.remove(removed) if removed else ()
+    # Merged manifests have no partitions.
+    if merges and not draft.manifests.default_spec.live:
+        draft.merge()
     if data:
-        path = location_of_metadata(metadata, f"{commit}-m0.avro")
-        added = [
-            {"status": ADDED, "snapshot_id": snapshot_id, "data_file": _data_file(file)} for file in data
-        ]
-        contents[path], entry = _manifest(metadata, version, snapshot_id, added)
-        of_list = {"manifest_path": path, "sequence_number": sequence, "min_sequence_number": sequence}
-        entries = ({**entry, **of_list}, *entries)
-    numbers: dict[str, int] = {"sequence-number": sequence} if version > 1 else {}
+        draft.add(data)
+    entries = draft.entries
     if version > 2:
         first = metadata["next-row-id"]
         entries, next_row_id = with_first_row_ids(entries, first)
@@ -145,9 +100,9 @@ def append_snapshot(
         **{key: str(value) for key, value in numbers.items() if key != "added-rows"},
         "format-version": str(version),
     }
-    location = location_of_metadata(metadata, f"snap-{snapshot_id}-1-{commit}.avro")
-    contents[location] = encode_avro(kept.schema, manifest_list_fields(version), entries, header)
-    _write_all(files, contents)
+    location = location_of_metadata(metadata, f"snap-{snapshot_id}-1-{draft.commit}.avro")
+    draft.contents[location] = encode_avro(kept.schema, manifest_list_fields(version), entries, header)
+    _write_all(files, draft.contents)
     if written is not None:
         written.keep(location, version, replace(kept, entries=entries))
     json_ = {
@@ -155,19 +110,94 @@ def append_snapshot(
         **({} if parent_id is None else {"parent-snapshot-id": parent_id}),
         **numbers,
         "timestamp-ms": _timestamp_ms(metadata, parent, now_ms),
-        "summary": append_summary(
+        "summary": snapshot_summary(
             summary,
             None if parent is None else parent.get("summary") or {},
-            data_files=len(data),
-            records=sum(file.records for file in data),
-            size=sum(file.size for file in data),
-            kept_manifests=len(kept.entries) - (0 if merged is None else len(merged.paths)),
-            merged_manifests=0 if merged is None else len(merged.paths),
+            FileChanges(
+                added=FileTotals.of((file.records, file.size) for file in data),
+                removed=FileTotals.of((f["record_count"], f["file_size_in_bytes"]) for f in gone),
+                partitions=len({file.partition for file in data} | {str(f["partition"]) for f in gone}),
+            ),
+            ManifestChanges(created=len(draft.contents) - 1, kept=draft.kept, replaced=draft.replaced),
         ),
         "manifest-list": location,
         "schema-id": current_schema_id(metadata),
     }
-    return NewSnapshot(json_, tuple(contents))
+    return NewSnapshot(json_, tuple(draft.contents))
+
+
+class _ManifestListDraft:
+    """The manifests of a new snapshot, before they are written.
+
+    :ivar contents: of new files, by location.
+    :ivar replaced: number of the parent's manifests that new ones replace.
+    """
+
+    def __init__(
+        self,
+        metadata: Json,
+        files: FileStore,
+        snapshot_id: int,
+        sequence: int,
+        entries: tuple[ManifestEntry, ...],
+    ) -> None:
+        self.manifests = Manifests(metadata, snapshot_id)
+        self.commit = uuid.uuid4()
+        self.contents = dict[str, bytes]()
+        self.entries, self._before = entries, len(entries)
+        self.replaced = 0
+        self._metadata, self._files, self._sequence = metadata, files, sequence
+
+    @property
+    def kept(self) -> int:
+        """The number of the parent's manifests that the snapshot has too."""
+        return self._before - self.replaced
+
+    def add(self, data: tuple[DataFile, ...]) -> None:
+        """A manifest of new files, before all others."""
+        content, entry = self.manifests.added(data)
+        self.entries = (self._kept(content, entry, self._sequence, 0), *self.entries)
+
+    def merge(self) -> None:
+        """One manifest for many small ones, after all others."""
+        version: int = self._metadata["format-version"]
+        merged = find_merge(self.entries, self._files, default_spec_id(self._metadata), version)
+        if merged is None:
+            return
+        content, entry = self.manifests.content(self.manifests.default_spec, merged.files)
+        others = (e for e in self.entries if e["manifest_path"] not in merged.paths)
+        self.entries = (*others, self._kept(content, entry, merged.sequence, 1))
+        self.replaced += len(merged.paths)
+
+    def remove(self, removed: Collection[str]) -> tuple[Mapping[str, Any], ...]:
+        """Write the manifests of files again without them; :returns: the removed files.
+
+        :raises EngineError: the parent has no such file.
+        """
+        entries, gone = list[ManifestEntry](), list[Mapping[str, Any]]()
+        for manifest in self.entries:
+            found = None
+            if manifest["content"] == _DATA:
+                found = self.manifests.without(manifest, removed, self._files)
+            if found is None:
+                entries.append(manifest)
+                continue
+            gone.extend(found.removed)
+            self.replaced += 1
+            entries.append(self._kept(found.content, found.entry, found.sequence, 1 + self.replaced))
+        if len(gone) != len(set(removed)):
+            raise EngineError(
+                f"the manifests of the table at {self._metadata['location']} lack a data file that was read",
+                "run the command again",
+            )
+        self.entries = tuple(entries)
+        return tuple(gone)
+
+    def _kept(self, content: bytes, entry: ManifestEntry, sequence: int, number: int) -> ManifestEntry:
+        path = location_of_metadata(self._metadata, f"{self.commit}-m{number}.avro")
+        self.contents[path] = content
+        of_list = {"manifest_path": path, "sequence_number": self._sequence, "min_sequence_number": sequence}
+        return {**entry, **of_list}
 
 
 def _supported_version(metadata: Json) -> int:
@@ -219,79 +249,3 @@ def _write_all(files: FileStore, contents: Mapping[str, bytes]) -> None:
         for location in written:
             files.delete(location)
         raise
-
-
-def _manifest(
-    metadata: Json, version: int, snapshot_id: int, entries: Sequence[Mapping[str, Any]]
-) -> tuple[bytes, ManifestEntry]:
-    """The content of a manifest, and its entry in the manifest list.
-
-    :param entries: added or existing files.  Sequence numbers of added ones are null: they inherit those of
-        the manifest (specification, "Sequence Number Inheritance").
-    """
-    spec = _spec(metadata)
-    fields = manifest_fields(version, _partition_type(spec, current_schema(metadata)))
-    current = current_schema_id(metadata)
-    schemas = (schema for schema in schema_jsons(metadata) if schema.get("schema-id", 0) == current)
-    header = {
-        "schema": json.dumps(dict(next(schemas))),
-        "partition-spec": json.dumps(spec_to_json(spec)["fields"]),
-        "partition-spec-id": str(spec.id),
-        "format-version": str(version),
-        **({"content": "data"} if version > 1 else {}),
-    }
-    codec = _properties(metadata).get("write.manifest.compression-codec", "")
-    content = encode_avro(
-        avro_record("manifest_entry", fields),
-        fields,
-        entries,
-        header,
-        "null" if codec.lower() == "uncompressed" else "deflate",
-    )
-    counts = dict[str, int]()
-    for kind, status in (("added", ADDED), ("existing", EXISTING)):
-        rows = [entry["data_file"]["record_count"] for entry in entries if entry["status"] == status]
-        counts |= {f"{kind}_files_count": len(rows), f"{kind}_rows_count": sum(rows)}
-    no_value = {"contains_null": True, "contains_nan": False, "lower_bound": None, "upper_bound": None}
-    return content, {
-        **{"manifest_length": len(content), "partition_spec_id": spec.id, "content": _DATA},
-        "added_snapshot_id": snapshot_id,
-        **counts,
-        **{"deleted_files_count": 0, "deleted_rows_count": 0},
-        "partitions": [no_value for _ in spec.fields],
-    }
-
-
-def _spec(metadata: Json) -> PartitionSpec:
-    """The default spec; in version 1 it may have void fields."""
-    found = next(spec for spec in read_specs(metadata) if spec.id == default_spec_id(metadata))
-    if found.live:
-        raise EngineError(
-            f"the table at {metadata['location']} is partitioned, and icemigrate appends rows to "
-            "unpartitioned tables only",
-            "drop its partition fields",
-        )
-    return found
-
-
-def _partition_type(spec: PartitionSpec, schema: Schema) -> Struct:
-    """A field for each field of a spec; a void one has the type of its source, or none if that is dropped."""
-    lines = ((f, schema.line_to(f.source_ids[0])) for f in spec.fields)
-    unknown = Primitive("unknown")
-    return Struct(tuple(Field(f.id, f.name, line[-1].type if line else unknown) for f, line in lines))
-
-
-def _data_file(file: DataFile) -> dict[str, Any]:
-    """The values of a data file by name: a version takes those that it has, and the others are null."""
-
-    def pairs(values: Mapping[int, Any]) -> list[dict[str, Any]]:
-        return [{"key": key, "value": value} for key, value in values.items()]
-
-    return {
-        **{"content": _DATA, "file_path": file.path, "file_format": "PARQUET", "partition": {}},
-        **{"record_count": file.records, "file_size_in_bytes": file.size, "block_size_in_bytes": _BLOCK_SIZE},
-        **{"column_sizes": pairs(file.column_sizes), "value_counts": pairs(file.value_counts)},
-        **{"null_value_counts": pairs(file.null_counts), "nan_value_counts": pairs(file.nan_counts)},
-        **{"lower_bounds": pairs(file.lower_bounds), "upper_bounds": pairs(file.upper_bounds)},
-        **{"split_offsets": list(file.split_offsets), "sort_order_id": _UNSORTED},
-    }

@@ -10,7 +10,8 @@ from typing import Any
 from icemigrate.catalog.metadata_files import read_local
 from icemigrate.errors import EngineError
 from icemigrate.metadata_engine.apply_updates import apply_updates
-from icemigrate.metadata_engine.snapshot_files import DataFile, NewSnapshot, append_snapshot
+from icemigrate.metadata_engine.data_files import DataFile
+from icemigrate.metadata_engine.snapshot_files import NewSnapshot, append_snapshot
 from icemigrate.metadata_engine.table_store import Json
 
 COLUMNS = ({"id": 1, "name": "id", "type": "long"}, {"id": 2, "name": "region", "type": "string"})

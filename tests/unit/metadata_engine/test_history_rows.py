@@ -19,9 +19,9 @@ from icemigrate.files.version_number import Version
 from icemigrate.history.history_record import SCHEMA, HistoryRecord, RunOutcome
 from icemigrate.iceberg.schema_json import field_to_json
 from icemigrate.iceberg.types import Primitive
+from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.history_rows import write_rows
 from icemigrate.metadata_engine.parquet_metrics import lower_bound, upper_bound
-from icemigrate.metadata_engine.snapshot_files import DataFile
 from tests.spark.duckdb_rows import duckdb_rows
 from tests.support.metadata_tables import FolderTable
 

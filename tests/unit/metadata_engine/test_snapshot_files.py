@@ -23,8 +23,9 @@ from icemigrate.catalog.metadata_files import read_local
 from icemigrate.catalog.table_manifests import TableManifests
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.metadata_engine import snapshot_files
+from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.manifest_lists import WrittenLists, carried_over
-from icemigrate.metadata_engine.snapshot_files import DataFile, append_snapshot
+from icemigrate.metadata_engine.snapshot_files import append_snapshot
 from tests.spark.duckdb_rows import duckdb_rows
 from tests.support.metadata_tables import FolderTable
 
@@ -327,9 +328,6 @@ def test_refusals_name_the_file_or_the_table_and_write_nothing(table: FolderTabl
 
     refused("has format version 4", **{"format-version": 4})
     refused("is encrypted", properties={"encryption.key-id": "k"})
-    live = {"transform": "identity", "source-id": 2, "field-id": 1000, "name": "region"}
-    specs = [{"spec-id": 0, "fields": [live]}]
-    refused("is partitioned", **{"partition-specs": specs})
     table.files.refused = ".avro"
     refused("cannot be written")
     location = table.snapshot["manifest-list"]
