@@ -1,0 +1,90 @@
+"""Rows that do not fit a table: counted, shown, and kept in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from icemigrate.diagnostics import Diagnostic, FilePosition
+from icemigrate.errors import Mistakes
+from icemigrate.frozen import Frozen
+
+SHOWN_ROWS = 10
+"""How many rows a message shows."""
+_LONGEST_VALUE = 60
+
+
+class BadRow(Frozen):
+    """A row that does not fit.
+
+    :param file: as the user named it; empty for rows of this process.
+    :param row: its number; the header of a CSV file is row 1.
+    :param problem: what does not fit.
+    :param values: of the row, or its text.
+    """
+
+    file: str
+    row: int
+    problem: str
+    values: Mapping[str, Any]
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The row as a message."""
+        if not self.file:
+            return Diagnostic("bad-row", f"row {self.row:,}: {self.problem}")
+        return Diagnostic("bad-row", self.problem, FilePosition(self.file, self.row))
+
+
+class BadRows:
+    """All rows that do not fit, in the order in which they were found.
+
+    :param are_kept: whether all of them are kept as JSON lines, and not only the first ones.
+    :ivar count: of all.
+    """
+
+    def __init__(self, *, are_kept: bool = False) -> None:
+        self.are_kept, self.count = are_kept, 0
+        self.lines: list[str] = []
+        self.first: list[BadRow] = []
+
+    def add(self, rows: Sequence[BadRow]) -> None:
+        """Count rows."""
+        self.count += len(rows)
+        self.first.extend(rows[: max(0, SHOWN_ROWS - len(self.first))])
+        if self.are_kept:
+            self.lines.extend(_line(row) for row in rows)
+
+    def replace(self, other: BadRows) -> None:
+        """Have the rows of another attempt."""
+        self.count, self.first, self.lines = other.count, other.first, other.lines
+
+    def content(self) -> bytes:
+        """The rows as JSON lines: file, row, problem and values."""
+        return "".join(f"{line}\n" for line in self.lines).encode()
+
+    def error(self, table: str, hint: str | None) -> Mistakes:
+        """The error that names the first rows, and counts all."""
+        rows = "1 row does not fit" if self.count == 1 else f"{self.count:,} rows do not fit"
+        shown = f" (the first {len(self.first)} are shown)" if self.count > len(self.first) else ""
+        error = Mistakes(
+            tuple(row.diagnostic for row in self.first),
+            f"{rows} table `{table}`, and nothing is loaded{shown}",
+        )
+        error.hint = hint
+        return error
+
+
+def _line(row: BadRow) -> str:
+    return json.dumps(
+        {"file": row.file, "row": row.row, "problem": row.problem, "values": dict(row.values)},
+        ensure_ascii=False,
+        default=str,
+    )
+
+
+def shown_value(value: Any) -> str:
+    """A value as a message shows it."""
+    text = str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

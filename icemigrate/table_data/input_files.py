@@ -1,0 +1,173 @@
+"""The files that a user names as data: found, recognized, and decompressed where a reader cannot do it."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from icemigrate.diagnostics import did_you_mean
+from icemigrate.errors import MissingExtra, UsageError, extra_hint, os_error_reason
+from icemigrate.frozen import Frozen
+
+DATA_FORMATS = ("csv", "tsv", "json", "parquet", "arrow")
+_ENDINGS = {
+    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "json", ".ndjson": "json"},
+    **{".parquet": "parquet", ".arrow": "arrow", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow"},
+}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+_MAGIC_OF_PARQUET = b"PAR1"
+_PATTERN_CHARACTERS = "*?["
+_PART = 1 << 20
+
+
+class InputFile(Frozen):
+    """A file of data.
+
+    :param shown: as the user named it.
+    :param path: of the file that is read.
+    :param format: one of :data:`DATA_FORMATS`.
+    :param compression: ``gzip`` or ``zstd``; ``None`` without one.
+    """
+
+    shown: str
+    path: Path
+    format: str
+    compression: str | None = None
+
+    def error(self, problem: str, hint: str | None = None) -> UsageError:
+        """An error that names the file."""
+        return UsageError(f"{self.shown}: {problem}", hint)
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Its content, decompressed.
+
+        :raises UsageError: it cannot be read.
+        """
+        try:
+            with _opened(self.path, self.compression) as stream:
+                yield stream
+        except (EOFError, gzip.BadGzipFile) as error:
+            raise self.error(f"it is not a complete gzip file: {error}") from error
+        except OSError as error:
+            raise self.error(f"it cannot be read: {os_error_reason(error)}") from error
+
+
+def _opened(path: Path, compression: str | None) -> IO[Any]:
+    if compression == "gzip":
+        return cast("IO[Any]", gzip.open(path, "rb"))
+    if compression == "zstd":
+        import pyarrow as pa
+
+        return cast("IO[Any]", pa.input_stream(str(path), compression="zstd"))
+    return path.open("rb")
+
+
+def find_input_files(
+    patterns: Sequence[str], folder: Path, data_format: str | None = None
+) -> tuple[InputFile, ...]:
+    """The files of paths and patterns, in the order of their names.
+
+    :param patterns: ``-`` is standard input.
+    :param folder: a temporary one, for what is copied.
+    :param data_format: of all files; ``None`` for that of each name.
+    :raises UsageError: a file is missing, empty, a folder, or of an unknown format.
+    """
+    found: list[InputFile] = []
+    for pattern in patterns:
+        if pattern == "-":
+            found.append(_standard_input(folder, data_format))
+        else:
+            found.extend(_readable(path, shown, folder, data_format) for shown, path in _paths(pattern))
+    return tuple(found)
+
+
+def _paths(pattern: str) -> Iterator[tuple[str, Path]]:
+    path = Path(pattern)
+    if path.exists() or not any(character in pattern for character in _PATTERN_CHARACTERS):
+        yield pattern, path
+        return
+    found = glob.glob(pattern, recursive=True)  # noqa: PTH207 (a path may be absolute)
+    names = sorted(name for name in found if Path(name).is_file())
+    if not names:
+        raise UsageError(f"no file matches `{pattern}`", "check the folder and the pattern")
+    for name in names:
+        yield name, Path(name)
+
+
+def _readable(path: Path, shown: str, folder: Path, data_format: str | None) -> InputFile:
+    if path.is_dir():
+        raise UsageError(
+            f"`{shown}` is a folder", f"name its files, for example `{shown.rstrip('/')}/*.parquet`"
+        )
+    if not path.exists():
+        there = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise UsageError(f"there is no file `{shown}`", did_you_mean(path.name, there))
+    try:
+        with path.open("rb") as stream:
+            if path.is_file() and not stream.read(1):
+                raise UsageError(f"the file `{shown}` is empty", "a file of data has at least a header")
+    except OSError as error:
+        raise UsageError(f"the file `{shown}` cannot be read: {os_error_reason(error)}") from error
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
+    rest = suffixes[:-1] if compression else suffixes
+    known = data_format or (_ENDINGS.get(rest[-1]) if rest else None)
+    if known is None:
+        raise UsageError(
+            f"the format of `{shown}` is not known from its name",
+            f"give `--data-format` with one of {', '.join(DATA_FORMATS)}",
+        )
+    target = path.absolute()
+    if any(character in str(target) for character in "*?[]{}"):
+        # DuckDB takes such a name for a pattern.
+        link = folder / f"input-{len(list(folder.iterdir()))}{''.join(suffixes)}"
+        link.symlink_to(target)
+        target = link
+    return _unpacked(InputFile(shown, target, known, compression), folder)
+
+
+def _standard_input(folder: Path, data_format: str | None) -> InputFile:
+    if data_format is None:
+        raise UsageError(
+            "standard input has no name that shows its format",
+            f"give `--data-format` with one of {', '.join(DATA_FORMATS)}",
+        )
+    path = folder / "standard-input"
+    with path.open("wb") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy, _PART)
+    if not path.stat().st_size:
+        raise UsageError("standard input is empty")
+    return InputFile("standard input", path, data_format)
+
+
+def _unpacked(file: InputFile, folder: Path) -> InputFile:
+    """A file that its reader can read: readers of Parquet and Arrow do not decompress a whole file."""
+    if file.format in ("parquet", "arrow") and file.compression is not None:
+        target = folder / f"unpacked-{len(list(folder.iterdir()))}"
+        with file.open() as stream, target.open("wb") as copy:
+            shutil.copyfileobj(stream, copy, _PART)
+        file = InputFile(file.shown, target, file.format)
+    if file.format == "parquet":
+        with file.path.open("rb") as stream:
+            if stream.read(4) != _MAGIC_OF_PARQUET:
+                raise file.error("it is not a Parquet file")
+    return file
+
+
+def require_pyarrow() -> Any:
+    """The library.
+
+    :raises MissingExtra: it is not installed.
+    """
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise MissingExtra("pyarrow is not installed", extra_hint("table")) from error
+    return pyarrow

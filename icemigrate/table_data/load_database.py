@@ -1,0 +1,63 @@
+"""The DuckDB that reads a load's data and writes its Parquet files: in memory, with a temporary folder."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from icemigrate.errors import MissingExtra, extra_hint
+from icemigrate.frozen import Frozen
+from icemigrate.table_data.duckdb_types import quoted_text
+
+
+class LoadDatabase(Frozen):
+    """A database of one command.
+
+    :param connection: of DuckDB.
+    :param folder: for files of the command; removed with the database.
+    """
+
+    connection: Any
+    folder: Path
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query, as Python values; times with a zone have to be numbers or texts."""
+        found: list[tuple[Any, ...]] = self.connection.execute(sql).fetchall()
+        return found
+
+    def run(self, sql: str) -> None:
+        """Run a statement."""
+        self.connection.execute(sql)
+
+    def types(self, relation: str) -> dict[str, str]:
+        """The columns of a relation, with their types.
+
+        :param relation: a table, or a table function, in SQL.
+        """
+        return {name: type_ for name, type_, *_ in self.query(f"DESCRIBE SELECT * FROM {relation}")}
+
+
+@contextmanager
+def open_load_database() -> Iterator[LoadDatabase]:
+    """Open a database, until the block ends.
+
+    It reads times without a zone as UTC, and downloads nothing.
+
+    :raises MissingExtra: DuckDB is not installed.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingExtra("duckdb is not installed", extra_hint("table")) from error
+    with tempfile.TemporaryDirectory(prefix="icemigrate-") as folder:
+        config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+        connection = duckdb.connect(":memory:", config=config)
+        try:
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute(f"SET temp_directory = {quoted_text(f'{folder}/spilled')}")
+            yield LoadDatabase(connection, Path(folder))
+        finally:
+            connection.close()

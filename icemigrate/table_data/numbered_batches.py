@@ -1,0 +1,83 @@
+"""Batches of rows with their numbers: texts for plain columns, and values for structs, lists and maps.
+
+A nested value is JSON, in the form of the specification's `Appendix D
+<https://iceberg.apache.org/spec/#json-single-value-serialization>`_; a map is an object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from icemigrate.iceberg.types import Field, List, Map, Primitive, Struct, Type, is_nested
+from icemigrate.metadata_engine.parquet_arrow import arrow_schema
+from icemigrate.metadata_engine.parquet_values import UnfitValue, stored_value
+from icemigrate.table_data.row_relations import PROBLEM, ROW
+
+
+def numbered_schema(columns: Sequence[Field]) -> Any:
+    """The ``pyarrow.Schema`` of batches with these columns."""
+    import pyarrow as pa
+
+    typed = arrow_schema(columns)
+    fields = [
+        pa.field(column.name, typed.field(i).type if is_nested(column.type) else pa.string())
+        for i, column in enumerate(columns)
+    ]
+    return pa.schema([(ROW, pa.int64()), (PROBLEM, pa.string()), *fields])
+
+
+def numbered_batch(
+    schema: Any,
+    columns: Sequence[Field],
+    numbers: Sequence[int],
+    texts: Sequence[Any],
+    problems: Sequence[str | None] | None = None,
+) -> Any:
+    """A batch of rows.
+
+    :param texts: an Arrow array of texts for each column; those of nested columns are JSON.
+    :param problems: of each row, as far as they are known.
+    """
+    import pyarrow as pa
+
+    found = list(problems) if problems is not None else [None] * len(numbers)
+    arrays = [
+        _values(column, array, schema.field(position + 2).type, found) if is_nested(column.type) else array
+        for position, (column, array) in enumerate(zip(columns, texts, strict=True))
+    ]
+    given = [pa.array(numbers, pa.int64()), pa.array(found, pa.string()), *arrays]
+    return pa.RecordBatch.from_arrays(given, schema=schema)
+
+
+def _values(column: Field, texts: Any, type_: Any, problems: list[str | None]) -> Any:
+    """The values of a nested column; one that does not fit is null, and its row has a problem."""
+    import pyarrow as pa
+
+    values = list[Any]()
+    for position, text in enumerate(texts.to_pylist()):
+        value = None
+        try:
+            given = None if text in (None, "") else json.loads(text, parse_float=Decimal)
+            value = stored_value(column, _with_floats(column.type, given), column.name)
+        except UnfitValue as error:
+            problems[position] = problems[position] or f"column {error}"
+        except ValueError as error:
+            problems[position] = problems[position] or f"column `{column.name}` is not JSON: {error}"
+        values.append(value)
+    return pa.array(values, type_)
+
+
+def _with_floats(type_: Type, value: Any) -> Any:
+    """A value whose exact numbers are floating point numbers where the type is."""
+    if isinstance(type_, Struct) and isinstance(value, dict):
+        types = {f.name: f.type for f in type_.fields}
+        return {k: _with_floats(types[k], v) if k in types else v for k, v in value.items()}
+    if isinstance(type_, List) and isinstance(value, list):
+        return [_with_floats(type_.element.type, item) for item in value]
+    if isinstance(type_, Map) and isinstance(value, dict):
+        return {k: _with_floats(type_.value.type, item) for k, item in value.items()}
+    is_float = type_ in (Primitive("float"), Primitive("double"))
+    return float(value) if is_float and isinstance(value, Decimal) else value

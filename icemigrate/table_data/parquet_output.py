@@ -1,0 +1,192 @@
+"""The rows of a query as Parquet data files of a table.
+
+DuckDB writes them to a temporary folder.  When all of them are complete, they are copied to the table's
+folder, so that a failed load leaves nothing there.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from icemigrate.errors import EngineError
+from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.table_properties import whole_number
+from icemigrate.metadata_engine.data_files import DataFile
+from icemigrate.metadata_engine.parquet_arrow import arrow_schema
+from icemigrate.metadata_engine.parquet_metrics import describe_data_file
+from icemigrate.metadata_engine.table_store import FileStore
+from icemigrate.table_data.duckdb_types import field_ids, is_exact, quoted_text
+from icemigrate.table_data.load_database import LoadDatabase
+from icemigrate.table_data.load_target import LoadTarget
+from icemigrate.table_data.partition_columns import (
+    fetched,
+    order_sql,
+    partition_columns,
+    stored_partition,
+)
+
+_CODECS = {"zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed"}
+_LARGEST_FILE = 128 * 1024 * 1024
+"""In bytes; a file is in memory while it is copied."""
+_LARGEST_PART = 60
+"""Of a partition's folder name, in characters."""
+
+
+class NullInRequired(Exception):
+    """A required column has a null; the rows have to be checked one by one."""
+
+
+class TemporaryFile(Frozen):
+    """A Parquet file that is not yet in the table's folder."""
+
+    path: Path
+    partition: tuple[Any, ...] = ()
+
+
+def write_parquet(
+    db: LoadDatabase, query: str, target: LoadTarget, *, is_checked: bool = False
+) -> tuple[TemporaryFile, ...]:
+    """Write the rows of a query to temporary files, by partition and in the table's order.
+
+    :param query: its columns are those of the table.
+    :param is_checked: whether the query has no nulls in required columns.
+    :raises NullInRequired: it has one.
+    :raises EngineError: the table has a partition field that is not supported.
+    """
+    folder = db.folder / uuid.uuid4().hex
+    order = order_sql(target.order, target)
+    if target.spec.live:
+        found = tuple(_partitioned(db, query, target, folder, order))
+    else:
+        size = whole_number(target.properties.get("write.target-file-size-bytes")) or _LARGEST_FILE
+        ordered = query if order is None else f"{query} ORDER BY {order}"
+        limit = f", FILE_SIZE_BYTES {min(size, _LARGEST_FILE)}"
+        db.run(f"COPY ({ordered}) TO {quoted_text(str(folder))} ({_options(target)}{limit})")
+        found = tuple(TemporaryFile(path) for path in sorted(folder.rglob("*.parquet"), key=_number))
+    required = [column.name for column in target.columns if column.required]
+    if required and not is_checked and any(_has_null(file.path, required) for file in found):
+        raise NullInRequired
+    return found
+
+
+def _number(path: Path) -> tuple[int, ...]:
+    return tuple(int(digits) for digits in re.findall("[0-9]+", path.name))
+
+
+def _options(target: LoadTarget) -> str:
+    codec = target.properties.get("write.parquet.compression-codec", "zstd").lower()
+    codec = codec if codec in _CODECS else "zstd"
+    ids = field_ids(target.columns)
+    return f"FORMAT parquet, COMPRESSION {codec}, FIELD_IDS {ids}"
+
+
+def _partitioned(
+    db: LoadDatabase, query: str, target: LoadTarget, folder: Path, order: str | None
+) -> Iterator[TemporaryFile]:
+    """One or more files for each partition."""
+    columns = partition_columns(db, target)
+    names = [f"_icemigrate_part{number}" for number in range(len(columns))]
+    values = ", ".join(f"{c.sql} AS {name}" for c, name in zip(columns, names, strict=True))
+    suffix = folder.name
+    db.run(f"CREATE TEMP TABLE loaded_{suffix} AS SELECT *, {values} FROM ({query})")
+    listed = ", ".join(names)
+    db.run(
+        f"CREATE TEMP TABLE partitions_{suffix} AS "
+        f"SELECT row_number() OVER () AS _icemigrate_number, {listed} "
+        f"FROM (SELECT DISTINCT {listed} FROM loaded_{suffix})"
+    )
+    shown = ", ".join(fetched(c, name) for c, name in zip(columns, names, strict=True))
+    rows = db.query(f"SELECT _icemigrate_number, {shown} FROM partitions_{suffix}")
+    same = " AND ".join(f"l.{name} IS NOT DISTINCT FROM p.{name}" for name in names)
+    sorted_by = "" if order is None else f" ORDER BY {order}"
+    if order is not None:
+        db.run("SET threads = 1")  # several would mix the rows of a partition
+    db.run(
+        f"COPY (SELECT l.* EXCLUDE ({listed}), p._icemigrate_number FROM loaded_{suffix} l "
+        f"JOIN partitions_{suffix} p ON {same}{sorted_by}) TO {quoted_text(str(folder))} "
+        f"({_options(target)}, PARTITION_BY (_icemigrate_number))"
+    )
+    if order is not None:
+        db.run("RESET threads")
+    db.run(f"DROP TABLE loaded_{suffix}")
+    for number, *partition in rows:
+        below = folder / f"_icemigrate_number={number}"
+        for path in sorted(below.rglob("*.parquet"), key=_number):
+            yield TemporaryFile(path, stored_partition(columns, partition))
+
+
+def _has_null(path: Path, required: Sequence[str]) -> bool:
+    """Whether a required column has a null, by the statistics of a file."""
+    import pyarrow.parquet as pq
+
+    footer = pq.ParquetFile(path).metadata
+    positions = (
+        [i for i in range(footer.num_columns) if footer.row_group(0).column(i).path_in_schema in required]
+        if footer.num_row_groups
+        else []
+    )
+    return any(
+        footer.row_group(group).column(i).statistics.null_count
+        for group in range(footer.num_row_groups)
+        for i in positions
+    )
+
+
+def copy_to_table(
+    written: Sequence[TemporaryFile], target: LoadTarget, files: FileStore
+) -> tuple[DataFile, ...]:
+    """Copy temporary files to the table's folder; where one fails, none remains.
+
+    :raises EngineError: a file cannot be written.
+    """
+    order_id = target.order.id if order_sql(target.order, target) is not None else 0
+    copied: list[DataFile] = []
+    try:
+        for number, file in enumerate(written):
+            content = _exact(file.path, target)
+            folder = "/".join((target.data_folder, *_folder_names(target, file.partition)))
+            location = f"{folder}/{number:05d}-0-{uuid.uuid4()}-00001.parquet"
+            found = describe_data_file(location, content, target.columns, target.metadata)
+            if found.records == 0:
+                continue
+            copied.append(replace(found, partition=file.partition, sort_order_id=order_id))
+            files.write(location, content)
+    except BaseException:
+        delete_files(copied, files)
+        raise
+    return tuple(copied)
+
+
+def delete_files(written: Sequence[DataFile], files: FileStore) -> None:
+    """Delete data files that no snapshot refers to."""
+    for file in written:
+        files.delete(file.path)
+
+
+def _folder_names(target: LoadTarget, partition: Sequence[Any]) -> Iterator[str]:
+    """Folders for people: readers take partitions from manifests.  A name has only plain characters."""
+    for field, value in zip(target.spec.fields, partition, strict=False):
+        text = f"{field.name}={'null' if value is None else value}"
+        yield re.sub("[^A-Za-z0-9_.=-]", "_", text)[:_LARGEST_PART]
+
+
+def _exact(path: Path, target: LoadTarget) -> bytes:
+    """The content of a file, whose columns have the types that the specification requires."""
+    if all(is_exact(column.type) for column in target.columns):
+        return path.read_bytes()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = arrow_schema(target.columns)
+    stream = BytesIO()
+    try:
+        table = pq.read_table(path, partitioning=None).cast(schema)
+    except pa.ArrowInvalid as error:
+        raise EngineError(f"a row does not fit table `{target.name}`: {error}") from error
+    pq.write_table(table, stream, compression="zstd", store_schema=False, store_decimal_as_integer=True)
+    return stream.getvalue()

@@ -1,0 +1,166 @@
+"""The partition values of rows, as SQL of DuckDB.
+
+Specification, `Partition Transforms <https://iceberg.apache.org/spec/#partition-transforms>`_.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from icemigrate.errors import EngineError, MissingExtra, extra_hint
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.partitioning import ASC, NULLS_FIRST, VOID, SortOrder, Transform
+from icemigrate.iceberg.types import Decimal, Fixed, Primitive, Type
+from icemigrate.table_data.duckdb_types import duckdb_type, quoted_name
+from icemigrate.table_data.load_database import LoadDatabase
+from icemigrate.table_data.load_target import LoadTarget
+
+_TIMES = ("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
+
+
+class PartitionColumn(Frozen):
+    """A partition value in SQL.
+
+    :param type: of the source.
+    """
+
+    sql: str
+    transform: Transform
+    type: Type
+
+
+def partition_columns(db: LoadDatabase, target: LoadTarget) -> tuple[PartitionColumn, ...]:
+    """The values of each field of a table's default spec.
+
+    :raises EngineError: a transform or its source is not supported.
+    :raises MissingExtra: buckets need a library that is not installed.
+    """
+    found = []
+    for number, field in enumerate(target.spec.fields):
+        line = target.schema.line_to(field.source_ids[0])
+        if field.transform == VOID or not line:
+            found.append(PartitionColumn("NULL", VOID, Primitive("string")))
+            continue
+        source = ".".join(quoted_name(f.name) for f in line)
+        type_ = line[-1].type
+        sql = (
+            _bucket(db, number, field.transform, type_, source)
+            if field.transform.name == "bucket"
+            else transform_sql(field.transform, type_, source)
+        )
+        if sql is None:
+            raise EngineError(
+                f"icemigrate does not write the partition field `{field.name}` of table `{target.name}` "
+                f"({field.transform})",
+                "write its rows with Spark",
+            )
+        found.append(PartitionColumn(sql, field.transform, type_))
+    return tuple(found)
+
+
+def transform_sql(transform: Transform, type_: Type, source: str) -> str | None:
+    """A transform of a value in SQL; ``None`` where DuckDB does not have it."""
+    if transform.name == "identity":
+        return source
+    if transform.name == "truncate":
+        assert transform.width is not None, "a truncation has a width"
+        return _truncated(type_, source, transform.width)
+    zoned = type_ in (Primitive("timestamptz"), Primitive("timestamptz_ns"))
+    local = f"({source} AT TIME ZONE 'UTC')" if zoned and duckdb_type(type_) != "TIMESTAMP_NS" else source
+    local = f"CAST({local} AS TIMESTAMP)"
+    if transform.name == "hour":
+        return f"CAST(epoch_us({local}) // 3600000000 AS INTEGER)"
+    if transform.name == "day":
+        return f"CAST(date_diff('day', DATE '1970-01-01', CAST({local} AS DATE)) AS INTEGER)"
+    if transform.name in ("year", "month"):
+        return f"CAST(date_diff('{transform.name}', TIMESTAMP '1970-01-01', {local}) AS INTEGER)"
+    return None
+
+
+def _truncated(type_: Type, source: str, width: int) -> str | None:
+    if type_ in (Primitive("int"), Primitive("long")):
+        return f"{source} - ((({source} % {width}) + {width}) % {width})"
+    if type_ == Primitive("string"):
+        return f"left({source}, {width})"
+    if type_ == Primitive("binary"):
+        return f"({source})[1:{width}]"
+    if isinstance(type_, Decimal):
+        unscaled = f"CAST(CAST({source} AS DECIMAL(38,{type_.scale})) * {10**type_.scale} AS HUGEINT)"
+        rest = f"((({unscaled} % {width}) + {width}) % {width})"
+        unit = f"CAST({rest} AS DECIMAL(38,{type_.scale})) / {10**type_.scale}"
+        return f"CAST({source} - {unit} AS {duckdb_type(type_)})" if type_.scale == 0 else None
+    return None
+
+
+def _bucket(db: LoadDatabase, number: int, transform: Transform, type_: Type, source: str) -> str | None:
+    """A bucket, whose hash DuckDB does not have."""
+    if isinstance(type_, Fixed) or type_ == Primitive("uuid"):
+        return None
+    try:
+        from pyiceberg_core import transform as library
+    except ImportError as error:
+        raise MissingExtra("pyiceberg-core is not installed", extra_hint("table")) from error
+    width = transform.width
+    name = f"bucket_{number}"
+    is_fine = type_ in (Primitive("timestamp_ns"), Primitive("timestamptz_ns"))
+    kind = "TIMESTAMP" if is_fine or type_ == Primitive("timestamptz") else duckdb_type(type_)
+
+    def bucket(values: Any) -> Any:
+        import pyarrow as pa
+
+        whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        return library.bucket(whole, width)
+
+    db.connection.create_function(name, bucket, [kind], "INTEGER", type="arrow", null_handling="special")
+    zoned = type_ == Primitive("timestamptz")
+    local = f"({source} AT TIME ZONE 'UTC')" if zoned else source
+    return f"{name}(CAST({local} AS {kind}))"
+
+
+def stored_partition(columns: Sequence[PartitionColumn], values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values that :func:`value_text` fetched, as a manifest has them."""
+    return tuple(_stored(c, v) for c, v in zip(columns, values, strict=True))
+
+
+def fetched(column: PartitionColumn, name: str) -> str:
+    """A partition value in a form that Python can fetch: times are numbers, and a UUID is a text."""
+    type_ = column.type
+    if column.transform.name not in ("identity", "truncate") or not isinstance(type_, Primitive):
+        return name
+    if type_.name == "date":
+        return f"date_diff('day', DATE '1970-01-01', {name})"
+    if type_.name == "time":
+        return f"epoch_us({name})"
+    if type_.name in _TIMES:
+        return f"epoch_ns({name})" if type_.name.endswith("_ns") else f"epoch_us({name})"
+    return f"CAST({name} AS VARCHAR)" if type_.name == "uuid" else name
+
+
+def _stored(column: PartitionColumn, value: Any) -> Any:
+    if value is None or column.transform.name not in ("identity", "truncate"):
+        return value
+    if column.type == Primitive("uuid"):
+        return UUID(value).bytes
+    if isinstance(column.type, Decimal):
+        return decimal.Decimal(value)
+    return value
+
+
+def order_sql(order: SortOrder, target: LoadTarget) -> str | None:
+    """The terms of ``ORDER BY``; ``None`` where there are none, or DuckDB cannot sort by one of them."""
+    terms = []
+    for term in order.fields:
+        line = target.schema.line_to(term.source_ids[0])
+        if not line:
+            return None
+        source = ".".join(quoted_name(f.name) for f in line)
+        sql = transform_sql(term.transform, line[-1].type, source)
+        if sql is None or term.transform.name == "bucket":
+            return None
+        direction = "ASC" if term.direction == ASC else "DESC"
+        nulls = "FIRST" if term.null_order == NULLS_FIRST else "LAST"
+        terms.append(f"{sql} {direction} NULLS {nulls}")
+    return ", ".join(terms) or None

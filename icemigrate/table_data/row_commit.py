@@ -1,0 +1,151 @@
+"""The commit of one change of rows: a snapshot on the main branch, on the table as it is then."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+
+from icemigrate.errors import ConflictError
+from icemigrate.frozen import Frozen, field
+from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
+from icemigrate.iceberg.table import MAIN_BRANCH
+from icemigrate.metadata_engine.data_files import DataFile
+from icemigrate.metadata_engine.snapshot_files import append_snapshot
+from icemigrate.metadata_engine.table_store import (
+    CommitConflict,
+    CommitRefused,
+    Json,
+    TableCommit,
+)
+from icemigrate.metadata_engine.table_updates import requirements
+from icemigrate.table_data.parquet_output import delete_files
+from icemigrate.table_data.table_session import CurrentTable, TableSession
+
+_TRIES = 20
+_LONGEST_PAUSE_S = 0.2
+
+
+class RowChange(Frozen):
+    """A change of rows whose data files are written.
+
+    :param base: the table that they were written for.
+    :param data: new files.
+    :param removed: locations of files that the table no longer has.
+    :param summary: further keys of the snapshot's summary.
+    """
+
+    base: CurrentTable
+    data: tuple[DataFile, ...]
+    removed: frozenset[str] = frozenset()
+    summary: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it changes nothing."""
+        return not self.data and not self.removed
+
+
+PrepareChange = Callable[[CurrentTable, "RowChange | None"], RowChange]
+"""Makes the change for the current table; an earlier one, which met a conflict, may serve again."""
+
+
+class CommittedRows(Frozen):
+    """A committed change.
+
+    :param snapshot_id: ``None`` where there was nothing to change.
+    """
+
+    change: RowChange
+    snapshot_id: int | None
+
+
+def commit_rows(session: TableSession, name: str, prepare: PrepareChange) -> CommittedRows:
+    """Prepare a change and commit it, again where another writer commits first.
+
+    The new files are deleted where the change fails, unless the catalog may refer to them.
+
+    :param name: of the table, as migration files write it.
+    :raises UsageError: there is no such table.
+    :raises ConflictError: other writers were faster each time.
+    :raises CommitStateUnknown: the catalog does not show whether the commit was made.
+    """
+    change: RowChange | None = None
+    for _ in range(_TRIES):
+        table = session.load(name)
+        earlier = change
+        try:
+            change = prepare(table, earlier)
+        except BaseException:
+            delete_files(() if earlier is None else earlier.data, session.store.files)
+            raise
+        if earlier is not None and earlier.data is not change.data:
+            delete_files(earlier.data, session.store.files)
+        if change.is_empty:
+            return CommittedRows(change, None)
+        try:
+            return CommittedRows(change, _commit(session, table, change))
+        except CommitConflict as error:
+            if error.keeps_files:
+                raise
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311 (nothing secret)
+    assert change is not None, "there is at least one attempt"
+    delete_files(change.data, session.store.files)
+    raise ConflictError(
+        f"other writers changed table `{name}` during each of {_TRIES} attempts", "run the command again"
+    )
+
+
+def _commit(session: TableSession, table: CurrentTable, change: RowChange) -> int:
+    """One attempt; returns the snapshot's id.
+
+    :raises CommitConflict: another writer was faster; the data files remain, for the next attempt.
+    """
+    files, metadata = session.store.files, table.metadata
+    main = metadata["refs"].get(MAIN_BRANCH)
+    written: tuple[str, ...] = ()
+    may_refer = False
+    try:
+        snapshot = append_snapshot(
+            metadata,
+            files,
+            change.summary,
+            data=change.data,
+            parent_id=None if main is None else main["snapshot-id"],
+            now_ms=time.time_ns() // 1_000_000,
+            removed=change.removed,
+        )
+        written, number = snapshot.files, int(snapshot.json["snapshot-id"])
+        commit = _table_commit(table, metadata, snapshot.json, main)
+        # From here until an answer, the catalog may refer to the files.
+        may_refer = True
+        session.store.commit([commit])
+        return number
+    except BaseException as error:
+        if isinstance(error, CommitRefused):
+            may_refer = error.keeps_files
+        if not may_refer:
+            for location in written:
+                files.delete(location)
+            if not isinstance(error, CommitConflict):
+                delete_files(change.data, files)
+        raise
+
+
+def _table_commit(table: CurrentTable, metadata: Json, snapshot: Json, main: Json | None) -> TableCommit:
+    updates: list[Json] = [
+        {"action": "add-snapshot", "snapshot": snapshot},
+        {
+            "action": "set-snapshot-ref",
+            "ref-name": MAIN_BRANCH,
+            **(main or {"type": "branch"}),
+            "snapshot-id": snapshot["snapshot-id"],
+        },
+    ]
+    wanted: list[Json] = [
+        *requirements(metadata, updates),
+        # Files have the columns and the partitions of these.
+        {"type": "assert-current-schema-id", "current-schema-id": current_schema_id(metadata)},
+        {"type": "assert-default-spec-id", "default-spec-id": default_spec_id(metadata)},
+    ]
+    return TableCommit(table.name, table.stored, tuple(updates), tuple(wanted))

@@ -1,0 +1,129 @@
+"""Writes the rows of some data as files of a table, and finds those that do not fit.
+
+The fast way casts all rows in one statement.  Where a value does not fit, the statement fails; then every row
+is checked and numbered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from icemigrate.errors import EngineError, IcemigrateError, UsageError
+from icemigrate.iceberg.schema_json import primitive_text
+from icemigrate.iceberg.types import Field, is_nested
+from icemigrate.table_data.bad_rows import BadRow, BadRows, shown_value
+from icemigrate.table_data.duckdb_types import quoted_name
+from icemigrate.table_data.load_database import LoadDatabase
+from icemigrate.table_data.load_target import LoadTarget
+from icemigrate.table_data.parquet_output import NullInRequired, TemporaryFile, write_parquet
+from icemigrate.table_data.row_relations import PROBLEM, ROW, Relation
+from icemigrate.table_data.row_sources import NumberedRows, RowSource
+
+_BATCH = 10_000
+
+
+def write_source(
+    db: LoadDatabase, target: LoadTarget, source: RowSource, bad: BadRows
+) -> tuple[TemporaryFile, ...]:
+    """Write the rows that fit to temporary files.
+
+    :param bad: gets the others.  Where there are some and they are not kept, no files are returned.
+    :raises UsageError: the data cannot be read, or has other columns.
+    :raises EngineError: DuckDB failed.
+    """
+    import duckdb
+
+    relations = source.fast(db, target)
+    failure: Exception | None = None
+    if relations is not None:
+        query = " UNION ALL ".join(relation.select(target.columns) for relation in relations)
+        try:
+            return write_parquet(db, query, target)
+        except (NullInRequired, duckdb.Error) as error:
+            failure = error
+        if not source.is_repeatable:
+            raise UsageError(
+                f"a row does not fit table `{target.name}`: {_reason(failure)}",
+                "the data is a stream, which can be read once: pass a table to see the numbers of the rows",
+            ) from failure
+    try:
+        for rows in source.numbered(db, target):
+            bad.add(list(_unfit(db, target, rows)))
+        if bad.count and not bad.are_kept:
+            return ()
+        written = list[TemporaryFile]()
+        for rows in source.numbered(db, target):
+            written.extend(write_parquet(db, _fitting(target, rows.relation), target, is_checked=True))
+        return tuple(written)
+    except duckdb.Error as error:
+        raise _engine_error(target, error) from error
+
+
+def _reason(failure: Exception | None) -> str:
+    if isinstance(failure, NullInRequired):
+        return "a required column has a null"
+    return str(failure).partition("\n")[0]
+
+
+def _engine_error(target: LoadTarget, error: Exception) -> IcemigrateError:
+    """The error of DuckDB; one that Python code raised within a scan keeps its own text."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, IcemigrateError):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return EngineError(f"the rows for table `{target.name}` cannot be read: {_reason(error)}")
+
+
+def _conditions(target: LoadTarget, relation: Relation) -> list[tuple[Field, str]]:
+    found = ((column, relation.misfits(column)) for column in target.columns)
+    return [(column, condition) for column, condition in found if condition is not None]
+
+
+def _fitting(target: LoadTarget, relation: Relation) -> str:
+    """A query of the rows that fit."""
+    bad = [f"{PROBLEM} IS NOT NULL", *(condition for _, condition in _conditions(target, relation))]
+    return f"{relation.select(target.columns)} WHERE NOT ({' OR '.join(bad)})"
+
+
+def _unfit(db: LoadDatabase, target: LoadTarget, rows: NumberedRows) -> Iterator[BadRow]:
+    """The rows that do not fit, in their order."""
+    relation = rows.relation
+    conditions = _conditions(target, relation)
+    cases = " ".join(f"WHEN {condition} THEN {number}" for number, (_, condition) in enumerate(conditions))
+    names = list(relation.types)
+    values = "".join(f", CAST({quoted_name(name)} AS VARCHAR)" for name in names)
+    chosen = f"CASE WHEN {PROBLEM} IS NOT NULL THEN -1 {cases} END"
+    # Each condition reads the columns, and the relation may be a stream: one scan.
+    cursor = db.connection.execute(
+        f"SELECT {ROW}, {PROBLEM}, {chosen} AS _icemigrate_column{values} FROM {relation.sql} "
+        f"WHERE {chosen} IS NOT NULL"
+    )
+    found = list[BadRow]()
+    while batch := cursor.fetchmany(_BATCH):
+        for number, problem, column, *given in batch:
+            by_name = dict(zip(names, given, strict=True))
+            text = problem if column == -1 else _problem(conditions[column][0], by_name)
+            found.append(BadRow(relation.file, number, text, by_name))
+    found.extend(rows.unreadable())
+    yield from sorted(found, key=lambda row: row.row)
+
+
+def _problem(column: Field, values: dict[str, Any]) -> str:
+    value = values[column.name]
+    type_ = "" if is_nested(column.type) else f" ({primitive_text(column.type)})"
+    if value is None or (value == "" and column.required):
+        return f"column `{column.name}`{type_} is required, and there is no value"
+    return f"column `{column.name}`{type_} cannot have the value `{shown_value(value)}`"
+
+
+def require_rows_fit(bad: BadRows, target: LoadTarget, *, is_of_files: bool) -> None:
+    """Refuse a load with rows that do not fit and are not kept.
+
+    :param is_of_files: whether an option can keep them.
+    :raises Mistakes: there are some.
+    """
+    if bad.count and not bad.are_kept:
+        hint = "`--bad-rows FILE` loads the other rows, and writes these to a file" if is_of_files else None
+        raise bad.error(target.name, hint)

@@ -1,0 +1,109 @@
+"""Relations of DuckDB with the rows of a load, and the SQL that casts values to a table's types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.types import Field, JsonValue, List, Map, Primitive, Struct, Type, is_nested
+from icemigrate.table_data.duckdb_types import duckdb_type, quoted_name, quoted_text
+from icemigrate.table_data.text_casts import text_misfits, text_value
+
+ROW, PROBLEM = "_icemigrate_row", "_icemigrate_problem"
+"""The columns of a numbered relation: the number of the row, and why its values cannot be read, or null."""
+TEXT = "TEXT"
+"""The type of a column whose values are texts to parse."""
+_FLOATS = (Primitive("float"), Primitive("double"))
+
+
+class Relation(Frozen):
+    """Rows of a load.
+
+    :param sql: a table function, a table or a query in parentheses.
+    :param types: the type of each column in DuckDB, or :data:`TEXT`.
+    :param file: names the rows in messages; empty for rows of this process.
+    :param is_numbered: whether it has :data:`ROW` and :data:`PROBLEM`.
+    """
+
+    sql: str
+    types: Mapping[str, str]
+    file: str = ""
+    is_numbered: bool = False
+
+    def value(self, column: Field) -> str:
+        """The value of a table's column in SQL; its evaluation fails where the given one does not fit."""
+        given = self.types.get(column.name)
+        name, type_ = quoted_name(column.name), duckdb_type(column.type)
+        if given is None:
+            return f"CAST({_literal(column.write_default)} AS {type_})"
+        if given == TEXT:
+            return text_value(column.type, name)
+        if given == type_:
+            return name
+        lossy = _lossy(column.type, given, name)
+        cast = f"CAST({name} AS {type_})"
+        if lossy is None:
+            return cast
+        return f"CASE WHEN {lossy} THEN error('a value does not fit') ELSE {cast} END"
+
+    def select(self, columns: tuple[Field, ...]) -> str:
+        """A query of the table's columns."""
+        values = ", ".join(f"{self.value(c)} AS {quoted_name(c.name)}" for c in columns)
+        return f"SELECT {values} FROM {self.sql}"
+
+    def misfits(self, column: Field) -> str | None:
+        """Whether a row has no value that fits: a condition in SQL that is never null; ``None`` for never."""
+        given, name = self.types.get(column.name), quoted_name(column.name)
+        if given is None:
+            return None
+        parts = []
+        if given == TEXT:
+            parts.append(text_misfits(column.type, name))
+        elif given != duckdb_type(column.type):
+            tried = f"TRY_CAST({name} AS {duckdb_type(column.type)})"
+            lossy = _lossy(column.type, given, name)
+            parts.append(f"({name} IS NOT NULL AND {tried} IS NULL)")
+            if lossy is not None:
+                parts.append(f"coalesce({lossy}, false)")
+        if column.required:
+            is_empty = f" OR {name} = ''" if given == TEXT and column.type != Primitive("string") else ""
+            parts.append(f"({name} IS NULL{is_empty})")
+        if given != TEXT:
+            parts.extend(_missing_inside(column.type, name))
+        found = [part for part in parts if part != "false"]
+        return " OR ".join(found) or None
+
+
+def _lossy(type_: Type, given: str, name: str) -> str | None:
+    """Whether a cast changes a value: a condition in SQL; ``None`` where it cannot."""
+    if given == "VARCHAR":
+        return None if is_nested(type_) else text_misfits(type_, name)
+    if type_ in _FLOATS or is_nested(type_):
+        return None
+    return f"TRY_CAST(TRY_CAST({name} AS {duckdb_type(type_)}) AS {given}) IS DISTINCT FROM {name}"
+
+
+def _missing_inside(type_: Type, value: str, depth: int = 0) -> Iterator[str]:
+    """Conditions that are true where a required field inside a value is null."""
+    item = f"item{depth}"
+    if isinstance(type_, Struct):
+        for field in type_.fields:
+            inner = f"{value}.{quoted_name(field.name)}"
+            conditions = [f"{inner} IS NULL"] if field.required else []
+            conditions.extend(_missing_inside(field.type, inner, depth))
+            for condition in conditions:
+                yield f"({value} IS NOT NULL AND coalesce({condition}, false))"
+    elif isinstance(type_, (List, Map)):
+        field = type_.element if isinstance(type_, List) else type_.value
+        listed = value if isinstance(type_, List) else f"map_values({value})"
+        conditions = [f"{item} IS NULL"] if field.required else []
+        conditions.extend(_missing_inside(field.type, item, depth + 1))
+        for condition in conditions:
+            yield f"coalesce(len(list_filter({listed}, lambda {item}: {condition})) > 0, false)"
+
+
+def _literal(value: JsonValue) -> str:
+    if value is None:
+        return "NULL"
+    return quoted_text(value if isinstance(value, str) else json.dumps(value))

@@ -1,0 +1,192 @@
+"""The data of a load, whatever its form: relations without row numbers, which are fast, and with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+from uuid import uuid4
+
+from icemigrate.errors import UsageError
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.types import Field, Primitive, is_nested
+from icemigrate.table_data.bad_rows import BadRow
+from icemigrate.table_data.csv_rows import NumberedRecords, fast_relation, read_header, require_encoding
+from icemigrate.table_data.duckdb_types import duckdb_type, quoted_name, quoted_text
+from icemigrate.table_data.input_files import InputFile
+from icemigrate.table_data.load_database import LoadDatabase
+from icemigrate.table_data.load_target import LoadTarget
+from icemigrate.table_data.row_relations import PROBLEM, ROW, TEXT, Relation
+
+_ZONED, _UNZONED = "TIMESTAMP WITH TIME ZONE", (Primitive("timestamp"), Primitive("timestamp_ns"))
+
+
+class NumberedRows(Frozen):
+    """A relation with row numbers, open for one scan.
+
+    :param unreadable: after the scan, the rows that the relation does not have.
+    """
+
+    relation: Relation
+    unreadable: Callable[[], Sequence[BadRow]] = lambda: ()
+
+
+class RowSource(Protocol):
+    """Some data of one form.
+
+    :ivar is_repeatable: whether it can be read again.
+    """
+
+    is_repeatable: bool
+
+    def columns(self) -> frozenset[str]:
+        """The names of its columns; with several files, of any of them."""
+        ...
+
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+        """Its rows without numbers; ``None`` where only numbered rows can be read.
+
+        :raises UsageError: it has no such columns as the table.
+        """
+        ...
+
+    def numbered(self, db: LoadDatabase, target: LoadTarget) -> Iterator[NumberedRows]:
+        """Its rows with numbers, each relation for one scan.
+
+        :raises UsageError: it cannot be read.
+        """
+        ...
+
+
+class CsvSource:
+    """CSV or TSV files."""
+
+    is_repeatable = True
+
+    def __init__(self, files: Sequence[InputFile]) -> None:
+        self._files = tuple(files)
+        self._headers = {file: read_header(file) for file in self._files}
+
+    def columns(self) -> frozenset[str]:
+        """See :class:`RowSource`."""
+        return frozenset(name for header in self._headers.values() for name in header)
+
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+        """See :class:`RowSource`; files with the same header are one relation."""
+        groups: dict[tuple[object, ...], list[InputFile]] = {}
+        for file, header in self._headers.items():
+            target.require_columns(header, file.shown)
+            groups.setdefault((header, file.format, file.compression), []).append(file)
+        if any(is_nested(target.column(name).type) for name in self.columns()):
+            return None
+        return tuple(fast_relation(files, self._headers[files[0]]) for files in groups.values())
+
+    def numbered(self, db: LoadDatabase, target: LoadTarget) -> Iterator[NumberedRows]:
+        """See :class:`RowSource`."""
+        for file, header in self._headers.items():
+            require_encoding(file)
+            columns = {name: target.column(name) for name in header}
+            records = NumberedRecords(file, header, columns)
+            relation = register(db, records.reader(), file.shown, tuple(columns.values()))
+            yield NumberedRows(relation, lambda records=records: records.ragged)  # type: ignore[misc]
+
+
+def register(db: LoadDatabase, data: Any, file: str, columns: Sequence[Field]) -> Relation:
+    """Numbered batches as a relation."""
+    name = f"rows_{uuid4().hex}"
+    db.connection.register(name, data)
+    types = {c.name: duckdb_type(c.type) if is_nested(c.type) else TEXT for c in columns}
+    return Relation(quoted_name(name), types, file, is_numbered=True)
+
+
+class ParquetSource:
+    """Parquet files, each with columns of its own."""
+
+    is_repeatable = True
+
+    def __init__(self, files: Sequence[InputFile]) -> None:
+        self._files = tuple(files)
+        self._types: dict[InputFile, dict[str, str]] = {}
+
+    def columns(self) -> frozenset[str]:
+        """See :class:`RowSource`."""
+        return frozenset(name for types in self._types.values() for name in types)
+
+    def _relation(self, db: LoadDatabase, target: LoadTarget, file: InputFile) -> Relation:
+        sql = f"read_parquet({quoted_text(str(file.path))}, hive_partitioning = false)"
+        if file not in self._types:
+            self._types[file] = db.types(sql)
+        return Relation(sql, typed_columns(self._types[file], target, file.shown), file.shown)
+
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+        """See :class:`RowSource`."""
+        return tuple(self._relation(db, target, file) for file in self._files)
+
+    def numbered(self, db: LoadDatabase, target: LoadTarget) -> Iterator[NumberedRows]:
+        """See :class:`RowSource`."""
+        for file in self._files:
+            yield NumberedRows(with_numbers(self._relation(db, target, file)))
+
+
+class ArrowSource:
+    """A table or a dataset of Arrow, or a stream of batches, which can be read once.
+
+    :param data: what DuckDB can scan.
+    :param file: names the data in messages; empty for data of this process.
+    """
+
+    def __init__(self, data: Any, file: str = "", *, is_repeatable: bool = True) -> None:
+        self._data, self._file, self.is_repeatable = data, file, is_repeatable
+
+    def columns(self) -> frozenset[str]:
+        """See :class:`RowSource`."""
+        return frozenset(self._data.schema.names)
+
+    def _relation(self, db: LoadDatabase, target: LoadTarget) -> Relation:
+        name = f"rows_{uuid4().hex}"
+        empty = self._data.schema.empty_table()
+        db.connection.register(f"{name}_empty", empty)
+        types = db.types(f"{name}_empty")
+        db.connection.register(name, self._data)
+        where = self._file or "the data"
+        return Relation(quoted_name(name), typed_columns(types, target, where), self._file)
+
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+        """See :class:`RowSource`."""
+        return (self._relation(db, target),)
+
+    def numbered(self, db: LoadDatabase, target: LoadTarget) -> Iterator[NumberedRows]:
+        """See :class:`RowSource`."""
+        yield NumberedRows(with_numbers(self._relation(db, target)))
+
+
+def with_numbers(relation: Relation) -> Relation:
+    """A relation of typed rows with the numbers of its rows."""
+    sql = f"(SELECT row_number() OVER () AS {ROW}, CAST(NULL AS VARCHAR) AS {PROBLEM}, * FROM {relation.sql})"
+    return Relation(sql, relation.types, relation.file, is_numbered=True)
+
+
+def typed_columns(types: dict[str, str], target: LoadTarget, where: str) -> dict[str, str]:
+    """The types of columns, of which texts are parsed where the table has another type.
+
+    :raises UsageError: a column is not in the table, or its type fits no value.
+    """
+    target.require_columns(list(types), where)
+    found = {}
+    for name, given in types.items():
+        column = target.column(name)
+        if given == _ZONED and column.type in _UNZONED:
+            raise UsageError(
+                f"{where}: column `{name}` has a time zone, and that of table `{target.name}` has none",
+                "convert it to the time zone that the table means",
+            )
+        if given == "VARCHAR" and is_nested(column.type):
+            raise UsageError(
+                f"{where}: column `{name}` has texts, and that of table `{target.name}` has parts"
+            )
+        if given == "BLOB" and column.type == Primitive("string"):
+            raise UsageError(
+                f"{where}: column `{name}` is binary, and that of table `{target.name}` is a text"
+            )
+        is_parsed = given == "VARCHAR" and column.type != Primitive("string")
+        found[name] = TEXT if is_parsed else given
+    return found

@@ -1,0 +1,105 @@
+"""SQL that reads the values of columns from texts, such as those of a CSV file.
+
+DuckDB's own casts are lenient: they round ``1.5`` to an integer and ``0.005`` to a decimal, and drop the zone
+of a timestamp.  A value that would change is an error here.  Most values have a plain form that a cheap
+condition recognizes; all others have to match a pattern.
+"""
+
+from __future__ import annotations
+
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.types import Decimal, Fixed, Primitive, Type
+from icemigrate.table_data.duckdb_types import duckdb_type, quoted_text
+
+_DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d}0*)?)?"
+_ZONE = "( ?(Z|z|[+-][0-9]{2}(:?[0-9]{2})?))?"
+_UNREADABLE = "'?'"
+"""A text that no type but a text accepts, so that its cast fails."""
+
+
+class TextForm(Frozen):
+    """The texts that a type accepts.
+
+    :param plain: a condition in SQL that is true for the most frequent form; ``{x}`` is the text.
+    :param pattern: a regular expression that matches all accepted texts; ``None`` where the cast decides.
+    :param cast: the value in SQL.
+    """
+
+    plain: str | None
+    pattern: str | None
+    cast: str
+
+
+def text_form(type_: Type) -> TextForm:
+    """The texts that a stored, unnested type accepts."""
+    cast = f"CAST({{x}} AS {duckdb_type(type_)})"
+    if isinstance(type_, Decimal):
+        plain = "NOT contains({x}, 'e') AND NOT contains({x}, '.')"
+        if type_.scale:
+            plain = (
+                f"NOT contains({{x}}, 'e') AND (instr({{x}}, '.') = 0 "
+                f"OR strlen({{x}}) - instr({{x}}, '.') <= {type_.scale})"
+            )
+        return TextForm(plain, rf"\s*[+-]?[0-9]*(\.[0-9]{{0,{type_.scale}}}0*)?\s*", cast)
+    if isinstance(type_, Fixed):
+        return TextForm(None, f"([0-9a-fA-F]{{2}}){{{type_.length}}}", "unhex({x})")
+    assert isinstance(type_, Primitive), "a stored field that is not nested has one of these types"
+    name = type_.name
+    if name in ("int", "long"):
+        return TextForm("NOT contains({x}, '.') AND NOT contains({x}, 'e')", r"\s*[+-]?[0-9]+\s*", cast)
+    if name == "date":
+        return TextForm("strlen({x}) = 10 AND {x} < 'a'", _DAY, cast)
+    if name == "time":
+        return TextForm("strlen({x}) = 8", _CLOCK % 6, cast)
+    if name.startswith("timestamp"):
+        zone = _ZONE if name.startswith("timestamptz") else ""
+        digits = 9 if name.endswith("_ns") else 6
+        return TextForm("strlen({x}) = 19 AND {x}[17] = ':'", f"{_DAY}([ T]{_CLOCK % digits}{zone})?", cast)
+    if name in ("float", "double"):
+        plain = f"NOT isinf(coalesce(TRY_CAST({{x}} AS {duckdb_type(type_)}), 0))"
+        return TextForm(plain, r"\s*[+-]?(?i:inf(inity)?)\s*", cast)
+    if name == "binary":
+        return TextForm(None, "([0-9a-fA-F]{2})*", "unhex({x})")
+    return TextForm(None, None, cast)
+
+
+def is_string(type_: Type) -> bool:
+    """Whether every text is a value, also the empty one."""
+    return type_ == Primitive("string")
+
+
+def text_value(type_: Type, text: str) -> str:
+    """The value of a text in SQL, whose evaluation fails where the text does not fit; an empty text is null.
+
+    :param text: an expression in SQL.
+    """
+    if is_string(type_):
+        return text
+    form = text_form(type_)
+    accepted = _accepted(form, text)
+    if accepted is None:
+        return form.cast.format(x=f"nullif({text}, '')")
+    otherwise = f"CASE WHEN {text} = '' OR {text} IS NULL THEN NULL ELSE {_UNREADABLE} END"
+    return form.cast.format(x=f"CASE WHEN {accepted} THEN {text} ELSE {otherwise} END")
+
+
+def text_misfits(type_: Type, text: str) -> str:
+    """Whether a text is no value of a type: a condition in SQL that is never null."""
+    if is_string(type_):
+        return "false"
+    form = text_form(type_)
+    tried = form.cast.format(x=text).replace("CAST(", "TRY_CAST(", 1)
+    fits = "true" if tried.startswith("unhex") else f"{tried} IS NOT NULL"
+    accepted = _accepted(form, text)
+    if accepted is not None:
+        fits = f"({accepted}) AND {fits}"
+    return f"({text} IS NOT NULL AND {text} <> '' AND NOT coalesce({fits}, false))"
+
+
+def _accepted(form: TextForm, text: str) -> str | None:
+    """Whether a text has the plain form or matches the pattern."""
+    if form.pattern is None:
+        return None
+    matches = f"regexp_full_match({text}, {quoted_text(form.pattern)})"
+    return matches if form.plain is None else f"({form.plain.format(x=text)}) OR {matches}"
