@@ -36,6 +36,7 @@ from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
+from icemigrate.results.write_results import CreateTableResult, InsertResult
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -60,6 +61,8 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "rules": (RulesResult, "rules"),
     "squash": (SquashResult, "squash"),
     "status": (Status, "status"),
+    "table-create": (CreateTableResult, "table create"),
+    "table-insert": (InsertResult, "table insert"),
     "table-expire": (ExpireResult, "table expire"),
     "table-rollback": (RollbackTableResult, "table rollback"),
     "table-columns": (ColumnChangesResult, "table add-column"),

@@ -49,6 +49,8 @@ COMMANDS: dict[str, str] = {
 
 
 TABLE_COMMANDS: dict[str, str] = {
+    "create": "Create a table that no migration declares.",
+    "insert": "Insert the rows of files into a table, in one snapshot.",
     "add-column": "Add a column to a table, without a migration file.",
     "rename-column": "Rename a column of a table, without a migration file.",
     "drop-column": "Drop a column of a table, without a migration file.",

@@ -12,6 +12,9 @@ FILE_CODES: Mapping[str, str] = {
     "namespace. Put a name that is not a plain word in backticks, and double a backtick inside it.",
     "bad-pattern": "A pattern is not a regular expression of Python, cannot be matched in linear time "
     "(look-around, references to groups), or is too long. Double each backslash in double quotes.",
+    "bad-row": "A row of the data does not fit the table: a value is not of the type of its column or would "
+    "change, a required value is missing, or a record has another number of values than the header. Correct "
+    "the row, or keep it in a file with `--bad-rows`.",
     "bad-value": "The key does not accept this value; the message lists the accepted ones.",
     "conflicting-keys": "Two keys contradict each other, or one has no meaning beside the other. Remove one.",
     "control-character": "YAML does not allow this character, which is often copied by accident. Remove "

@@ -36,6 +36,7 @@ from icemigrate.render.status_text import (
     unlock_text,
 )
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
+from icemigrate.render.write_text import create_table_text, insert_text
 from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.command_results import (
     ApplyResult,
@@ -59,6 +60,7 @@ from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
+from icemigrate.results.write_results import CreateTableResult, InsertResult
 
 Renderer: TypeAlias = Callable[[Any, TerminalStyle], str]
 
@@ -125,6 +127,8 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             SnapshotsResult: snapshots_text,
             RollbackTableResult: rollback_table_text,
             ExpireResult: expire_text,
+            CreateTableResult: create_table_text,
+            InsertResult: insert_text,
             ColumnChangesResult: column_changes_text,
             Failure: failure_text,
         },
@@ -156,6 +160,8 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             SnapshotsResult: _json(doc.result_document),
             RollbackTableResult: _json(doc.result_document),
             ExpireResult: _json(doc.result_document),
+            CreateTableResult: _json(doc.result_document),
+            InsertResult: _json(doc.result_document),
             ColumnChangesResult: _json(doc.result_document),
             Failure: _json(doc.result_document),
         },

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import MissingExtra, UsageError, extra_hint, os_error_reason
@@ -59,13 +59,13 @@ class InputFile(Frozen):
             raise self.error(f"it cannot be read: {os_error_reason(error)}") from error
 
 
-def _opened(path: Path, compression: str | None) -> IO[Any]:
+def _opened(path: Path, compression: str | None) -> BinaryIO:
     if compression == "gzip":
-        return cast("IO[Any]", gzip.open(path, "rb"))
+        return cast("BinaryIO", gzip.open(path, "rb"))
     if compression == "zstd":
         import pyarrow as pa
 
-        return cast("IO[Any]", pa.input_stream(str(path), compression="zstd"))
+        return cast("BinaryIO", pa.input_stream(str(path), compression="zstd"))
     return path.open("rb")
 
 

@@ -53,7 +53,10 @@ def open_load_database() -> Iterator[LoadDatabase]:
     except ImportError as error:
         raise MissingExtra("duckdb is not installed", extra_hint("table")) from error
     with tempfile.TemporaryDirectory(prefix="icemigrate-") as folder:
-        config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+        config: dict[str, Any] = {
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
         connection = duckdb.connect(":memory:", config=config)
         try:
             connection.execute("SET TimeZone = 'UTC'")

@@ -14,7 +14,7 @@ from icemigrate.table_data.duckdb_types import duckdb_type, quoted_name
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.row_relations import PROBLEM, ROW, Relation
-from icemigrate.table_data.row_sources import NumberedRows
+from icemigrate.table_data.row_sources import NumberedRows, with_fine_times
 
 
 class MappingSource:
@@ -53,7 +53,7 @@ class MappingSource:
         table = table.add_column(0, ROW, [pa.array(numbers, pa.int64())])
         table = table.add_column(0, PROBLEM, [pa.nulls(len(numbers), pa.string())])
         name = f"rows_{uuid4().hex}"
-        db.connection.register(name, table)
+        db.connection.register(name, with_fine_times(table))
         given = db.types(name)
         types = {c.name: given.get(c.name, duckdb_type(c.type)) for c in target.columns}
         yield NumberedRows(Relation(quoted_name(name), types, is_numbered=True), lambda: bad)

@@ -43,7 +43,7 @@ def numbered_batch(
     """
     import pyarrow as pa
 
-    found = list(problems) if problems is not None else [None] * len(numbers)
+    found: list[str | None] = [None] * len(numbers) if problems is None else list(problems)
     arrays = [
         _values(column, array, schema.field(position + 2).type, found) if is_nested(column.type) else array
         for position, (column, array) in enumerate(zip(columns, texts, strict=True))

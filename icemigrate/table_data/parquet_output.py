@@ -89,16 +89,18 @@ def _partitioned(
     db: LoadDatabase, query: str, target: LoadTarget, folder: Path, order: str | None
 ) -> Iterator[TemporaryFile]:
     """One or more files for each partition."""
-    columns = partition_columns(db, target)
+    suffix = folder.name
+    loaded = f"loaded_{suffix}"
+    db.run(f"CREATE TEMP TABLE {loaded} AS {query}")
+    columns = partition_columns(db, target, loaded)
     names = [f"_icemigrate_part{number}" for number in range(len(columns))]
     values = ", ".join(f"{c.sql} AS {name}" for c, name in zip(columns, names, strict=True))
-    suffix = folder.name
-    db.run(f"CREATE TEMP TABLE loaded_{suffix} AS SELECT *, {values} FROM ({query})")
+    valued = f"(SELECT *, {values} FROM {loaded})"
     listed = ", ".join(names)
     db.run(
         f"CREATE TEMP TABLE partitions_{suffix} AS "
         f"SELECT row_number() OVER () AS _icemigrate_number, {listed} "
-        f"FROM (SELECT DISTINCT {listed} FROM loaded_{suffix})"
+        f"FROM (SELECT DISTINCT {listed} FROM {valued})"
     )
     shown = ", ".join(fetched(c, name) for c, name in zip(columns, names, strict=True))
     rows = db.query(f"SELECT _icemigrate_number, {shown} FROM partitions_{suffix}")
@@ -107,13 +109,13 @@ def _partitioned(
     if order is not None:
         db.run("SET threads = 1")  # several would mix the rows of a partition
     db.run(
-        f"COPY (SELECT l.* EXCLUDE ({listed}), p._icemigrate_number FROM loaded_{suffix} l "
+        f"COPY (SELECT l.* EXCLUDE ({listed}), p._icemigrate_number FROM {valued} l "
         f"JOIN partitions_{suffix} p ON {same}{sorted_by}) TO {quoted_text(str(folder))} "
         f"({_options(target)}, PARTITION_BY (_icemigrate_number))"
     )
     if order is not None:
         db.run("RESET threads")
-    db.run(f"DROP TABLE loaded_{suffix}")
+    db.run(f"DROP TABLE {loaded}")
     for number, *partition in rows:
         below = folder / f"_icemigrate_number={number}"
         for path in sorted(below.rglob("*.parquet"), key=_number):

@@ -32,8 +32,10 @@ class PartitionColumn(Frozen):
     type: Type
 
 
-def partition_columns(db: LoadDatabase, target: LoadTarget) -> tuple[PartitionColumn, ...]:
+def partition_columns(db: LoadDatabase, target: LoadTarget, table: str) -> tuple[PartitionColumn, ...]:
     """The values of each field of a table's default spec.
+
+    :param table: of DuckDB, which has the rows.
 
     :raises EngineError: a transform or its source is not supported.
     :raises MissingExtra: buckets need a library that is not installed.
@@ -47,7 +49,7 @@ def partition_columns(db: LoadDatabase, target: LoadTarget) -> tuple[PartitionCo
         source = ".".join(quoted_name(f.name) for f in line)
         type_ = line[-1].type
         sql = (
-            _bucket(db, number, field.transform, type_, source)
+            _bucket(db, table, number, field.transform, type_, source)
             if field.transform.name == "bucket"
             else transform_sql(field.transform, type_, source)
         )
@@ -71,11 +73,9 @@ def transform_sql(transform: Transform, type_: Type, source: str) -> str | None:
     zoned = type_ in (Primitive("timestamptz"), Primitive("timestamptz_ns"))
     local = f"({source} AT TIME ZONE 'UTC')" if zoned and duckdb_type(type_) != "TIMESTAMP_NS" else source
     local = f"CAST({local} AS TIMESTAMP)"
-    if transform.name == "hour":
-        return f"CAST(epoch_us({local}) // 3600000000 AS INTEGER)"
     if transform.name == "day":
         return f"CAST(date_diff('day', DATE '1970-01-01', CAST({local} AS DATE)) AS INTEGER)"
-    if transform.name in ("year", "month"):
+    if transform.name in ("year", "month", "hour"):
         return f"CAST(date_diff('{transform.name}', TIMESTAMP '1970-01-01', {local}) AS INTEGER)"
     return None
 
@@ -95,33 +95,35 @@ def _truncated(type_: Type, source: str, width: int) -> str | None:
     return None
 
 
-def _bucket(db: LoadDatabase, number: int, transform: Transform, type_: Type, source: str) -> str | None:
-    """A bucket, whose hash DuckDB does not have."""
+def _bucket(
+    db: LoadDatabase, table: str, number: int, transform: Transform, type_: Type, source: str
+) -> str | None:
+    """A bucket, whose hash DuckDB does not have: each distinct value is hashed once."""
     if isinstance(type_, Fixed) or type_ == Primitive("uuid"):
         return None
     try:
         from pyiceberg_core import transform as library
     except ImportError as error:
         raise MissingExtra("pyiceberg-core is not installed", extra_hint("table")) from error
-    width = transform.width
-    name = f"bucket_{number}"
-    is_fine = type_ in (Primitive("timestamp_ns"), Primitive("timestamptz_ns"))
-    kind = "TIMESTAMP" if is_fine or type_ == Primitive("timestamptz") else duckdb_type(type_)
+    import pyarrow as pa
 
-    def bucket(values: Any) -> Any:
-        import pyarrow as pa
-
-        whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-        return library.bucket(whole, width)
-
-    db.connection.create_function(name, bucket, [kind], "INTEGER", type="arrow", null_handling="special")
     zoned = type_ == Primitive("timestamptz")
+    is_fine = type_ in (Primitive("timestamp_ns"), Primitive("timestamptz_ns"))
     local = f"({source} AT TIME ZONE 'UTC')" if zoned else source
-    return f"{name}(CAST({local} AS {kind}))"
+    # Nanoseconds are hashed as microseconds (specification, "Appendix B").
+    value = f"CAST({local} AS TIMESTAMP)" if zoned or is_fine else local
+    found = db.connection.execute(
+        f"SELECT DISTINCT {value} AS value FROM {table} WHERE {source} IS NOT NULL"
+    ).to_arrow_table()
+    values = found.column(0).combine_chunks()
+    buckets = library.bucket(values, transform.width) if len(values) else pa.array([], pa.int32())
+    name = f"buckets{number}_{table}"
+    db.connection.register(name, pa.table({"value": values, "bucket": buckets}))
+    return f"(SELECT bucket FROM {name} WHERE {name}.value = {value})"
 
 
 def stored_partition(columns: Sequence[PartitionColumn], values: Sequence[Any]) -> tuple[Any, ...]:
-    """The values that :func:`value_text` fetched, as a manifest has them."""
+    """The values that :func:`fetched` describes, as a manifest has them."""
     return tuple(_stored(c, v) for c, v in zip(columns, values, strict=True))
 
 

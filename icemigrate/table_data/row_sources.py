@@ -135,7 +135,7 @@ class ArrowSource:
     """
 
     def __init__(self, data: Any, file: str = "", *, is_repeatable: bool = True) -> None:
-        self._data, self._file, self.is_repeatable = data, file, is_repeatable
+        self._data, self._file, self.is_repeatable = with_fine_times(data), file, is_repeatable
 
     def columns(self) -> frozenset[str]:
         """See :class:`RowSource`."""
@@ -157,6 +157,27 @@ class ArrowSource:
     def numbered(self, db: LoadDatabase, target: LoadTarget) -> Iterator[NumberedRows]:
         """See :class:`RowSource`."""
         yield NumberedRows(with_numbers(self._relation(db, target)))
+
+
+def with_fine_times(data: Any) -> Any:
+    """Arrow data whose nanoseconds with a zone are times in UTC without one.
+
+    DuckDB has no such type, and would cut their last digits.
+    """
+    import pyarrow as pa
+
+    fields = [
+        field.with_type(pa.timestamp("ns"))
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns" and field.type.tz
+        else field
+        for field in data.schema
+    ]
+    schema = pa.schema(fields)
+    if schema.equals(data.schema):
+        return data
+    if isinstance(data, pa.RecordBatchReader):
+        return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in data))
+    return data.cast(schema)
 
 
 def with_numbers(relation: Relation) -> Relation:

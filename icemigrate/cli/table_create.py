@@ -1,0 +1,33 @@
+"""``icemigrate table create``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.options import format_option, global_options
+
+
+@click.command("create")
+@click.argument("name")
+@click.option(
+    "--schema",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Iceberg's schema as JSON; the keys of a migration's entry (`columns` and others) as YAML or "
+    "JSON; or a Parquet or CSV file with the columns.",
+)
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(settings: InvocationOptions, name: str, schema: Path) -> None:
+    """Create a table that no migration declares.
+
+    `icemigrate import NAME` writes a migration that declares it.
+    """
+    from icemigrate.commands.table_create import table_create
+
+    settings.answer(table_create(settings.open_project(), settings.environment, name, schema))

@@ -1,0 +1,64 @@
+"""``icemigrate table insert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.options import format_option, global_options
+
+data_option = click.option(
+    "--data",
+    metavar="FILE",
+    required=True,
+    multiple=True,
+    help="A CSV, TSV, JSON lines, Parquet or Arrow file, also compressed (`.gz`, `.zst`); a pattern such as "
+    "`'in/*.csv'`; or `-` for standard input. Repeatable.",
+)
+data_format_option = click.option(
+    "--data-format",
+    type=click.Choice(["csv", "tsv", "json", "parquet", "arrow"]),
+    help="The format of the data (default: by the name of each file).",
+)
+
+
+@click.command("insert")
+@click.argument("name")
+@data_option
+@data_format_option
+@click.option(
+    "--bad-rows",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write rows that do not fit the table to this file, as JSON lines, and insert the others "
+    "(default: insert nothing if a row does not fit).",
+)
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(
+    settings: InvocationOptions,
+    name: str,
+    data: tuple[str, ...],
+    data_format: str | None,
+    bad_rows: Path | None,
+) -> None:
+    """Insert the rows of files into a table, in one snapshot.
+
+    The columns are found by their names; values are cast to the types of the table.  A column that a file
+    lacks is null, or has its default.
+    """
+    from icemigrate.commands.table_insert import table_insert
+
+    settings.answer(
+        table_insert(
+            settings.open_project(),
+            settings.environment,
+            name,
+            data,
+            data_format=data_format,
+            bad_rows=bad_rows,
+        )
+    )

@@ -1,0 +1,108 @@
+"""``table create``: a table that no migration declares."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from icemigrate.commands.plan_from_empty import plan_from_empty
+from icemigrate.commands.project_files import load_valid_files
+from icemigrate.errors import UsageError, os_error_reason
+from icemigrate.iceberg.metadata_parts import current_schema
+from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.type_text import format_type
+from icemigrate.project import Project
+from icemigrate.results.write_results import CreatedColumn, CreateTableResult
+from icemigrate.system.file_reads import open_named
+from icemigrate.table_data.input_files import find_input_files
+from icemigrate.table_data.load_database import open_load_database
+from icemigrate.table_data.new_table import create_declared, needed_version, table_from_yaml
+from icemigrate.table_data.schema_inference import schema_from_value, schema_of_file
+from icemigrate.table_data.table_session import CurrentTable, TableSession, open_tables
+
+_SCHEMA_FILES = (".json", ".yaml", ".yml")
+
+
+def table_create(project: Project, environment: str | None, table: str, schema: Path) -> CreateTableResult:
+    """Create a table from a schema file, or from the columns of a data file.
+
+    :param schema: Iceberg's schema JSON; the keys of a migration's entry as YAML or JSON; or a Parquet or CSV
+        file.
+    :raises UsageError: there is no such environment or file, migrations declare the table, or it exists.
+    :raises Mistakes: the file has errors, or Iceberg's or Spark's rules forbid the table.
+    """
+    with open_tables(project, environment) as tables:
+        declared = tables.parse(table)
+        _require_undeclared(project, declared)
+        made = create_declared(tables, declared, _declared_table(declared, schema), str(schema))
+        return _result(tables, made)
+
+
+def _require_undeclared(project: Project, declared: TableName) -> None:
+    """Refuse a table that migrations create.
+
+    :raises UsageError: a migration declares it.
+    """
+    if not project.migrations_dir.exists():
+        return
+    for plan in plan_from_empty(project, load_valid_files(project)).plans:
+        if any(declared == table.declared and table.wanted is not None for table in plan.tables):
+            raise UsageError(
+                f"migration {plan.version} declares table `{declared}`", "`icemigrate apply` creates it"
+            )
+
+
+def _declared_table(declared: TableName, path: Path) -> Table:
+    """The table that a file declares.
+
+    :raises UsageError: the file cannot be read.
+    """
+    if path.suffix.lower() in _SCHEMA_FILES:
+        text = _text(path)
+        if path.suffix.lower() == ".json" and (schema := _schema_json(text)) is not None:
+            return _with_version(declared, schema_from_value(schema))
+        return table_from_yaml(declared, text, str(path))
+    with open_load_database() as db:
+        (file, *others) = find_input_files([str(path)], db.folder)
+        if others:
+            raise UsageError(f"`{path}` names several files", "name one of them")
+        return _with_version(declared, schema_of_file(file, db))
+
+
+def _with_version(declared: TableName, schema: Schema) -> Table:
+    return Table(declared, schema, format_version=needed_version(schema))
+
+
+def _text(path: Path) -> str:
+    try:
+        with open_named(path) as stream:
+            return stream.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the file `{path}` is not UTF-8", "convert it to UTF-8") from error
+    except OSError as error:
+        raise UsageError(f"the file `{path}` cannot be read: {os_error_reason(error)}") from error
+
+
+def _schema_json(text: str) -> object | None:
+    """Iceberg's schema JSON, also that of a whole table's metadata; ``None`` where it is no such JSON."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "fields" in found else None
+
+
+def _result(tables: TableSession, made: CurrentTable) -> CreateTableResult:
+    schema = current_schema(made.metadata)
+    return CreateTableResult(
+        table=str(made.declared),
+        name=str(made.name),
+        environment=tables.environment.environment.name,
+        format_version=made.metadata["format-version"],
+        location=made.metadata["location"],
+        columns=tuple(
+            CreatedColumn(c.id, c.name, format_type(c.type), required=c.required) for c in schema.fields
+        ),
+    )

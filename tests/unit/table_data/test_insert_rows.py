@@ -1,0 +1,396 @@
+"""Rows of files and of this process in tables, read by PyIceberg."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from icemigrate.errors import ExitCode, Mistakes, UsageError
+from icemigrate.metadata_engine.table_store import CommitConflict, CommitRefused, CommitStateUnknown
+from icemigrate.table_data.insert_rows import insert_data, insert_files
+from tests.support.written_tables import WrittenTables, _shared, written
+
+__all__ = ["_shared", "written"]
+
+ORDERS = """
+columns:
+  - {name: id, type: long, required: true}
+  - {name: customer, type: string}
+  - {name: amount, type: "decimal(10,2)"}
+  - {name: at, type: timestamptz}
+"""
+AT = datetime(2024, 1, 1, 10, tzinfo=timezone.utc)
+ROWS = [(1, "x", Decimal("1.50"), AT), (2, None, None, None)]
+CSV = "amount,id,at,customer\n1.5,1,2024-01-01T10:00:00Z,x\n,2,,\n"
+JSON = '{"id": 1, "customer": "x", "amount": 1.50, "at": "2024-01-01 10:00:00"}\n\n{"id": "2"}\n'
+TABLE = pa.table(
+    {
+        "at": pa.array([AT, None], pa.timestamp("us", "UTC")),
+        "id": pa.array([1, 2], pa.int32()),
+        "amount": pa.array([1.5, None]),
+        "customer": pa.array(["x", None]),
+    }
+)
+
+
+def zstd(content: bytes) -> bytes:
+    stream = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(stream, "zstd") as compressed:
+        compressed.write(content)
+    return stream.getvalue().to_pybytes()
+
+
+def parquet(table: pa.Table = TABLE) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(table, stream)
+    return stream.getvalue()
+
+
+def arrow(new: Any) -> bytes:
+    stream = io.BytesIO()
+    with new(stream, TABLE.schema) as writer:
+        writer.write_table(TABLE)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", CSV.encode()),
+        ("bom.csv", b"\xef\xbb\xbf" + CSV.encode()),
+        ("crlf.csv", CSV.replace("\n", "\r\n").encode()),
+        ("a[1].csv", CSV.encode()),
+        ("a.csv.gz", gzip.compress(CSV.encode())),
+        ("a.csv.zst", zstd(CSV.encode())),
+        ("a.tsv", CSV.replace(",", "\t").encode()),
+        ("a.jsonl", JSON.encode()),
+        ("a.json.gz", gzip.compress(JSON.encode())),
+        ("a.parquet", parquet()),
+        ("a.parquet.zst", zstd(parquet())),
+        ("a.arrow", arrow(pa.ipc.new_file)),
+        ("a.arrows", arrow(pa.ipc.new_stream)),
+    ],
+)
+def test_every_format_gives_the_same_rows(written: WrittenTables, name: str, content: bytes) -> None:
+    table = written.create(ORDERS)
+    done = insert_files(written.session, table, [written.file(name, content)])
+    assert (done.rows, done.files) == (2, 1)
+    assert written.rows(table) == ROWS
+    (snapshot,) = written.snapshots(table)
+    assert snapshot["snapshot-id"] == done.snapshot_id
+    assert snapshot["summary"]["total-records"] == "2"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TABLE,
+        TABLE.to_batches()[0],
+        pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches()),
+        iter(TABLE.to_batches()),
+        [{"id": 1, "customer": "x", "amount": "1.5", "at": AT}, {"id": 2}],
+    ],
+    ids=["table", "batch", "reader", "batches", "mappings"],
+)
+def test_every_kind_of_data_gives_the_same_rows(written: WrittenTables, data: Any) -> None:
+    table = written.create(ORDERS)
+    assert insert_data(written.session, table, data).rows == 2
+    assert written.rows(table) == ROWS
+
+
+def test_a_relation_of_duckdb_is_inserted(written: WrittenTables) -> None:
+    table = written.create(ORDERS)
+    relation = duckdb.sql("SELECT 7 AS id, 'a' AS customer")
+    assert insert_data(written.session, table, relation).rows == 1
+    assert written.rows(table, "id", "customer") == [(7, "a")]
+
+
+def test_data_of_another_kind_is_an_error(written: WrittenTables) -> None:
+    table = written.create(ORDERS)
+    for data in (5, "text", [1, 2], object()):
+        with pytest.raises(UsageError, match="rows cannot be read from a"):
+            insert_data(written.session, table, data)
+
+
+def test_patterns_name_several_files_with_headers_of_their_own(written: WrittenTables) -> None:
+    table = written.create(ORDERS)
+    written.file("b1.csv", "id,customer\n1,a\n")
+    written.file("b2.csv", "customer,id\nb,2\n")
+    written.file("b3.jsonl", '{"id": 3}\n')
+    done = insert_files(written.session, table, [str(written.folder / "b*")])
+    assert done.rows == 3
+    assert written.rows(table, "id", "customer") == [(1, "a"), (2, "b"), (3, None)]
+    assert len(written.snapshots(table)) == 1
+
+
+MISFITS = [
+    ("id,amount\n1,1.555\n", "column `amount` (decimal(10, 2)) cannot have the value `1.555`"),
+    ("id,amount\n1,123456789.00\n", "column `amount` (decimal(10, 2)) cannot have the value `123456789.00`"),
+    ("id,amount\n1,1e-3\n", "column `amount` (decimal(10, 2)) cannot have the value `1e-3`"),
+    ("id\n1.5\n", "column `id` (long) cannot have the value `1.5`"),
+    ("id\n99999999999999999999\n", "column `id` (long) cannot have the value `99999999999999999999`"),
+    ("id,at\n1,2024-02-30\n", "column `at` (timestamptz) cannot have the value `2024-02-30`"),
+    ("id,at\n1,epoch\n", "column `at` (timestamptz) cannot have the value `epoch`"),
+    ("id,at\n1,2024-01-01 00:00:00.1234567\n", "column `at` (timestamptz) cannot have the value"),
+    ("id,customer\n,a\n", "column `id` (long) is required, and there is no value"),
+    ("id,customer\n1\n", "it has 1 value, and the header has 2"),
+    ("id,customer\n1,a,b\n", "it has 3 values, and the header has 2"),
+]
+
+
+@pytest.mark.parametrize(("text", "problem"), MISFITS)
+def test_a_row_that_does_not_fit_is_named_and_nothing_is_loaded(
+    written: WrittenTables, text: str, problem: str
+) -> None:
+    table = written.create(ORDERS)
+    header, row = text.splitlines()
+    good = "1" + "," * header.count(",")
+    path = written.file("bad.csv", f"{header}\n{good}\n{row}\n")
+    with pytest.raises(Mistakes) as error:
+        insert_files(written.session, table, [path])
+    (found,) = error.value.diagnostics
+    assert found.message.startswith(problem)
+    assert str(found.place) == f"{path}:3:1"
+    assert error.value.message == f"1 row does not fit table `{table}`, and nothing is loaded"
+    assert (written.snapshots(table), written.data_files(table)) == ([], set())
+
+
+def test_texts_of_times_without_a_zone_column(written: WrittenTables) -> None:
+    table = written.create("columns: [{name: at, type: timestamp}, {name: day, type: date}]")
+    good = "at,day\n2024-01-01,2024-1-2\n2024-01-01T10:00:00.5,\n2024-01-01 10:00,2024-01-02\n"
+    assert insert_files(written.session, table, [written.file("a.csv", good)]).rows == 3
+    bad = "at,day\n2024-01-01T10:00:00Z,\n2024-01-01 10:00:00+02,\n,2024-01-01 10:00\n,infinity\n"
+    with pytest.raises(Mistakes, match="4 rows do not fit"):
+        insert_files(written.session, table, [written.file("b.csv", bad)])
+    assert len(written.rows(table)) == 3
+
+
+def test_all_bad_rows_are_counted_and_the_first_are_shown(written: WrittenTables) -> None:
+    table = written.create(ORDERS)
+    lines = "".join(f"{'x' if n % 2 else n},a\n" for n in range(3_000))
+    path = written.file("many.csv", f"id,customer\n{lines}")
+    with pytest.raises(Mistakes) as error:
+        insert_files(written.session, table, [path])
+    assert error.value.message.startswith("1,500 rows do not fit")
+    places = [d.place.line for d in error.value.diagnostics if d.place]
+    assert places == list(range(3, 23, 2))
+
+
+def test_bad_rows_are_kept_in_a_file_and_the_others_are_loaded(written: WrittenTables) -> None:
+    table = written.create(ORDERS)
+    path = written.file("mixed.csv", 'id,customer\n1,"two\nlines"\nx,b\n3,c\n4,d,e\n5,""\n')
+    out = written.folder / "bad.jsonl"
+    code = written.project.run("table", "insert", table, "--data", path, "--bad-rows", str(out))
+    assert code == ExitCode.OK
+    assert written.rows(table, "id", "customer") == [(1, "two\nlines"), (3, "c"), (5, "")]
+    kept = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["row"], row["problem"]) for row in kept] == [
+        (3, "column `id` (long) cannot have the value `x`"),
+        (5, "it has 3 values, and the header has 2"),
+    ]
+    assert kept[0]["values"] == {"id": "x", "customer": "b"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("e.csv", b"", "is empty"),
+        ("e.csv.gz", b"\x1f\x8b\x08", "it is not a complete gzip file"),
+        ("e.csv", b"id,nam\xe9\n", "the byte 0xe9 is not UTF-8"),
+        ("e.csv", b"id,customer\n1,caf\xe9\n", ":2: the byte 0xe9 is not UTF-8"),
+        ("e.csv", "id\n1\n".encode("utf-16"), "it is UTF-16"),
+        ("e.csv", b"id\0\n", "a byte of value 0"),
+        ("e.csv", b"id,custmer\n1,a\n", "has no column `custmer`"),
+        ("e.csv", b"id,id\n1,2\n", "column `id` is there twice"),
+        ("e.csv", b"customer\na\n", "there is no column `id`, which table"),
+        ("e.jsonl", b'{"id": 1, "custmer": 2}\n', "has no column `custmer`"),
+        ("e.jsonl", b"[1]\n", "no line has a JSON object"),
+        ("e.jsonl", b"\xff\xfe", "is not UTF-8"),
+        ("e.parquet", b"PARX", "it is not a Parquet file"),
+        ("e.arrow", b"ARROW1xx", "neither an Arrow file nor an Arrow stream"),
+        ("e.txt", b"id\n1\n", "the format of .* is not known"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_error(
+    written: WrittenTables, name: str, content: bytes, message: str
+) -> None:
+    table = written.create(ORDERS)
+    with pytest.raises(UsageError, match=message):
+        insert_files(written.session, table, [written.file(name, content)])
+    assert (written.snapshots(table), written.data_files(table)) == ([], set())
+
+
+def test_a_missing_file_and_a_folder_are_errors(written: WrittenTables) -> None:
+    table = written.create(ORDERS)
+    written.file("orders.csv", CSV)
+    with pytest.raises(UsageError, match=r"there is no file .*order\.csv") as error:
+        insert_files(written.session, table, [str(written.folder / "order.csv")])
+    assert error.value.hint == "did you mean `orders.csv`?"
+    with pytest.raises(UsageError, match="is a folder"):
+        insert_files(written.session, table, [str(written.folder)])
+    with pytest.raises(UsageError, match="no file matches"):
+        insert_files(written.session, table, [str(written.folder / "*.nothing")])
+    with pytest.raises(UsageError, match="standard input has no name"):
+        insert_files(written.session, table, ["-"])
+
+
+def test_standard_input(written: WrittenTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = written.create(ORDERS)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(CSV.encode())))
+    assert insert_files(written.session, table, ["-"], "csv").rows == 2
+    assert written.rows(table) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (pa.table({"id": [1], "x": [1]}), "has no column `x`"),
+        (pa.table({"id": [1], "customer": pa.array([b"x"])}), "is binary"),
+        (pa.table({"customer": ["a"]}), "there is no column `id`"),
+    ],
+)
+def test_columns_that_do_not_fit_are_errors(written: WrittenTables, data: pa.Table, message: str) -> None:
+    table = written.create(ORDERS)
+    with pytest.raises(UsageError, match=message):
+        insert_data(written.session, table, data)
+
+
+def test_values_that_a_cast_would_change_are_bad_rows(written: WrittenTables) -> None:
+    table = written.create(ORDERS)
+    data = pa.table({"id": [1.0, 2.5, 3.0, None], "amount": [1.25, 2.0, 3.125, 4.0]})
+    with pytest.raises(Mistakes) as error:
+        insert_data(written.session, table, data)
+    assert [d.message for d in error.value.diagnostics] == [
+        "row 2: column `id` (long) cannot have the value `2.5`",
+        "row 3: column `amount` (decimal(10, 2)) cannot have the value `3.125`",
+        "row 4: column `id` (long) is required, and there is no value",
+    ]
+    assert error.value.hint is None
+
+
+EVERY_TYPE = """
+format_version: 3
+columns:
+  - {name: b, type: boolean}
+  - {name: i, type: int}
+  - {name: f, type: float}
+  - {name: d, type: double}
+  - {name: day, type: date}
+  - {name: t, type: time}
+  - {name: ts, type: timestamp}
+  - {name: ns, type: timestamp_ns}
+  - {name: zns, type: timestamptz_ns}
+  - {name: u, type: uuid}
+  - {name: x, type: binary}
+  - {name: fx, type: "fixed[2]"}
+  - {name: big, type: "decimal(38,10)"}
+  - {name: s, type: "struct<a: int, b: list<decimal(5,2)>>"}
+  - {name: m, type: "map<string, double>"}
+  - {name: n, type: string, default: "none"}
+"""
+EVERY_VALUE = {
+    "b": True, "i": -5, "f": 0.5, "d": 1e300, "day": "2024-02-29", "t": "10:00:00.000001",
+    "ts": "1969-12-31 23:59:59.999999", "ns": "2024-01-01T00:00:00.123456789",
+    "zns": "2024-01-01T00:00:00.123456789+00:00", "u": "f79c3e09-677c-4bbd-a479-3f349cb785e7",
+    "x": "00ff", "fx": "0aff", "big": "1234567890123456789012345678.0123456789",
+    "s": {"a": 1, "b": ["1.25", None]}, "m": {"k": 0.5},
+}  # fmt: skip
+
+
+def test_every_type_from_every_text_form(written: WrittenTables) -> None:
+    text = {k: json.dumps(v) if isinstance(v, dict) else str(v) for k, v in EVERY_VALUE.items()}
+    quoted = ",".join('"' + value.replace('"', '""') + '"' for value in text.values())
+    csv = written.file("every.csv", f"{','.join(text)}\n{quoted}\n")
+    lines = written.file("every.jsonl", json.dumps(EVERY_VALUE) + "\n")
+    found = []
+    for source in ([csv], [lines], None):
+        table = written.create(EVERY_TYPE)
+        if source is None:
+            assert insert_data(written.session, table, [EVERY_VALUE]).rows == 1
+        else:
+            assert insert_files(written.session, table, source).rows == 1
+        (path,) = written.data_files(table)
+        # Python has no time of nanoseconds.
+        rows = pq.read_table(path)
+        for name in ("ns", "zns"):
+            assert rows[name].cast(pa.int64()).to_pylist() == [1_704_067_200_123_456_789]
+        found.append(rows.drop_columns(["ns", "zns"]).to_pylist())
+    assert found[0] == found[1] == found[2]
+    (row,) = found[0]
+    assert (row["day"], row["fx"], row["n"]) == (date(2024, 2, 29), b"\x0a\xff", "none")
+    assert row["big"] == Decimal("1234567890123456789012345678.0123456789")
+    assert row["s"] == {"a": 1, "b": [Decimal("1.25"), None]}
+    types = {field.name: field.type for field in pq.read_schema(path)}
+    assert types["fx"] == pa.binary(2)
+    assert types["zns"] == pa.timestamp("ns", "UTC")
+
+
+def test_a_conflict_is_retried_on_the_new_table(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, store = written.create(ORDERS), written.session.store
+    commit, calls = store.commit, list[int]()
+
+    def fails_once(commits: Any, *args: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            insert_data(written.session, table, [{"id": 1}])
+            raise CommitConflict("another writer was faster")
+        return commit(commits, *args)
+
+    monkeypatch.setattr(type(store), "commit", lambda _store, *args: fails_once(*args))
+    insert_data(written.session, table, [{"id": 2}])
+    assert written.rows(table, "id") == [(1,), (2,)]
+    assert len(written.data_files(table)) == 2
+
+
+@pytest.mark.parametrize(
+    ("failure", "left"),
+    [(KeyboardInterrupt(), 1), (CommitStateUnknown("unknown"), 1), (CommitRefused("no"), 0)],
+)
+def test_files_stay_only_where_the_outcome_is_unknown(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch, failure: BaseException, left: int
+) -> None:
+    table = written.create(ORDERS)
+
+    def commit(*_args: Any) -> Any:
+        raise failure
+
+    monkeypatch.setattr(type(written.session.store), "commit", commit)
+    with pytest.raises(type(failure)):
+        insert_data(written.session, table, [{"id": 1}])
+    assert len(written.data_files(table)) == left
+
+
+def test_no_file_stays_where_a_write_fails(written: WrittenTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, files = written.create(ORDERS), written.session.store.files
+    write = files.write
+
+    def refuse_manifests(location: str, content: bytes) -> None:
+        if location.endswith(".avro"):
+            raise KeyboardInterrupt
+        write(location, content)
+
+    monkeypatch.setattr(type(files), "write", lambda _files, *args: refuse_manifests(*args))
+    with pytest.raises(KeyboardInterrupt):
+        insert_data(written.session, table, [{"id": 1}])
+    assert written.data_files(table) == set()
+    assert written.snapshots(table) == []
+
+
+def test_a_header_alone_inserts_nothing(written: WrittenTables, capsys: pytest.CaptureFixture[str]) -> None:
+    table = written.create(ORDERS)
+    assert written.project.run("table", "insert", table, "--data", written.file("h.csv", "id\n")) == 0
+    assert capsys.readouterr().out == f"Inserted no rows into {table}.\n"
+    assert Path(written.folder).exists()
+    assert written.snapshots(table) == []

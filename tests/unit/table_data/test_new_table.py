@@ -1,0 +1,145 @@
+"""Tables that no migration declares."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from icemigrate.errors import ExitCode, Mistakes, UsageError
+from icemigrate.iceberg.metadata_parts import current_schema
+from icemigrate.iceberg.type_text import format_type
+from icemigrate.table_data.new_table import create_table
+from tests.support.table_project import ORDERS, TableProject
+from tests.support.written_tables import WrittenTables, _shared, written
+
+__all__ = ["_shared", "written"]
+
+ICEBERG = json.dumps(
+    {
+        "type": "struct",
+        "fields": [
+            {"id": 7, "name": "id", "type": "long", "required": True},
+            {"id": 9, "name": "at", "type": "timestamptz_ns", "required": False},
+        ],
+    }
+)
+YAML = "columns:\n  - {name: id, type: long, required: true}\n  - {name: at, type: timestamptz}\n"
+TABLE = pa.table({"id": pa.array([1]), "at": pa.array([0], pa.timestamp("us", "UTC")), "l": [[{"a": 1.5}]]})
+
+
+def parquet() -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(TABLE, stream)
+    return stream.getvalue()
+
+
+def columns(written: WrittenTables, name: str) -> list[tuple[int, str, str, bool]]:
+    schema = current_schema(written.session.load(name).metadata)
+    return [(f.id, f.name, format_type(f.type), f.required) for f in schema.fields]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "wanted"),
+    [
+        ("s.json", ICEBERG, [(1, "id", "long", True), (2, "at", "timestamptz_ns", False)]),
+        ("s.yaml", YAML, [(1, "id", "long", True), (2, "at", "timestamptz", False)]),
+        ("l.yaml", "- {name: id, type: long}\n", [(1, "id", "long", False)]),
+        ("j.json", '{"columns": [{"name": "id", "type": "long"}]}', [(1, "id", "long", False)]),
+        (
+            "d.csv",
+            "id,at,day,x,t\n1,2024-01-01T00:00:00Z,2024-01-01,1.5,a\n",
+            [
+                (1, "id", "long", False),
+                (2, "at", "timestamptz", False),
+                (3, "day", "date", False),
+                (4, "x", "double", False),
+                (5, "t", "string", False),
+            ],
+        ),
+        (
+            "d.parquet",
+            parquet(),
+            [
+                (1, "id", "long", False),
+                (2, "at", "timestamptz", False),
+                (3, "l", "list<struct<a: double>>", False),
+            ],
+        ),
+    ],
+)
+def test_columns_come_from_every_kind_of_file(
+    written: WrittenTables, name: str, content: str | bytes, wanted: list[tuple[int, str, str, bool]]
+) -> None:
+    table = f"sales.{name.replace('.', '_')}"
+    code = written.project.run("table", "create", table, "--schema", written.file(name, content))
+    assert code == ExitCode.OK
+    assert columns(written, table) == wanted
+
+
+def test_the_output_names_the_command_that_declares_it(
+    written: WrittenTables, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written.file("s.yaml", YAML + "partition_by: [day(at)]\nsort_by: [id]\n")
+    assert written.project.run("table", "create", "sales.shown", "--schema", path) == ExitCode.OK
+    shown = capsys.readouterr().out
+    assert shown == (
+        "Created table sales.shown in local: 2 columns, format version 2.\n"
+        "No migration declares it: `icemigrate import sales.shown` writes one that does.\n"
+    )
+    metadata = written.session.load("sales.shown").metadata
+    assert [spec["spec-id"] for spec in metadata["partition-specs"]] == [0]
+    assert metadata["default-sort-order-id"] == 1
+
+
+def test_a_table_of_a_new_namespace_is_created(written: WrittenTables) -> None:
+    made = create_table(written.session, "fresh.t", TABLE.schema, properties={"a": "b"})
+    assert made.metadata["properties"]["a"] == "b"
+    assert [c[1] for c in columns(written, "fresh.t")] == ["id", "at", "l"]
+    with pytest.raises(UsageError, match=r"table `fresh\.t` exists already"):
+        create_table(written.session, "fresh.t", TABLE.schema)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("b.yaml", "columns: [{name: id, type: lnog}]", "declares no valid table"),
+        ("b.yaml", "columns: [", "1 mistake"),
+        ("b.yaml", "rows: 1", "it has no key `columns`"),
+        ("b.json", '{"fields": [{"name": "x"}]}', "the schema is not Iceberg's schema JSON"),
+        ("b.yaml", "columns: [{name: id, type: long}, {name: id, type: int}]", "declares no valid table"),
+        ("b.yaml", b"\xff", "is not UTF-8"),
+        ("b.jsonl", '{"a": 1}', "columns are read from Parquet and CSV files"),
+    ],
+)
+def test_a_bad_schema_is_an_error(
+    written: WrittenTables, capsys: pytest.CaptureFixture[str], name: str, content: str | bytes, message: str
+) -> None:
+    path = written.file(name, content)
+    assert written.project.run("table", "create", "sales.bad", "--schema", path) != ExitCode.OK
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert "Traceback" not in shown.err
+    assert written.session.find(written.session.parse("sales.bad")) is None
+
+
+def test_rules_of_iceberg_apply(written: WrittenTables) -> None:
+    schema = pa.schema([("a.b", pa.int64()), pa.field("a", pa.struct([("b", pa.int64())]))])
+    with pytest.raises(Mistakes, match=r"table `sales\.rules` is not created"):
+        create_table(written.session, "sales.rules", schema)
+    with pytest.raises(UsageError, match="Iceberg has no type for column `d`"):
+        create_table(written.session, "sales.rules", pa.schema([("d", pa.duration("s"))]))
+
+
+def test_a_declared_table_is_refused(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    project = TableProject(tmp_path)
+    (tmp_path / "icemigrate.yaml").write_text("project: sales\n", encoding="utf-8")
+    (tmp_path / "migrations").mkdir()
+    (tmp_path / "migrations" / "0001_orders.yaml").write_text(ORDERS, encoding="utf-8")
+    (tmp_path / "s.yaml").write_text(YAML, encoding="utf-8")
+    code = project.run("table", "create", "sales.orders", "--schema", str(tmp_path / "s.yaml"))
+    assert code == ExitCode.USAGE
+    assert "migration 0001 declares table `sales.orders`" in capsys.readouterr().err

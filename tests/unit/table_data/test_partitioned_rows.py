@@ -1,0 +1,120 @@
+"""Rows in partitions: their values, what manifests say about them, and the order within files."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from icemigrate.table_data.insert_rows import insert_data
+from tests.support.written_tables import WrittenTables, _shared, written
+
+__all__ = ["_shared", "written"]
+
+VALUES: dict[str, list[Any]] = {
+    "int": [-7, 0, 3, None, 1_000_000],
+    "long": [-(2**40), -1, 0, 5, None],
+    "string": ["", "ab", "äöüß", "a/b=c", None],
+    "date": [date(1969, 12, 31), date(1970, 1, 1), date(2024, 2, 29), None, date(1600, 1, 1)],
+    "timestamp": [
+        *("1969-12-31 23:59:59.999999", "1970-01-01 00:00:00", "2024-02-29 12:30:00"),
+        *(None, "1600-01-01 00:00:00"),
+    ],
+    "timestamptz": ["1969-12-31 23:59:59.999999+00:00", "2024-02-29 12:30:00+05:00", None],
+    "decimal(9,2)": ["-12.34", "0.00", "99.99", None],
+    "boolean": [True, False, None],
+    "binary": ["00ff", "", None],
+    "uuid": ["f79c3e09-677c-4bbd-a479-3f349cb785e7", None],
+}  # fmt: skip
+TRANSFORMS = {
+    "int": ["{x}", "bucket(4, {x})", "truncate(10, {x})"],
+    "long": ["{x}", "bucket(4, {x})", "truncate(10, {x})"],
+    "string": ["{x}", "bucket(4, {x})", "truncate(2, {x})"],
+    "date": ["{x}", "bucket(4, {x})", "year({x})", "month({x})", "day({x})"],
+    "timestamp": ["{x}", "bucket(4, {x})", "year({x})", "month({x})", "day({x})", "hour({x})"],
+    "timestamptz": ["{x}", "bucket(4, {x})", "year({x})", "month({x})", "day({x})", "hour({x})"],
+    "decimal(9,2)": ["{x}", "bucket(4, {x})"],
+    "boolean": ["{x}"],
+    "binary": ["{x}", "truncate(1, {x})"],
+    "uuid": ["{x}"],
+}
+CASES = [(kind, term.format(x="x")) for kind, terms in TRANSFORMS.items() for term in terms]
+
+
+def plain(value: Any) -> Any:
+    return (
+        bytes(value) if isinstance(value, (bytes, bytearray)) else str(value) if value is not None else None
+    )
+
+
+@pytest.mark.parametrize(("kind", "term"), CASES)
+def test_partitions_are_those_that_pyiceberg_computes(written: WrittenTables, kind: str, term: str) -> None:
+    name = written.create(
+        f"columns: [{{name: n, type: int}}, {{name: x, type: {kind!r}}}]\npartition_by: ['{term}']"
+    )
+    rows = [{"n": number, "x": value} for number, value in enumerate(VALUES[kind])]
+    done = insert_data(written.session, name, rows)
+    table = written.static(name)
+    files = [task.file for task in table.scan().plan_files()]
+    assert sum(file.record_count for file in files) == done.rows == len(rows)
+    assert len(files) == done.files == len({plain(file.partition[0]) for file in files})
+    (manifest,) = table.current_snapshot().manifests(table.io)  # type: ignore[union-attr]
+    (summary,) = manifest.partitions or ()
+    assert summary.contains_null == any(file.partition[0] is None for file in files)
+    (field,) = table.spec().fields
+    source = table.schema().find_type(field.source_id)
+    for file in files:
+        values = pq.read_table(file.file_path.removeprefix("file://"), partitioning=None)["x"]
+        if kind not in ("uuid", "binary"):
+            computed = field.transform.pyarrow_transform(source)(values.combine_chunks()).to_pylist()
+            assert {stored(value) for value in computed} == {stored(file.partition[0])}
+    for number, value in enumerate(VALUES[kind]):
+        if value is None or kind in ("binary", "uuid"):
+            continue
+        found = table.scan(row_filter=f"x == {literal(value)}").to_arrow()["n"].to_pylist()
+        assert found == [number], f"{value} is pruned"
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, Decimal)):
+        return str(value)
+    text = str(value).replace(" ", "T") if ":" in str(value) else str(value)
+    return f"'{text}'"
+
+
+def stored(value: Any) -> Any:
+    """A value in the form of a manifest: numbers since 1970."""
+    if isinstance(value, datetime):
+        return (value.replace(tzinfo=None) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    return (value - date(1970, 1, 1)).days if isinstance(value, date) else value
+
+
+def test_rows_are_sorted_by_the_order_of_the_table(written: WrittenTables) -> None:
+    name = written.create(
+        "columns: [{name: k, type: string}, {name: x, type: int}]\nsort_by: [k, 'x desc nulls last']"
+    )
+    data = pa.table({"k": ["b", "a", None, "a", "b"] * 100, "x": [1, None, 3, 4, 5] * 100})
+    insert_data(written.session, name, data)
+    (path,) = written.data_files(name)
+    rows = pq.read_table(path).to_pylist()
+    wanted = sorted(rows, key=lambda r: (r["k"] is not None, r["k"] or "", r["x"] is None, -(r["x"] or 0)))
+    assert rows == wanted
+    (task,) = written.static(name).scan().plan_files()
+    assert task.file.sort_order_id == 1
+
+
+def test_partitioned_files_are_sorted_too(written: WrittenTables) -> None:
+    name = written.create(
+        "columns: [{name: k, type: string}, {name: x, type: int}]\npartition_by: [k]\nsort_by: [x]"
+    )
+    insert_data(written.session, name, pa.table({"k": ["a", "b"] * 500, "x": list(range(1000, 0, -1))}))
+    for path in written.data_files(name):
+        found = pq.read_table(path)["x"].to_pylist()
+        assert found == sorted(found)
+        assert len(found) == 500
