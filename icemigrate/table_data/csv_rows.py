@@ -15,7 +15,7 @@ from typing import Any
 from icemigrate.errors import UsageError
 from icemigrate.iceberg.types import Field
 from icemigrate.table_data.bad_rows import BadRow
-from icemigrate.table_data.duckdb_types import quoted_text
+from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.numbered_batches import numbered_batch, numbered_schema
 from icemigrate.table_data.row_relations import TEXT, Relation
@@ -85,12 +85,12 @@ def require_encoding(file: InputFile) -> None:
 
 def fast_relation(files: Sequence[InputFile], header: Sequence[str]) -> Relation:
     """The records of files with the same header, without numbers."""
-    columns = ", ".join(f"{quoted_text(name)}: 'VARCHAR'" for name in header)
-    paths = ", ".join(quoted_text(str(file.path)) for file in files)
+    columns = ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in header)
+    paths = ", ".join(text_literal(str(file.path)) for file in files)
     compression = files[0].compression or "none"
     sql = (
         f"read_csv([{paths}], columns = {{{columns}}}, auto_detect = false, header = true, "
-        f"delim = {quoted_text(_DELIMITERS[files[0].format])}, quote = '\"', escape = '\"', nullstr = '', "
+        f"delim = {text_literal(_DELIMITERS[files[0].format])}, quote = '\"', escape = '\"', nullstr = '', "
         f"allow_quoted_nulls = false, strict_mode = true, max_line_size = 16777216, "
         f"compression = '{compression}')"
     )

@@ -1,8 +1,8 @@
-"""Iceberg's types as DuckDB's SQL writes them, and the quoting of names and texts."""
+"""Iceberg's types as DuckDB's SQL writes them, and the field ids of their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from icemigrate.iceberg.types import (
     Decimal,
@@ -16,6 +16,7 @@ from icemigrate.iceberg.types import (
     children,
     is_nested,
 )
+from icemigrate.table_data.duckdb_session import quoted_identifier
 
 _PRIMITIVES = {
     "boolean": "BOOLEAN",
@@ -36,25 +37,12 @@ _PRIMITIVES = {
 """The types of stored primitives.  DuckDB has no time of nanoseconds with a zone: it has the time in UTC."""
 
 
-def quoted_name(name: str) -> str:
-    """A name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quoted_text(text: str) -> str:
-    """A text in SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quoted_texts(texts: Iterable[str]) -> str:
-    """A list of texts in SQL."""
-    return f"[{', '.join(map(quoted_text, texts))}]"
-
-
 def duckdb_type(type_: Type) -> str:
     """The type of a stored field in DuckDB, as ``DESCRIBE`` writes it."""
     if isinstance(type_, Struct):
-        return f"STRUCT({', '.join(f'{quoted_name(f.name)} {duckdb_type(f.type)}' for f in type_.fields)})"
+        return (
+            f"STRUCT({', '.join(f'{quoted_identifier(f.name)} {duckdb_type(f.type)}' for f in type_.fields)})"
+        )
     if isinstance(type_, List):
         return f"{duckdb_type(type_.element.type)}[]"
     if isinstance(type_, Map):
@@ -76,7 +64,7 @@ def is_exact(type_: Type) -> bool:
 
 def field_ids(fields: Sequence[Field]) -> str:
     """The option ``FIELD_IDS`` of ``COPY``."""
-    return f"{{{', '.join(f'{quoted_name(f.name)}: {_field_id(f)}' for f in fields)}}}"
+    return f"{{{', '.join(f'{quoted_identifier(f.name)}: {_field_id(f)}' for f in fields)}}}"
 
 
 def _field_id(field: Field) -> str:

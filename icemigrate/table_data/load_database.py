@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from icemigrate.errors import MissingExtra, extra_hint
 from icemigrate.frozen import Frozen
-from icemigrate.table_data.duckdb_types import quoted_text
+from icemigrate.table_data.duckdb_session import open_duckdb
 
 
 class LoadDatabase(Frozen):
@@ -48,19 +47,8 @@ def open_load_database() -> Iterator[LoadDatabase]:
 
     :raises MissingExtra: DuckDB is not installed.
     """
-    try:
-        import duckdb
-    except ImportError as error:
-        raise MissingExtra("duckdb is not installed", extra_hint("table")) from error
-    with tempfile.TemporaryDirectory(prefix="icemigrate-") as folder:
-        config: dict[str, Any] = {
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-        }
-        connection = duckdb.connect(":memory:", config=config)
-        try:
-            connection.execute("SET TimeZone = 'UTC'")
-            connection.execute(f"SET temp_directory = {quoted_text(f'{folder}/spilled')}")
-            yield LoadDatabase(connection, Path(folder))
-        finally:
-            connection.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="icemigrate-") as folder,
+        open_duckdb(Path(folder) / "spilled") as connection,
+    ):
+        yield LoadDatabase(connection, Path(folder))

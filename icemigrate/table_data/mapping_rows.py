@@ -10,7 +10,8 @@ from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.parquet_arrow import arrow_schema
 from icemigrate.metadata_engine.parquet_values import UnfitValue, stored_value
 from icemigrate.table_data.bad_rows import BadRow
-from icemigrate.table_data.duckdb_types import duckdb_type, quoted_name
+from icemigrate.table_data.duckdb_session import quoted_identifier
+from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.row_relations import PROBLEM, ROW, Relation
@@ -56,7 +57,7 @@ class MappingSource:
         db.connection.register(name, with_fine_times(table))
         given = db.types(name)
         types = {c.name: given.get(c.name, duckdb_type(c.type)) for c in target.columns}
-        yield NumberedRows(Relation(quoted_name(name), types, is_numbered=True), lambda: bad)
+        yield NumberedRows(Relation(quoted_identifier(name), types, is_numbered=True), lambda: bad)
 
 
 def _value(column: Field, row: Mapping[str, Any]) -> Any:

@@ -20,7 +20,8 @@ from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.parquet_arrow import arrow_schema
 from icemigrate.metadata_engine.parquet_metrics import describe_data_file
 from icemigrate.metadata_engine.table_store import FileStore
-from icemigrate.table_data.duckdb_types import field_ids, is_exact, quoted_text
+from icemigrate.table_data.duckdb_session import text_literal
+from icemigrate.table_data.duckdb_types import field_ids, is_exact
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.partition_columns import (
@@ -66,7 +67,7 @@ def write_parquet(
         size = whole_number(target.properties.get("write.target-file-size-bytes")) or _LARGEST_FILE
         ordered = query if order is None else f"{query} ORDER BY {order}"
         limit = f", FILE_SIZE_BYTES {min(size, _LARGEST_FILE)}"
-        db.run(f"COPY ({ordered}) TO {quoted_text(str(folder))} ({_options(target)}{limit})")
+        db.run(f"COPY ({ordered}) TO {text_literal(str(folder))} ({_options(target)}{limit})")
         found = tuple(TemporaryFile(path) for path in sorted(folder.rglob("*.parquet"), key=_number))
     required = [column.name for column in target.columns if column.required]
     if required and not is_checked and any(_has_null(file.path, required) for file in found):
@@ -110,7 +111,7 @@ def _partitioned(
         db.run("SET threads = 1")  # several would mix the rows of a partition
     db.run(
         f"COPY (SELECT l.* EXCLUDE ({listed}), p._icemigrate_number FROM {valued} l "
-        f"JOIN partitions_{suffix} p ON {same}{sorted_by}) TO {quoted_text(str(folder))} "
+        f"JOIN partitions_{suffix} p ON {same}{sorted_by}) TO {text_literal(str(folder))} "
         f"({_options(target)}, PARTITION_BY (_icemigrate_number))"
     )
     if order is not None:

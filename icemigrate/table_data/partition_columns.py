@@ -14,7 +14,8 @@ from icemigrate.errors import EngineError, MissingExtra, extra_hint
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.partitioning import ASC, NULLS_FIRST, VOID, SortOrder, Transform
 from icemigrate.iceberg.types import Decimal, Fixed, Primitive, Type
-from icemigrate.table_data.duckdb_types import duckdb_type, quoted_name
+from icemigrate.table_data.duckdb_session import quoted_identifier
+from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 
@@ -46,7 +47,7 @@ def partition_columns(db: LoadDatabase, target: LoadTarget, table: str) -> tuple
         if field.transform == VOID or not line:
             found.append(PartitionColumn("NULL", VOID, Primitive("string")))
             continue
-        source = ".".join(quoted_name(f.name) for f in line)
+        source = ".".join(quoted_identifier(f.name) for f in line)
         type_ = line[-1].type
         sql = (
             _bucket(db, table, number, field.transform, type_, source)
@@ -158,7 +159,7 @@ def order_sql(order: SortOrder, target: LoadTarget) -> str | None:
         line = target.schema.line_to(term.source_ids[0])
         if not line:
             return None
-        source = ".".join(quoted_name(f.name) for f in line)
+        source = ".".join(quoted_identifier(f.name) for f in line)
         sql = transform_sql(term.transform, line[-1].type, source)
         if sql is None or term.transform.name == "bucket":
             return None

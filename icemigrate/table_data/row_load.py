@@ -13,7 +13,7 @@ from icemigrate.errors import EngineError, IcemigrateError, UsageError
 from icemigrate.iceberg.schema_json import primitive_text
 from icemigrate.iceberg.types import Field, is_nested
 from icemigrate.table_data.bad_rows import BadRow, BadRows, shown_value
-from icemigrate.table_data.duckdb_types import quoted_name
+from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.parquet_output import NullInRequired, TemporaryFile, write_parquet
@@ -93,7 +93,7 @@ def _unfit(db: LoadDatabase, target: LoadTarget, rows: NumberedRows) -> Iterator
     conditions = _conditions(target, relation)
     cases = " ".join(f"WHEN {condition} THEN {number}" for number, (_, condition) in enumerate(conditions))
     names = list(relation.types)
-    values = "".join(f", CAST({quoted_name(name)} AS VARCHAR)" for name in names)
+    values = "".join(f", CAST({quoted_identifier(name)} AS VARCHAR)" for name in names)
     chosen = f"CASE WHEN {PROBLEM} IS NOT NULL THEN -1 {cases} END"
     # Each condition reads the columns, and the relation may be a stream: one scan.
     cursor = db.connection.execute(

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Field, JsonValue, List, Map, Primitive, Struct, Type, is_nested
-from icemigrate.table_data.duckdb_types import duckdb_type, quoted_name, quoted_text
+from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
+from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.text_casts import text_misfits, text_value
 
 ROW, PROBLEM = "_icemigrate_row", "_icemigrate_problem"
@@ -34,7 +35,7 @@ class Relation(Frozen):
     def value(self, column: Field) -> str:
         """The value of a table's column in SQL; its evaluation fails where the given one does not fit."""
         given = self.types.get(column.name)
-        name, type_ = quoted_name(column.name), duckdb_type(column.type)
+        name, type_ = quoted_identifier(column.name), duckdb_type(column.type)
         if given is None:
             return f"CAST({_literal(column.write_default)} AS {type_})"
         if given == TEXT:
@@ -49,12 +50,12 @@ class Relation(Frozen):
 
     def select(self, columns: tuple[Field, ...]) -> str:
         """A query of the table's columns."""
-        values = ", ".join(f"{self.value(c)} AS {quoted_name(c.name)}" for c in columns)
+        values = ", ".join(f"{self.value(c)} AS {quoted_identifier(c.name)}" for c in columns)
         return f"SELECT {values} FROM {self.sql}"
 
     def misfits(self, column: Field) -> str | None:
         """Whether a row has no value that fits: a condition in SQL that is never null; ``None`` for never."""
-        given, name = self.types.get(column.name), quoted_name(column.name)
+        given, name = self.types.get(column.name), quoted_identifier(column.name)
         if given is None:
             return None
         parts = []
@@ -89,7 +90,7 @@ def _missing_inside(type_: Type, value: str, depth: int = 0) -> Iterator[str]:
     item = f"item{depth}"
     if isinstance(type_, Struct):
         for field in type_.fields:
-            inner = f"{value}.{quoted_name(field.name)}"
+            inner = f"{value}.{quoted_identifier(field.name)}"
             conditions = [f"{inner} IS NULL"] if field.required else []
             conditions.extend(_missing_inside(field.type, inner, depth))
             for condition in conditions:
@@ -106,4 +107,4 @@ def _missing_inside(type_: Type, value: str, depth: int = 0) -> Iterator[str]:
 def _literal(value: JsonValue) -> str:
     if value is None:
         return "NULL"
-    return quoted_text(value if isinstance(value, str) else json.dumps(value))
+    return text_literal(value if isinstance(value, str) else json.dumps(value))

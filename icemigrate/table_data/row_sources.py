@@ -11,7 +11,8 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Field, Primitive, is_nested
 from icemigrate.table_data.bad_rows import BadRow
 from icemigrate.table_data.csv_rows import NumberedRecords, fast_relation, read_header, require_encoding
-from icemigrate.table_data.duckdb_types import duckdb_type, quoted_name, quoted_text
+from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
+from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
@@ -95,7 +96,7 @@ def register(db: LoadDatabase, data: Any, file: str, columns: Sequence[Field]) -
     name = f"rows_{uuid4().hex}"
     db.connection.register(name, data)
     types = {c.name: duckdb_type(c.type) if is_nested(c.type) else TEXT for c in columns}
-    return Relation(quoted_name(name), types, file, is_numbered=True)
+    return Relation(quoted_identifier(name), types, file, is_numbered=True)
 
 
 class ParquetSource:
@@ -112,7 +113,7 @@ class ParquetSource:
         return frozenset(name for types in self._types.values() for name in types)
 
     def _relation(self, db: LoadDatabase, target: LoadTarget, file: InputFile) -> Relation:
-        sql = f"read_parquet({quoted_text(str(file.path))}, hive_partitioning = false)"
+        sql = f"read_parquet({text_literal(str(file.path))}, hive_partitioning = false)"
         if file not in self._types:
             self._types[file] = db.types(sql)
         return Relation(sql, typed_columns(self._types[file], target, file.shown), file.shown)
@@ -148,7 +149,7 @@ class ArrowSource:
         types = db.types(f"{name}_empty")
         db.connection.register(name, self._data)
         where = self._file or "the data"
-        return Relation(quoted_name(name), typed_columns(types, target, where), self._file)
+        return Relation(quoted_identifier(name), typed_columns(types, target, where), self._file)
 
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
         """See :class:`RowSource`."""

@@ -12,7 +12,7 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import BadMetadata, schema_from_json
 from icemigrate.iceberg.types import Decimal, Field, Fixed, List, Map, Primitive, Struct, Type
 from icemigrate.table_data.csv_rows import fast_relation, read_header
-from icemigrate.table_data.duckdb_types import quoted_text
+from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.load_database import LoadDatabase
 
@@ -133,7 +133,7 @@ def _csv_schema(file: InputFile, db: LoadDatabase) -> Schema:
     sql = fast_relation([file], header).sql
     sniffed = sql.replace("auto_detect = false", "auto_detect = true, sample_size = -1")
     start, end = sniffed.index("columns = {"), sniffed.index("}, auto_detect")
-    names = f"names = [{', '.join(map(quoted_text, header))}]"
+    names = f"names = [{', '.join(map(text_literal, header))}]"
     sniffed = f"{sniffed[:start]}{names}{sniffed[end + 1 :]}"
     try:
         relation = db.connection.sql(f"SELECT * FROM {sniffed} LIMIT 0")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Decimal, Fixed, Primitive, Type
-from icemigrate.table_data.duckdb_types import duckdb_type, quoted_text
+from icemigrate.table_data.duckdb_session import text_literal
+from icemigrate.table_data.duckdb_types import duckdb_type
 
 _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d}0*)?)?"
@@ -101,5 +102,5 @@ def _accepted(form: TextForm, text: str) -> str | None:
     """Whether a text has the plain form or matches the pattern."""
     if form.pattern is None:
         return None
-    matches = f"regexp_full_match({text}, {quoted_text(form.pattern)})"
+    matches = f"regexp_full_match({text}, {text_literal(form.pattern)})"
     return matches if form.plain is None else f"({form.plain.format(x=text)}) OR {matches}"

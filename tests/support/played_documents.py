@@ -2,7 +2,7 @@
 
 The word behind the fence says what is done with a block:
 
-- ``yaml PATH`` is written to that file of the page's project;
+- ``yaml PATH`` and ``csv PATH`` are written to that file of the page's project;
 - ``console`` holds commands (``$ icemigrate …``), each with all that it writes; a line ``…`` stands for any
   lines;
 - ``python PATH`` is written to that file too;
@@ -124,7 +124,7 @@ def play(text: str, folder: Path) -> str:
 
 def _one(block: Block, body: list[str], folder: Path, names: dict[str, Any]) -> list[str]:
     text = "\n".join(body) + "\n"
-    if block.language in ("yaml", "python") and block.title:
+    if block.language in ("yaml", "python", "csv") and block.title:
         path = folder / block.title
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
