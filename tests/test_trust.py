@@ -38,6 +38,9 @@ OPENS = {
     "cli/exit.py": "the null device",
     "cli/streams.py": "the null device",
     "commands/user_files.py": "the standard outputs",
+    "table_data/input_files.py": "files of data, which the command line names",
+    "table_data/load_database.py": "a temporary folder",
+    "table_data/parquet_output.py": "files of that folder",
     "wal/log_folder.py": "the folder of a log, which its user names",
 }
 """Modules that open, list or change files, and what."""

@@ -30,7 +30,7 @@ class DataFile(Frozen):
     :param upper_bounds: no value is larger.
     :param split_offsets: where its row groups begin.
     :param partition: the values of its partition, one for each field of the default spec, as
-        :mod:`~icemigrate.metadata_engine.partition_values` has them.
+        :mod:`~icemigrate.metadata_engine.manifest_partitions` has them.
     :param sort_order_id: of the order in which its rows are; 0 for none.
     """
 

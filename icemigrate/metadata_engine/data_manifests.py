@@ -21,12 +21,12 @@ from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.data_files import DataFile, data_file_record
 from icemigrate.metadata_engine.manifest_lists import ManifestEntry, encode_avro, read_avro
 from icemigrate.metadata_engine.manifest_merge import ADDED, DELETED, EXISTING
-from icemigrate.metadata_engine.manifest_schemas import avro_name, avro_record, manifest_fields
-from icemigrate.metadata_engine.partition_values import (
+from icemigrate.metadata_engine.manifest_partitions import (
     field_summaries,
     partition_record,
     partition_type,
 )
+from icemigrate.metadata_engine.manifest_schemas import avro_name, avro_record, manifest_fields
 from icemigrate.metadata_engine.table_store import FileStore, Json
 
 _DATA = 0

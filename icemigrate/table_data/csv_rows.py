@@ -31,7 +31,7 @@ def read_header(file: InputFile) -> tuple[str, ...]:
 
     :raises UsageError: the file is no text in UTF-8, or its header cannot be read.
     """
-    with file.open() as stream:
+    with file.content() as stream:
         start = stream.read(_LARGEST_HEADER)
     _require_text(file, start)
     text = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
@@ -74,7 +74,7 @@ def require_encoding(file: InputFile) -> None:
     :raises UsageError: it is not UTF-8.
     """
     decoder, lines = codecs.getincrementaldecoder("utf-8")(), 0
-    with file.open() as stream:
+    with file.content() as stream:
         while part := stream.read(_LARGEST_HEADER):
             try:
                 decoder.decode(part)
@@ -129,7 +129,7 @@ class NumberedRecords:
             return "skip"
 
         number = 1
-        with self.file.open() as stream:
+        with self.file.content() as stream:
             names = [f"c{position}" for position in range(len(self.columns))]
             batches = pa_csv.open_csv(
                 stream,

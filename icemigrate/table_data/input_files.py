@@ -45,7 +45,7 @@ class InputFile(Frozen):
         return UsageError(f"{self.shown}: {problem}", hint)
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def content(self) -> Iterator[BinaryIO]:
         """Its content, decompressed.
 
         :raises UsageError: it cannot be read.
@@ -151,7 +151,7 @@ def _unpacked(file: InputFile, folder: Path) -> InputFile:
     """A file that its reader can read: readers of Parquet and Arrow do not decompress a whole file."""
     if file.format in ("parquet", "arrow") and file.compression is not None:
         target = folder / f"unpacked-{len(list(folder.iterdir()))}"
-        with file.open() as stream, target.open("wb") as copy:
+        with file.content() as stream, target.open("wb") as copy:
             shutil.copyfileobj(stream, copy, _PART)
         file = InputFile(file.shown, target, file.format)
     if file.format == "parquet":

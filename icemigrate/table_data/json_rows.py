@@ -61,7 +61,7 @@ class JsonSource:
 
 def _objects(file: InputFile) -> Iterator[tuple[int, str, Any]]:
     """The line, text and value of each row; the value is an error where it is no object."""
-    with file.open() as stream:
+    with file.content() as stream:
         for number, line in enumerate(stream, 1):
             if not line.strip():
                 continue
