@@ -1,18 +1,22 @@
 """What each version of one growing table costs, and what its history keeps.
 
-``python -m bench.growing_table`` applies 500 versions in one process, each of which adds a column, without
-Spark.  It prints the elapsed time of the first and of the last versions, and the size of the history: the
-bytes of its properties, and the bytes and the number of the files below its location.
+``python -m bench.growing_table`` applies 500 versions, each of which adds a column, without Spark.  It prints
+the CPU time of the first and of the last versions in one process, that of the second and of the last one in
+a process of their own, and the size of the history: the bytes of its properties, and the bytes and the number
+of the files below its location.  Then it applies 250 versions with Spark, and prints the memory of the JVM.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +35,13 @@ _MOST_VERSIONS = 251
 """The number of versions for which the sizes have goals; the goals grow with the versions."""
 _MOST_PROPERTIES_MB = 0.5
 _MOST_KEPT_MB = 25.0
+_MOST_JVM_MB = 600
+_JVM_VERSIONS = (2, 50, 100, 250)
+"""The versions after which the memory of the JVM is printed."""
+_MOST_JVM_GROWTH = 1.1
+_TOP = Path(__file__).parents[1]
+_COSTS = "import sys; from bench.version_costs import print_costs; print_costs(sys.argv[1])"
+_COMMAND = "import sys; from icemigrate.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +53,38 @@ class HistorySize:
     files: int
 
 
-def version_costs(folder: Path, versions: int) -> list[int]:
-    """The elapsed milliseconds of each version, where one process adds a column to a table in each."""
-    # Late, as `bench.growth` has to stay small: a child's peak memory begins at its parent's.
-    from bench.apply_speed import icemigrate
-    from icemigrate import Project
+@dataclass(frozen=True, slots=True)
+class VersionCost:
+    """One version: the CPU time of icemigrate's process, and the memory of the JVM."""
 
+    cpu_ms: float
+    jvm_mb: float
+
+
+def version_costs(folder: Path, versions: int, apply_with: str) -> list[VersionCost]:
+    """The cost of each version, where one process adds a column to a table in each."""
     replay_speed.make(folder, versions, "add")
-    icemigrate(folder, "apply", "--auto-approve", "--apply-with", "metadata")
-    entries = Project(folder).history().entries
-    return [entry.duration_ms for entry in sorted(entries, key=lambda entry: entry.version)]
+    command = [sys.executable, "-c", _COSTS, apply_with]
+    environment = {**os.environ, "PYTHONPATH": str(_TOP)}
+    # A process of its own, as `bench.growth` has to stay small: a child's peak memory begins at its parent's.
+    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    return [VersionCost(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def process_cost(folder: Path, version: int) -> float:
+    """The CPU seconds of a process that applies one more version, without Spark.
+
+    :param version: of a project that has all versions before.
+    """
+    text = "tables:\n  - name: db.t\n    columns: [{name: last, type: string}]\n"
+    (folder / "migrations" / f"{version:05}_step.yaml").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-c", _COMMAND, "apply", "--auto-approve", "--apply-with", "metadata"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"version {version} ends with exit code {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
 
 
 def history_size(folder: Path) -> HistorySize:
@@ -73,18 +106,39 @@ def _path(location: str) -> Path:
     return Path(unquote(urlsplit(location).path) if location.startswith("file:") else location)
 
 
-def growth_line(found: list[int]) -> str:
+def growth_line(found: Sequence[VersionCost]) -> str:
     """The cost of the last versions, and in multiples of the first ones after the creation of the table."""
-    few, many = (statistics.median(part) for part in (found[1 : 1 + _SOME], found[-_SOME:]))
+    times = [one.cpu_ms for one in found]
+    few, many = (statistics.median(part) for part in (times[1 : 1 + _SOME], times[-_SOME:]))
     missed = [
         f"{what}, goal {goal}"
         for what, value, goal in (("ratio", many / few, _MOST_GROWTH), ("ms", many, _MOST_MS))
         if value > goal
     ]
     return (
-        f"{NAME}: versions 2 to {1 + _SOME} {few:.0f} ms each, the last {_SOME} of {len(found)} "
-        f"{many:.0f} ms each; ratio {many / few:.2f}; {_result(missed)}"
+        f"{NAME}: versions 2 to {1 + _SOME} {few:.0f} ms CPU each, the last {_SOME} of {len(found)} "
+        f"{many:.0f} ms CPU each; ratio {many / few:.2f}; {_result(missed)}"
     )
+
+
+def process_line(few: float, many: float, versions: int) -> str:
+    """The cost of the second and of the last version, as whole processes."""
+    missed = [f"ratio, goal {_MOST_GROWTH}"] if many / few > _MOST_GROWTH else []
+    return (
+        f"{NAME}: a process for version 2 {few:.2f} s CPU, for version {versions} {many:.2f} s CPU; "
+        f"ratio {many / few:.2f}; {_result(missed)}"
+    )
+
+
+def jvm_line(found: Sequence[VersionCost]) -> str:
+    """The memory of the JVM after some versions."""
+    shown = {number: found[number - 1].jvm_mb for number in _JVM_VERSIONS if number <= len(found)}
+    last = max(shown)
+    missed = [f"{last} versions, goal {_MOST_JVM_MB} MB"] if shown[last] > _MOST_JVM_MB else []
+    if shown[last] > _MOST_JVM_GROWTH * shown[min(shown)]:
+        missed.append(f"growth, goal {_MOST_JVM_GROWTH}")
+    sizes = ", ".join(f"{number}: {size:.0f} MB" for number, size in shown.items())
+    return f"{NAME}, with Spark: the JVM after versions {sizes}; {_result(missed)}"
 
 
 def size_line(found: HistorySize, versions: int) -> str:
@@ -112,9 +166,12 @@ def _result(missed: list[str]) -> str:
 def lines(versions: int) -> Iterator[str]:
     """The result for so many versions."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        yield growth_line(version_costs(folder, versions))
-        yield size_line(history_size(folder), versions)
+        many, few, in_spark = (Path(name) / one for one in ("many", "few", "spark"))
+        yield growth_line(version_costs(many, versions, "metadata"))
+        yield size_line(history_size(many), versions)
+        version_costs(few, 1, "metadata")
+        yield process_line(process_cost(few, 2), process_cost(many, versions + 1), versions + 1)
+        yield jvm_line(version_costs(in_spark, min(versions, max(_JVM_VERSIONS)), "spark"))
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 ``python -m bench.growth`` prints, for each work and size, the CPU seconds, the elapsed seconds and the peak
 memory of one process, and then the exponent of the growth between the two largest sizes: 1 is linear, 2 is
 quadratic.  What every process takes for its start is subtracted first.  ``--list`` names the works.  The last
-one, the versions of a growing table, is measured inside one process (:mod:`bench.growing_table`).
+one, the versions of a growing table, has lines of its own (:mod:`bench.growing_table`).
 """
 
 from __future__ import annotations
