@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity, renew_hints, sort_key
 from icemigrate.errors import IcemigrateError, os_error_reason
 from icemigrate.files.checksum import fingerprint
-from icemigrate.files.parse.source_text import decode_source, hidden_in_name, read_bytes, shown_path
+from icemigrate.files.parse.source_text import (
+    decode_source,
+    hidden_in_name,
+    read_bytes,
+    read_bytes_in,
+    shown_path,
+)
 from icemigrate.files.read.for_each import CopyBudget, Lists
 from icemigrate.files.read.migration_file import AnyFile, MigrationFile, UnreadFile
 from icemigrate.files.read.migration_reader import MigrationReadResult, read_migration
 from icemigrate.files.version_number import MAX_DIGITS, Version
 from icemigrate.frozen import Frozen, replace
-from icemigrate.system.file_reads import list_names_inside
+from icemigrate.system.file_reads import InsideFolder, list_names_inside
 from icemigrate.system.process import pause_garbage_collection
 from icemigrate.system.repository_boundary import OutsideRepository, is_inside, repository_top
 
@@ -117,11 +124,12 @@ def load_migrations(
     unread: list[UnreadFile] = []
     budget = CopyBudget()
     renew_hints(for_all_files=True)
-    with pause_garbage_collection():
+    top = listing.files[0].top if listing.files else None
+    with pause_garbage_collection(), _opened(folder, top) as inside:
         for file in listing.files:
             if not is_expansion_limited:
                 budget = CopyBudget()
-            found = _load(file, lists or {}, known.get(file.version.number), budget)
+            found = _load(file, lists or {}, known.get(file.version.number), budget, inside)
             if isinstance(found, UnreadFile):
                 unread.append(found)
                 continue
@@ -142,10 +150,29 @@ def load_one(file: ListedMigration, lists: Lists | None = None) -> MigrationRead
     return read
 
 
+@contextmanager
+def _opened(folder: Path, top: Path | None) -> Iterator[InsideFolder | None]:
+    """The folder, open; ``None`` where that fails: reading a file reports the reason."""
+    with ExitStack() as ends:
+        inside = None
+        if top is not None:
+            with suppress(OSError):
+                inside = ends.enter_context(InsideFolder(folder, top))
+        yield inside
+
+
 def _load(
-    file: ListedMigration, lists: Lists, known: AppliedFile | None, budget: CopyBudget
+    file: ListedMigration,
+    lists: Lists,
+    known: AppliedFile | None,
+    budget: CopyBudget,
+    inside: InsideFolder | None = None,
 ) -> MigrationReadResult | UnreadFile:
-    content = read_bytes(file.path, file.shown, file.top)
+    content = (
+        read_bytes(file.path, file.shown, file.top)
+        if inside is None
+        else read_bytes_in(inside, file.path.name, file.shown)
+    )
     if isinstance(content, Diagnostic):
         return MigrationReadResult(None, (content,))
     budget.add_file(len(content))
@@ -203,7 +230,7 @@ def list_migrations(
     for name in names:
         path = folder / name
         if not name.startswith((".", "__")) and not name.endswith("~"):
-            found = _classify(path, shown_path(path), top)
+            found = _classify(path, str(Path(shown, name)), top)
             if isinstance(found, ListedMigration):
                 files.append(found)
                 diagnostics += hidden_in_name(found.shown)
@@ -220,13 +247,19 @@ def list_migrations(
     return MigrationListing(kept, tuple(diagnostics), doubles, unclear)
 
 
-def named_as_migration(folder: Path, name: str, top: Path) -> ListedMigration | None:
-    """The migration that a file name denotes; ``None`` where it is not the name of a migration."""
+def named_as_migration(
+    folder: Path, name: str, top: Path, shown: str | None = None
+) -> ListedMigration | None:
+    """The migration that a file name denotes; ``None`` where it is not the name of a migration.
+
+    :param shown: the path as the user sees it, where it is known.
+    """
     found = _NAME.fullmatch(name)
     if found is None or not found.group(2).strip() or len(found.group(1)) > MAX_DIGITS:
         return None
     path = folder / name
-    return ListedMigration(Version.parse(found.group(1)), found.group(2), path, shown_path(path), top)
+    shown = shown_path(path) if shown is None else shown
+    return ListedMigration(Version.parse(found.group(1)), found.group(2), path, shown, top)
 
 
 def _without_doubles(
@@ -259,7 +292,7 @@ def _classify(path: Path, shown: str, top: Path) -> ListedMigration | Diagnostic
     """Classify a directory entry as a migration, an invalid name, or an unrelated file."""
     if path.is_dir() and is_inside(path, top):
         return _folder(path, shown, top)
-    if (migration := named_as_migration(path.parent, path.name, top)) is not None:
+    if (migration := named_as_migration(path.parent, path.name, top, shown)) is not None:
         return migration
     found = _NAME.fullmatch(path.name)
     if found is not None and found.group(2).strip():

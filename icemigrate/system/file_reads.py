@@ -31,6 +31,42 @@ def open_inside(path: Path, top: Path) -> BinaryIO:
         os.close(folder)
 
 
+class InsideFolder:
+    """A folder of a repository that stays open, to read many of its files.
+
+    :param folder: as it is written; it is resolved once.
+    :param top: as in :func:`open_inside`.
+    :raises OutsideRepository: the path leads out of the repository.
+    :raises OSError: there is no such folder.
+    """
+
+    def __init__(self, folder: Path, top: Path) -> None:
+        self._folder, self._top = folder, top
+        self._number = open_folder(resolve_inside(folder, top), top)
+
+    def __enter__(self) -> InsideFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._number)
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file of the folder for reading; see :func:`open_inside`.
+
+        :param name: without a separator, and not that of a folder of Git.
+        :raises OutsideRepository: it is a link that leads out of the repository.
+        :raises OSError: it cannot be opened, or is not a regular file.
+        """
+        path = self._folder / name
+        try:
+            number = os.open(name, _READ | os.O_NOFOLLOW, dir_fd=self._number)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            return open_inside(path, self._top)  # a link
+        return _regular(number, path)
+
+
 def open_regular(path: Path) -> BinaryIO:
     """Open a file that no repository names, such as one of the user's, for reading.
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
 from icemigrate.errors import os_error_reason
 from icemigrate.hidden_characters import HIDDEN, REORDERING, escape_hidden_characters
-from icemigrate.system.file_reads import open_inside
+from icemigrate.system.file_reads import InsideFolder, open_inside
 from icemigrate.system.repository_boundary import OutsideRepository
 
 SIZE_LIMIT = 4 * 1024 * 1024
@@ -91,8 +92,17 @@ def read_text(path: Path, *, top: Path) -> SourceText | Diagnostic:
 
 def read_bytes(path: Path, shown: str, top: Path, limit: int = SIZE_LIMIT) -> bytes | Diagnostic:
     """The bytes of a file of a repository; of one that is larger than the limit no more than shows that."""
+    return _read_bytes(lambda: open_inside(path, top), shown, limit)
+
+
+def read_bytes_in(folder: InsideFolder, name: str, shown: str) -> bytes | Diagnostic:
+    """As :func:`read_bytes`, of a file in a folder that is open."""
+    return _read_bytes(lambda: folder.open(name), shown, SIZE_LIMIT)
+
+
+def _read_bytes(open_: Callable[[], BinaryIO], shown: str, limit: int) -> bytes | Diagnostic:
     try:
-        with open_inside(path, top) as stream:
+        with open_() as stream:
             return stream.read(limit + 1)
     except OutsideRepository as error:
         message = f"the file is not read: {os_error_reason(error)}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import glob
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from icemigrate.system.file_reads import open_inside, open_named
+from icemigrate.system.file_reads import InsideFolder, open_inside, open_named
 from icemigrate.system.file_writes import (
     create_inside,
     make_folder_inside,
@@ -20,6 +22,20 @@ from icemigrate.system.file_writes import (
 )
 from icemigrate.system.path_patterns import find_matching_files
 from icemigrate.system.repository_boundary import OutsideRepository, repository_top, resolve_inside, user_path
+
+OpenFile = Callable[[Path, Path], BinaryIO]
+
+
+def open_in_folder(path: Path, top: Path) -> BinaryIO:
+    """Open a file in its folder, which is opened first."""
+    with InsideFolder(path.parent, top) as folder:
+        return folder.open(path.name)
+
+
+@pytest.fixture(params=[open_inside, open_in_folder])
+def open_file(request: pytest.FixtureRequest) -> OpenFile:
+    opened: OpenFile = request.param
+    return opened
 
 
 @pytest.fixture
@@ -61,43 +77,43 @@ def test_paths_that_lead_out(top: Path, path: str) -> None:
         ("lake/deep", "../../outside"),
     ],
 )
-def test_links_that_lead_out(top: Path, link: str, target: str) -> None:
+def test_links_that_lead_out(open_file: OpenFile, top: Path, link: str, target: str) -> None:
     (top / link).symlink_to(target)
     path = top / link if link == "lake/a" else top / link / "file"
     with pytest.raises(OutsideRepository):
-        open_inside(path, top)
+        open_file(path, top)
     with pytest.raises(OSError, match=r"leads|is a link"):
         replace_inside(path, b"mine", top)
     assert (top.parent / "outside" / "file").read_text() == "outside"
 
 
 @pytest.mark.parametrize("target", ["../.env", ".env", "../.aws/credentials", "linked"])
-def test_a_link_does_not_lead_to_hidden_files(top: Path, target: str) -> None:
+def test_a_link_does_not_lead_to_hidden_files(open_file: OpenFile, top: Path, target: str) -> None:
     for name in (".env", "lake/.env", ".aws/credentials"):
         (top / name).parent.mkdir(exist_ok=True)
         (top / name).write_text("TOKEN=x")
     (top / "lake" / "linked").symlink_to("../.env")
     (top / "lake" / "a.yaml").symlink_to(target)
     with pytest.raises(OutsideRepository, match="leads to a hidden file"):
-        open_inside(top / "lake" / "a.yaml", top)
-    with open_inside(top / ".env", top) as stream:
+        open_file(top / "lake" / "a.yaml", top)
+    with open_file(top / ".env", top) as stream:
         assert stream.read() == b"TOKEN=x", "a path that says so itself"
 
 
-def test_files_that_kubernetes_mounts_are_read(top: Path) -> None:
+def test_files_that_kubernetes_mounts_are_read(open_file: OpenFile, top: Path) -> None:
     folder = top / "lake" / "migrations"
     (folder / "..2026_11_28").mkdir()
     (folder / "..2026_11_28" / "0001_a.yaml").write_text("text")
     (folder / "..data").symlink_to("..2026_11_28")
     (folder / "0001_a.yaml").symlink_to("..data/0001_a.yaml")
-    with open_inside(folder / "0001_a.yaml", top) as stream:
+    with open_file(folder / "0001_a.yaml", top) as stream:
         assert stream.read() == b"text"
 
 
-def test_a_link_that_stays_inside_is_read_and_not_written_through(top: Path) -> None:
+def test_a_link_that_stays_inside_is_read_and_not_written_through(open_file: OpenFile, top: Path) -> None:
     (top / "real").write_text("inside")
     (top / "lake" / "a").symlink_to("../real")
-    with open_inside(top / "lake" / "a", top) as stream:
+    with open_file(top / "lake" / "a", top) as stream:
         assert stream.read() == b"inside"
     with pytest.raises(OutsideRepository, match="links are not followed"):
         replace_inside(top / "lake" / "a", b"mine", top)
@@ -126,14 +142,16 @@ def test_a_link_that_appears_after_the_check_is_not_followed(
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "socket"])
-def test_what_is_no_regular_file_is_neither_read_nor_replaced(top: Path, kind: str) -> None:
+def test_what_is_no_regular_file_is_neither_read_nor_replaced(
+    open_file: OpenFile, top: Path, kind: str
+) -> None:
     path = top / "lake" / "a"
     if kind == "folder":
         path.mkdir()
     else:
         os.mknod(path, (stat.S_IFIFO if kind == "pipe" else stat.S_IFSOCK) | 0o600)
     with pytest.raises(OSError, match=r"regular|[Dd]irectory|such device"):
-        open_inside(path, top)
+        open_file(path, top)
     with pytest.raises(OSError, match=r"regular|directory"):
         replace_inside(path, b"", top)
 
