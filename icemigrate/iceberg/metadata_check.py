@@ -52,9 +52,14 @@ _TOP: tuple[tuple[str, type, int], ...] = (
 )
 """Key, type, and the first format version that must have it (specification, "Table Metadata Fields")."""
 
+_IDS_OF_SNAPSHOT = ("snapshot-id", "timestamp-ms", "parent-snapshot-id", "sequence-number", "schema-id")
+SNAPSHOT = object_form(dict.fromkeys(_IDS_OF_SNAPSHOT, Any) | {"summary": Raw, "manifest-list": Raw})
+"""A snapshot whose texts are not read: they are most of a file, and a plan needs those of one or two."""
+_UNREAD = ("snapshot-log", "metadata-log", "statistics", "partition-statistics")
 FORM = object_form(
     dict.fromkeys(("format-version", *(key for key, _, _ in _TOP)), Any)
-    | {"schemas": list[Raw], "schema": SCHEMA}
+    | {"schemas": list[Raw], "schema": SCHEMA, "snapshots": list[SNAPSHOT] | None}  # type: ignore[valid-type]
+    | dict.fromkeys(_UNREAD, list[Raw] | None)
 )
 """The parts of a file that a plan reads, see :func:`~icemigrate.iceberg.json_text.read_json`."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from icemigrate.frozen import Frozen, field, replace
-from icemigrate.iceberg.json_text import Raw, read_values
+from icemigrate.iceberg.json_text import Raw, read_json, read_values
 from icemigrate.iceberg.lazy_types import SCHEMA
 from icemigrate.iceberg.metadata_check import (
     check_chosen,
@@ -224,11 +224,12 @@ def to_snapshot(entry: SnapshotEntry) -> Snapshot:
 
 
 def snapshot_from_json(json: Json) -> SnapshotEntry:
-    """Read a snapshot.
+    """Read a snapshot, also one of :data:`~icemigrate.iceberg.metadata_check.SNAPSHOT`.
 
     :raises BadMetadata: a value is missing or has a wrong type.
     """
-    return _values(json, SnapshotEntry)
+    read = {key: read_json(value) if type(value) is Raw else value for key, value in json.items()}
+    return _values(read, SnapshotEntry)
 
 
 def check_snapshots(json: Json) -> None:

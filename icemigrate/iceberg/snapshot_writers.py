@@ -23,6 +23,7 @@ from enum import Flag, auto
 from typing import Any
 
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.json_text import Raw, read_json
 from icemigrate.iceberg.table_properties import SUMMARY_PREFIX
 
 WATCHED_DAYS = 7
@@ -108,8 +109,7 @@ def writers_of(json: Mapping[str, Any], now_ms: int) -> tuple[Writer, ...]:
             earliest = since if type(at) is int else earliest
             continue
         earliest = min(earliest, at)
-        summary = snapshot.get("summary")
-        summary = summary if isinstance(summary, dict) else {}
+        summary = _summary(snapshot)
         if summary.get("operation") == "replace" or any(key.startswith(SUMMARY_PREFIX) for key in summary):
             continue
         key = _identity(summary)
@@ -118,6 +118,16 @@ def writers_of(json: Mapping[str, Any], now_ms: int) -> tuple[Writer, ...]:
     days = max((now_ms - earliest) / DAY_MS, 1.0)
     writers = [_writer(key, of_one, last[key], days) for key, of_one in found.items()]
     return tuple(sorted(writers, key=lambda w: (-w.commits, -w.last_ms)))
+
+
+def _summary(snapshot: Mapping[str, Any]) -> Mapping[str, str]:
+    """The summary of a snapshot, which may still be text."""
+    summary = snapshot.get("summary")
+    try:
+        summary = read_json(summary) if type(summary) is Raw else summary
+    except (ValueError, RecursionError):
+        return {}
+    return summary if isinstance(summary, dict) else {}
 
 
 def writer_of(snapshot: Mapping[str, Any]) -> Writer:

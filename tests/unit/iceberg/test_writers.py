@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from json import dumps
 from typing import Any
 
 import pytest
 
+from icemigrate.iceberg.json_text import Raw, read_json
+from icemigrate.iceberg.metadata import FORM
 from icemigrate.iceberg.snapshot_writers import WATCHED_DAYS, Writer, WriterKind, writers_of
 
 NOW = 1_790_000_000_000
@@ -70,6 +73,18 @@ def test_each_engine_is_known_by_its_keys(summary: dict[str, str], expected: Wri
     assert (found.commits, found.a_day, found.last_ms) == (1, 1.0, NOW - HOUR_MS)
     assert (found.engine, found.stream, found.name) == (expected.engine, expected.stream, expected.name)
     assert (found.id, found.version) == (expected.id, expected.version)
+
+
+def test_writers_are_read_from_summaries_that_are_still_text() -> None:
+    json = metadata((9999, FLINK), (2, SPARK), (1, KAFKA))
+    text = dumps(json).encode()
+    read = read_json(text, FORM)
+    summaries = [snapshot["summary"] for snapshot in read["snapshots"]]
+    assert {type(summary) for summary in summaries} == {Raw}, "a plan does not read all summaries"
+    assert writers_of(read, NOW) == writers_of(json, NOW) != ()
+    # Half a character, which no reader of JSON accepts.
+    damaged = text.replace(b'"nightly load"', b'"\xe2"')
+    assert {writer.engine for writer in writers_of(read_json(damaged, FORM), NOW)} == {"kafka-connect", None}
 
 
 def test_a_job_of_many_runs_is_one_writer_and_the_busiest_stands_first() -> None:
