@@ -27,13 +27,15 @@ from icemigrate.results.command_results import (
     RulesResult,
     SquashResult,
 )
+from icemigrate.results.describe_results import DescribeResult
 from icemigrate.results.diff_results import DiffResult
 from icemigrate.results.document_types import DiagnosticDocument
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
+from icemigrate.results.file_results import FilesResult, ManifestsResult, PartitionsResult
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
-from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
+from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
 from icemigrate.results.write_results import CreateTableResult, InsertResult
@@ -66,6 +68,11 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "table-expire": (ExpireResult, "table expire"),
     "table-rollback": (RollbackTableResult, "table rollback"),
     "table-columns": (ColumnChangesResult, "table add-column"),
+    "table-describe": (DescribeResult, "table describe"),
+    "table-files": (FilesResult, "table files"),
+    "table-partitions": (PartitionsResult, "table partitions"),
+    "table-manifests": (ManifestsResult, "table manifests"),
+    "table-compact": (CompactResult, "table compact"),
     "table-snapshots": (SnapshotsResult, "table snapshots"),
     "unlock": (UnlockResult, "unlock"),
 }

@@ -55,6 +55,11 @@ TABLE_COMMANDS: dict[str, str] = {
     "rename-column": "Rename a column of a table, without a migration file.",
     "drop-column": "Drop a column of a table, without a migration file.",
     "snapshots": "List the snapshots of a table, with its branches and tags.",
+    "describe": "Describe a table: schema with ids, partitioning, sizes, properties, health.",
+    "files": "List the data files and delete files of a table.",
+    "partitions": "List the partitions of a table, with files, rows and sizes.",
+    "manifests": "List the manifests of a table.",
+    "compact": "Write the small data files of a table as fewer large ones, with Spark.",
     "rollback": "Set the main branch of a table to an earlier snapshot.",
     "expire": "Expire old snapshots of a table, and delete the files that only they need.",
 }

@@ -61,3 +61,10 @@ def write_picture(settings: InvocationOptions, path: Path, text: str) -> None:
 
     write_user_file(path, text)
     settings.show_step(f"wrote `{path}`")
+
+
+snapshot_option = click.option(
+    "--snapshot",
+    metavar="SNAPSHOT",
+    help="Show this snapshot: its id, a tag, a branch, or a time in ISO 8601 (default: the current one).",
+)

@@ -11,8 +11,10 @@ from icemigrate.hidden_characters import escaped_json, escaped_lines
 from icemigrate.redaction import redact_secrets
 from icemigrate.render import json_documents as doc
 from icemigrate.render.column_text import column_changes_text
+from icemigrate.render.describe_text import describe_text
 from icemigrate.render.diff_text import diff_text
 from icemigrate.render.drift_text import accept_text, drift_text
+from icemigrate.render.file_text import files_text, manifests_text, partitions_text
 from icemigrate.render.findings_for_ci import github_text, gitlab_text, junit_text
 from icemigrate.render.findings_markdown import check_markdown, failure_markdown
 from icemigrate.render.findings_sarif import sarif_text
@@ -21,7 +23,7 @@ from icemigrate.render.generate_text import generate_text
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
 from icemigrate.render.report_texts import doctor_text, maintain_text, reset_text, rules_text
-from icemigrate.render.snapshot_text import expire_text, rollback_table_text, snapshots_text
+from icemigrate.render.snapshot_text import compact_text, expire_text, rollback_table_text, snapshots_text
 from icemigrate.render.status_text import (
     apply_text,
     history_text,
@@ -52,12 +54,14 @@ from icemigrate.results.command_results import (
     RulesResult,
     SquashResult,
 )
+from icemigrate.results.describe_results import DescribeResult
 from icemigrate.results.diff_results import DiffResult
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
+from icemigrate.results.file_results import FilesResult, ManifestsResult, PartitionsResult
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.reset_results import ResetResult
-from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
+from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
 from icemigrate.results.write_results import CreateTableResult, InsertResult
@@ -125,6 +129,11 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             RulesResult: rules_text,
             GenerateResult: generate_text,
             SnapshotsResult: snapshots_text,
+            CompactResult: compact_text,
+            ManifestsResult: manifests_text,
+            PartitionsResult: partitions_text,
+            FilesResult: files_text,
+            DescribeResult: describe_text,
             RollbackTableResult: rollback_table_text,
             ExpireResult: expire_text,
             CreateTableResult: create_table_text,
@@ -158,6 +167,11 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             RulesResult: _json(doc.result_document),
             GenerateResult: _json(doc.result_document),
             SnapshotsResult: _json(doc.result_document),
+            CompactResult: _json(doc.result_document),
+            ManifestsResult: _json(doc.result_document),
+            PartitionsResult: _json(doc.result_document),
+            FilesResult: _json(doc.result_document),
+            DescribeResult: _json(doc.result_document),
             RollbackTableResult: _json(doc.result_document),
             ExpireResult: _json(doc.result_document),
             CreateTableResult: _json(doc.result_document),

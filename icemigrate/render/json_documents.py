@@ -18,6 +18,7 @@ from icemigrate.results.command_results import (
     PlanResult,
     RepairResult,
 )
+from icemigrate.results.describe_results import DescribeResult
 from icemigrate.results.drift_results import DriftResult
 from icemigrate.results.status_results import LockStatus, MigrationStatus, Status
 from icemigrate.results.table_results import SnapshotsResult
@@ -27,6 +28,7 @@ Document: TypeAlias = dict[str, Any]
 FIELDS_FOR_PEOPLE: Mapping[type, tuple[str, ...]] = {
     ApplyResult: ("is_baseline", "to", "beyond", "held", "held_gone", "held_edited"),
     CheckResult: ("older", "older_base"),
+    DescribeResult: ("is_plot",),
     DriftResult: ("resolutions",),
     LockStatus: ("words",),
     MigrationStatus: ("is_other_file",),

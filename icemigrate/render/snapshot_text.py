@@ -10,7 +10,7 @@ from icemigrate.render.snapshot_graph import GraphRow, graph_rows
 from icemigrate.render.status_text import text_columns
 from icemigrate.render.table_cells import number_text, refs_text, short_text, size_text
 from icemigrate.render.terminal_style import TerminalStyle
-from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
+from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.table_results import SnapshotEntry, SnapshotsResult
 
 _MOST_LANES = 16
@@ -164,3 +164,28 @@ def expire_text(result: ExpireResult, style: TerminalStyle) -> str:
     others = format_count(result.metadata_files, "metadata file")
     lines.append(f"    {files} and {others} {are} deleted ({size_text(result.size_bytes)})")
     return "\n".join([*lines, *kept]) + "\n"
+
+
+def compact_text(result: CompactResult, style: TerminalStyle) -> str:
+    """The files before and after a compaction, and the statement."""
+    table = style.bold(f"table {short_text(result.table)}")
+    before = format_count(result.data_files, "data file")
+    deletes = format_count(result.delete_files, "delete file")
+    if not result.data_files:
+        return f"Nothing to compact: table `{short_text(result.table)}` has no data files.\n"
+    if not result.done:
+        lines = [
+            f"{style.changed('~')} {table}: compact {before} and {deletes}",
+            "    Spark rewrites small files, and files with deleted rows, in parallel; rows do not change.",
+            style.dim(f"    {phrases.one_line(result.statement)}"),
+        ]
+    elif not result.rewritten_files:
+        lines = [f"Table `{short_text(result.table)}` has no group of files to compact."]
+    else:
+        added = format_count(result.added_files, "data file")
+        rewritten = f"{result.rewritten_files:,} of {before}"
+        lines = [
+            f"{style.changed('~')} {table}: {rewritten} ({size_text(result.rewritten_bytes)}) became {added}",
+            style.dim("    The replaced files stay until their snapshots expire."),
+        ]
+    return "\n".join(lines) + "\n"

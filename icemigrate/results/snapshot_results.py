@@ -85,3 +85,30 @@ class ExpireResult(Frozen):
     def is_empty(self) -> bool:
         """Whether nothing expires."""
         return not self.expired and not self.refs
+
+
+class CompactResult(Frozen):
+    """A compaction of the data files of one table.
+
+    :param table: its name in migration files.
+    :param name: its name in the catalog.
+    :param statement: the statement that Spark runs.
+    :param data_files: number of data files before it.
+    :param delete_files: number of delete files before it.
+    :param rewritten_files: number of data files that were replaced.
+    :param added_files: number of data files that replace them.
+    :param rewritten_bytes: the size of the replaced files.
+    :param snapshot_id: the snapshot of main after it; ``None`` where it did not run.
+    :param done: whether it ran.
+    """
+
+    table: str
+    name: str
+    statement: str
+    data_files: Count = 0
+    delete_files: Count = 0
+    rewritten_files: Count = 0
+    added_files: Count = 0
+    rewritten_bytes: Count = 0
+    snapshot_id: int | None = None
+    done: bool = False

@@ -1,0 +1,27 @@
+"""``table files``: the files of a snapshot; read-only."""
+
+from __future__ import annotations
+
+from icemigrate.project import Project
+from icemigrate.results.file_results import FilesResult
+from icemigrate.table_data.file_entries import list_files
+from icemigrate.table_data.table_session import open_tables
+
+
+def table_files(
+    project: Project,
+    environment: str | None,
+    table: str,
+    *,
+    snapshot: str | None = None,
+    limit: int | None = None,
+) -> FilesResult:
+    """The files of a snapshot.
+
+    :param snapshot: an id, a tag, a branch or a time; ``None`` for the current snapshot.
+    :param limit: number of entries that the result lists; ``None`` for all.
+    :raises UsageError: there is no such environment, table or snapshot.
+    :raises CatalogError: the catalog or a manifest cannot be read.
+    """
+    with open_tables(project, environment) as tables:
+        return list_files(tables, table, snapshot=snapshot, limit=limit)

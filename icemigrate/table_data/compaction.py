@@ -1,0 +1,83 @@
+"""Compact the data files of one table: Spark writes small files, and files with deleted rows, anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from icemigrate.execution.connect_start import open_connect_engine, uses_connect
+from icemigrate.execution.spark_start import LazySpark
+from icemigrate.frozen import replace
+from icemigrate.results.snapshot_results import CompactResult
+from icemigrate.spark_sql.identifiers import path_sql, quote
+from icemigrate.spark_sql.literals import string_sql
+from icemigrate.table_data.file_entries import chosen_snapshot, open_files
+from icemigrate.table_data.live_files import DATA
+from icemigrate.table_data.table_session import TableSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_OPTIONS = {"delete-file-threshold": "1", "remove-dangling-deletes": "true"}
+"""Data files with deleted rows are rewritten whatever their size; delete files without data files go."""
+
+
+def plan_compaction(tables: TableSession, name: str, *, where: str | None = None) -> CompactResult:
+    """The statement of :func:`compact`, and the files that it looks at; changes nothing.
+
+    :param where: a condition of Spark SQL; only files that may have such rows are rewritten.
+    :raises UsageError: there is no such table.
+    :raises MetadataError: a manifest cannot be read.
+    """
+    table = tables.load(name)
+    files = list(open_files(tables, table).of(chosen_snapshot(table, None)))
+    options = ", ".join(f"{string_sql(key)}, {string_sql(value)}" for key, value in _OPTIONS.items())
+    parts = [f"table => {string_sql(path_sql((*table.name.namespace, table.name.name)))}"]
+    parts += [] if where is None else [f"where => {string_sql(where)}"]
+    parts.append(f"options => map({options})")
+    catalog = quote(tables.environment.environment.catalog.name)
+    data = sum(file.content == DATA for file in files)
+    return CompactResult(
+        table=str(table.declared),
+        name=str(table.name),
+        statement=f"CALL {catalog}.system.rewrite_data_files({', '.join(parts)})",
+        data_files=data,
+        delete_files=len(files) - data,
+    )
+
+
+def compact(
+    tables: TableSession,
+    name: str,
+    *,
+    where: str | None = None,
+    spark: SparkSession | None = None,
+    on_start: Callable[[], None] = lambda: None,
+) -> CompactResult:
+    """Rewrite small data files, and data files with deleted rows; rows do not change.
+
+    Spark does it, because it sorts and writes gigabytes in parallel: it is started unless a session is given.
+
+    :param name: of the table, as migration files write it.
+    :param where: a condition of Spark SQL; only files that may have such rows are rewritten.
+    :param spark: a running session.
+    :param on_start: called right before Spark is started.
+    :raises UsageError: there is no such table.
+    :raises EngineError: Spark failed, or does not understand the condition; rows are unchanged.
+    """
+    plan = plan_compaction(tables, name, where=where)
+    if not plan.data_files:
+        return replace(plan, done=True)
+    session = tables.environment
+    if uses_connect(session.environment, spark):
+        ((rewritten, added, size, *_),) = open_connect_engine(session, spark, on_start).ask(plan.statement)
+    else:
+        ((rewritten, added, size, *_),) = LazySpark(session, spark, on_start)().ask(plan.statement)
+    return replace(
+        plan,
+        rewritten_files=int(rewritten),
+        added_files=int(added),
+        rewritten_bytes=int(size),
+        snapshot_id=tables.load(name).metadata.get("current-snapshot-id"),
+        done=True,
+    )
