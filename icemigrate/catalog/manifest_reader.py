@@ -14,7 +14,7 @@ from typing import Any
 from icemigrate.catalog.avro import AvroRecord, read_records
 from icemigrate.catalog.file_layouts import DATA_FILE, STATUS, STATUS_DELETED
 from icemigrate.catalog.metadata_files import ReadBytes
-from icemigrate.catalog.table_manifests import LiveDataFile, UnreadableManifest
+from icemigrate.catalog.snapshot_manifests import LiveDataFile, UnreadableManifest
 from icemigrate.catalog.value_counts import WANTED_OF_DELETES, delete_file
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.delete_files import DeleteFile
@@ -50,7 +50,7 @@ class _Manifest(Frozen):
 
 @dataclass(slots=True)
 class CatalogManifestReader:
-    """A :class:`~icemigrate.catalog.table_manifests.ManifestReader` that needs no JVM.
+    """A :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader` that needs no JVM.
 
     :param read: reads a file at a location.
     :param fields: fields whose metrics are read.
@@ -62,15 +62,15 @@ class CatalogManifestReader:
     _manifests: dict[str, _Manifest] = field(default_factory=dict)
 
     def data_manifests(self, snapshot: SnapshotEntry) -> list[str]:
-        """See :class:`~icemigrate.catalog.table_manifests.ManifestReader`."""
+        """See :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader`."""
         return [manifest.path for manifest in self._list(snapshot) if manifest.is_data]
 
     def delete_manifests(self, snapshot: SnapshotEntry) -> list[str]:
-        """See :class:`~icemigrate.catalog.table_manifests.ManifestReader`."""
+        """See :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader`."""
         return [manifest.path for manifest in self._list(snapshot) if not manifest.is_data]
 
     def data_files(self, path: str) -> Iterator[LiveDataFile]:
-        """See :class:`~icemigrate.catalog.table_manifests.ManifestReader`."""
+        """See :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader`."""
         manifest = self._manifests[path]
         next_row_id = manifest.first_row_id
         for entry in self._entries(path, _OF_FILES):
@@ -92,7 +92,7 @@ class CatalogManifestReader:
             )
 
     def delete_files(self, path: str) -> Iterator[DeleteFile]:
-        """See :class:`~icemigrate.catalog.table_manifests.ManifestReader`."""
+        """See :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader`."""
         manifest = self._manifests[path]
         for entry in self._entries(path, _OF_DELETES):
             yield delete_file(entry[DATA_FILE], _inherited(entry, _DATA_SEQUENCE, manifest))

@@ -14,10 +14,10 @@ from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.library_errors import convert_library_errors
 from icemigrate.errors import EngineError
 from icemigrate.iceberg.names import TableName
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.location_swaps import LocationSwap, swap_conflict
 from icemigrate.metadata_engine.metastore_columns import glue_columns
 from icemigrate.metadata_engine.metastore_store import MetastoreTableStore
-from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer
 from icemigrate.redaction import guard_logging
 from icemigrate.system.deadline import call_with_deadline

@@ -15,6 +15,7 @@ from typing import Any
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.errors import IcemigrateError
 from icemigrate.iceberg.names import TableName
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.hive_client import (
     Call,
     HiveClient,
@@ -32,7 +33,6 @@ from icemigrate.metadata_engine.hive_parameters import (
 from icemigrate.metadata_engine.location_swaps import LocationSwap, swap_conflict
 from icemigrate.metadata_engine.metastore_columns import ZONED_TIMESTAMP, hive_columns
 from icemigrate.metadata_engine.metastore_store import MetastoreTableStore
-from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.table_store import CommitConflict
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer
 from icemigrate.redaction import guard_logging

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Any
 
 from icemigrate.catalog.catalog_port import CatalogSettings
-from icemigrate.metadata_engine.table_files import TableFiles
+from icemigrate.metadata_engine.file_stores import TableFiles
 
 _VENDED = frozenset(
     {

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.library_errors import convert_library_errors
 from icemigrate.catalog.sql_engine import open_engine, table_columns
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.sql_database import DuplicateRow, SqlTransaction
 from icemigrate.metadata_engine.sql_table_store import SqlTableStore
 from icemigrate.metadata_engine.sqlite_store import open_sqlite_store
-from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer
 from icemigrate.redaction import guard_logging
 from icemigrate.system.deadline import DeadlineExceeded, call_with_deadline

@@ -12,9 +12,9 @@ from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.sqlite_errors import convert_sqlite_errors
 from icemigrate.catalog.sqlite_reader import BUSY_SECONDS, database_path
 from icemigrate.errors import CatalogError, os_error_reason
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.sql_database import DuplicateRow, SqlTransaction
 from icemigrate.metadata_engine.sql_table_store import SqlTableStore
-from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer
 from icemigrate.system.file_writes import make_durable_folder
 from icemigrate.system.waits import announce_if_slow

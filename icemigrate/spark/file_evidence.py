@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from icemigrate.catalog.manifest_reader import CatalogManifestReader
 from icemigrate.catalog.metadata_files import ReadBytes
-from icemigrate.catalog.table_manifests import (
+from icemigrate.catalog.snapshot_manifests import (
     FileSchemas,
     LiveDataFile,
     TableManifests,

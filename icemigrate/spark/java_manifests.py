@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from icemigrate.catalog.table_manifests import LiveDataFile
+from icemigrate.catalog.snapshot_manifests import LiveDataFile
 from icemigrate.iceberg.delete_files import DeleteFile, DeleteKind
 from icemigrate.iceberg.metadata_parts import SnapshotEntry
 from icemigrate.spark.java_catalog import JavaCatalog
@@ -15,7 +15,7 @@ from icemigrate.spark.java_catalog import JavaCatalog
 
 @dataclass(slots=True)
 class JavaManifestReader:
-    """A :class:`~icemigrate.catalog.table_manifests.ManifestReader` in Spark's JVM.
+    """A :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader` in Spark's JVM.
 
     It reads everything that Spark reads: encrypted tables, and storages for which only Spark has credentials.
 
@@ -36,11 +36,11 @@ class JavaManifestReader:
             self._fields.add(field_id)
 
     def data_manifests(self, snapshot: SnapshotEntry) -> list[str]:
-        """See :class:`~icemigrate.catalog.table_manifests.ManifestReader`."""
+        """See :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader`."""
         return self._listed(self.table.snapshot(snapshot.id).dataManifests(self.table.io()))
 
     def delete_manifests(self, snapshot: SnapshotEntry) -> list[str]:
-        """See :class:`~icemigrate.catalog.table_manifests.ManifestReader`."""
+        """See :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader`."""
         return self._listed(self.table.snapshot(snapshot.id).deleteManifests(self.table.io()))
 
     def _listed(self, manifests: Any) -> list[str]:
@@ -49,7 +49,7 @@ class JavaManifestReader:
         return list(found)
 
     def data_files(self, path: str) -> Iterator[LiveDataFile]:
-        """See :class:`~icemigrate.catalog.table_manifests.ManifestReader`."""
+        """See :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader`."""
         manifest, iceberg = self._manifests[path], self.java.iceberg
         specs = self.table.specs()
         spec = specs.get(manifest.partitionSpecId())
@@ -69,7 +69,7 @@ class JavaManifestReader:
             reader.close()
 
     def delete_files(self, path: str) -> Iterator[DeleteFile]:
-        """See :class:`~icemigrate.catalog.table_manifests.ManifestReader`."""
+        """See :class:`~icemigrate.catalog.snapshot_manifests.ManifestReader`."""
         read, table = self.java.iceberg.ManifestFiles.readDeleteManifest, self.table
         reader = read(self._manifests[path], table.io(), table.specs())
         try:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from icemigrate.catalog.table_manifests import LiveDataFile, TableManifests, field_share
+from icemigrate.catalog.snapshot_manifests import LiveDataFile, TableManifests, field_share
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.file_evidence_values import EvidenceQuery, RetainedValues, ValueShare
 from icemigrate.iceberg.metadata_parts import SnapshotEntry

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
-from icemigrate.catalog.table_manifests import LiveDataFile, TableManifests
+from icemigrate.catalog.snapshot_manifests import LiveDataFile, TableManifests
 from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
 from icemigrate.iceberg.delete_files import DeletedRows

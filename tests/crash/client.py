@@ -39,8 +39,8 @@ import icemigrate.spark.session
 import icemigrate.spark.spark_engine
 from icemigrate.cli import main
 from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.sqlite_store import SqliteDatabase
-from icemigrate.metadata_engine.table_files import TableFiles
 
 if TYPE_CHECKING:
     from threading import Barrier

@@ -28,8 +28,8 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
+from icemigrate.metadata_engine.file_stores import local_target
 from icemigrate.metadata_engine.manifest_lists import read_avro
-from icemigrate.metadata_engine.table_files import local_target
 from icemigrate.planning.plan import Direction
 from icemigrate.spark.session import start_spark
 from icemigrate.spark.spark_engine import SparkEngine

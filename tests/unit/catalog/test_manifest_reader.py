@@ -18,7 +18,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from icemigrate.catalog.manifest_reader import CatalogManifestReader
 from icemigrate.catalog.metadata_files import read_local
-from icemigrate.catalog.table_manifests import TableManifests, UnreadableManifest
+from icemigrate.catalog.snapshot_manifests import TableManifests, UnreadableManifest
 from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery
 from icemigrate.iceberg.types import Primitive
 from icemigrate.spark.file_evidence import gather_without_jvm

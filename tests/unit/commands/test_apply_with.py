@@ -24,7 +24,7 @@ from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.project_journal import open_journal
 from icemigrate.history.journal import LockedJournal
 from icemigrate.iceberg.names import TableName
-from icemigrate.metadata_engine.table_files import TableFiles
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.project import Project
 
 MAKE = "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n"

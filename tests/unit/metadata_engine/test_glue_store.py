@@ -21,9 +21,9 @@ from icemigrate.catalog.capabilities import CAPABILITY_MATRIX
 from icemigrate.errors import EngineError
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.engine import MetadataEngine
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.glue_store import GlueMetastore
 from icemigrate.metadata_engine.metastore_store import MetastoreTableStore
-from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.table_store import CommitConflict, CommitStateUnknown
 from tests.support.small_commits import TRADES, columns, created, set_properties, with_column
 

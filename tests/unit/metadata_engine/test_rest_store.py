@@ -12,8 +12,8 @@ from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table_properties import CREATION_PROPERTY
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.rest_store import RestTableStore, open_rest_store
-from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.table_store import (
     CommitConflict,
     CommitRefused,

@@ -20,7 +20,7 @@ from pyiceberg.table import StaticTable
 from icemigrate.catalog.file_layouts import read_manifest_list as read_by_own_reader
 from icemigrate.catalog.manifest_reader import CatalogManifestReader
 from icemigrate.catalog.metadata_files import read_local
-from icemigrate.catalog.table_manifests import TableManifests
+from icemigrate.catalog.snapshot_manifests import TableManifests
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.metadata_engine import snapshot_files
 from icemigrate.metadata_engine.data_files import DataFile

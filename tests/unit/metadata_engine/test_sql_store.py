@@ -12,12 +12,12 @@ import pytest
 from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.errors import CatalogError
 from icemigrate.iceberg.names import TableName
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.sql_database import SqlTransaction
 from icemigrate.metadata_engine.sql_statements import SqlStatements
 from icemigrate.metadata_engine.sql_store import SqlAlchemyDatabase
 from icemigrate.metadata_engine.sql_table_store import SqlTableStore
-from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.table_store import CommitConflict
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer
 from tests.support.small_commits import QUOTES, TRADES, created, set_properties

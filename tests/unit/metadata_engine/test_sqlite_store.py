@@ -18,10 +18,10 @@ from icemigrate.catalog import CatalogSettings, open_catalog
 from icemigrate.catalog.metadata_files import local_path
 from icemigrate.errors import CatalogError, EngineError, LockLost
 from icemigrate.iceberg.names import TableName
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.sql_table_store import SqlTableStore
 from icemigrate.metadata_engine.sqlite_store import SqliteDatabase, open_sqlite_store
-from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.table_store import (
     CommitConflict,
     CommitRefused,

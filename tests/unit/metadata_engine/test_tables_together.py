@@ -26,10 +26,10 @@ from icemigrate.execution.failures import Undone
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.apply_updates import InvalidUpdate
 from icemigrate.metadata_engine.engine import MetadataEngine
+from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.sql_table_store import SqlTableStore
 from icemigrate.metadata_engine.sqlite_store import open_sqlite_store
 from icemigrate.metadata_engine.table_commit import CommitDraft
-from icemigrate.metadata_engine.table_files import TableFiles
 from icemigrate.metadata_engine.table_store import CommitRefused, Json, StoredTable, TableCommit
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer
 from icemigrate.project import Project

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from icemigrate.catalog.table_manifests import TableManifests
+from icemigrate.catalog.snapshot_manifests import TableManifests
 from icemigrate.iceberg.schema import Schema
 from icemigrate.spark.row_counts import count_nulls
 from tests.support.small_tables import table

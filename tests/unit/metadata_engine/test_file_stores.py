@@ -11,7 +11,7 @@ import pytest
 
 from icemigrate.catalog import CatalogSettings
 from icemigrate.errors import EngineError, MissingExtra
-from icemigrate.metadata_engine.table_files import TableFiles
+from icemigrate.metadata_engine.file_stores import TableFiles
 
 SECRET = "hush-kx82qpz"
 LOCATION = "s3://lake/t/metadata/a.avro"
