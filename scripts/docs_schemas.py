@@ -34,6 +34,7 @@ from icemigrate.results.drift_results import AcceptResult, DriftResult, Reconcil
 from icemigrate.results.file_results import FilesResult, ManifestsResult, PartitionsResult
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.maintain_results import MaintainResult
+from icemigrate.results.query_results import QueryExplanation
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
@@ -73,6 +74,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "table-partitions": (PartitionsResult, "table partitions"),
     "table-manifests": (ManifestsResult, "table manifests"),
     "table-compact": (CompactResult, "table compact"),
+    "table-query": (QueryExplanation, "table query --explain"),
     "table-snapshots": (SnapshotsResult, "table snapshots"),
     "unlock": (UnlockResult, "unlock"),
 }

@@ -51,6 +51,8 @@ COMMANDS: dict[str, str] = {
 TABLE_COMMANDS: dict[str, str] = {
     "create": "Create a table that no migration declares.",
     "insert": "Insert the rows of files into a table, in one snapshot.",
+    "query": "Show rows of a table, as they are or as they were.",
+    "sql": "Run a SELECT on tables of the catalog, as they are or as they were.",
     "add-column": "Add a column to a table, without a migration file.",
     "rename-column": "Rename a column of a table, without a migration file.",
     "drop-column": "Drop a column of a table, without a migration file.",

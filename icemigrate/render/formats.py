@@ -22,6 +22,7 @@ from icemigrate.render.findings_text import check_text, failure_text
 from icemigrate.render.generate_text import generate_text
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
+from icemigrate.render.query_text import explanation_text
 from icemigrate.render.report_texts import doctor_text, maintain_text, reset_text, rules_text
 from icemigrate.render.snapshot_text import compact_text, expire_text, rollback_table_text, snapshots_text
 from icemigrate.render.status_text import (
@@ -60,6 +61,7 @@ from icemigrate.results.drift_results import AcceptResult, DriftResult, Reconcil
 from icemigrate.results.file_results import FilesResult, ManifestsResult, PartitionsResult
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.maintain_results import MaintainResult
+from icemigrate.results.query_results import QueryExplanation
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
@@ -134,6 +136,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             PartitionsResult: partitions_text,
             FilesResult: files_text,
             DescribeResult: describe_text,
+            QueryExplanation: explanation_text,
             RollbackTableResult: rollback_table_text,
             ExpireResult: expire_text,
             CreateTableResult: create_table_text,
@@ -172,6 +175,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             PartitionsResult: _json(doc.result_document),
             FilesResult: _json(doc.result_document),
             DescribeResult: _json(doc.result_document),
+            QueryExplanation: _json(doc.result_document),
             RollbackTableResult: _json(doc.result_document),
             ExpireResult: _json(doc.result_document),
             CreateTableResult: _json(doc.result_document),

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from icemigrate.errors import IcemigrateError, UsageError
 
 _PREFIX = re.compile(r"\A(?:[A-Z][A-Za-z ]* Error|TransactionContext Error): ")
+_PREFIX_OF_QUERY = re.compile(r"\A(?:Binder|Catalog|Conversion|Invalid Input|Out of Range|Parser) Error: ")
 _IN_QUERY = (
     "BinderException",
     "CatalogException",
@@ -34,14 +35,15 @@ def duckdb_errors(tables: Mapping[str, str]) -> Iterator[None]:
 
     try:
         yield
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError, ValueError) as error:
+        # Arrow's stream raises exceptions of Python, with DuckDB's message.
         reason = _reason(str(error), tables)
         if isinstance(error, duckdb.PermissionException):
             raise IcemigrateError(
                 f"the query reads a file outside of its tables' folders: {reason}",
                 "a query reads tables of the catalog, no files",
             ) from error
-        if type(error).__name__ in _IN_QUERY:
+        if type(error).__name__ in _IN_QUERY or _PREFIX_OF_QUERY.match(str(error)):
             raise UsageError(f"DuckDB does not accept the query: {reason}", "correct the SQL") from error
         if isinstance(error, duckdb.OutOfMemoryException):
             raise IcemigrateError(f"the query needs too much memory: {reason}", "read fewer rows") from error

@@ -106,16 +106,20 @@ def _equality_ids(snapshot: Mapping[str, Any], read: ReadBytes) -> set[int]:
     if summary.get("total-equality-deletes") == "0":
         return set()
     found = set[int]()
-    lists = _records(snapshot["manifest-list"], (_PATH, _MANIFEST_CONTENT), read)
+    lists = manifest_records(snapshot["manifest-list"], (_PATH, _MANIFEST_CONTENT), read)
     for manifest in [m[_PATH] for m in lists if m.get(_MANIFEST_CONTENT) == _DELETES]:
         wanted = (STATUS, DATA_FILE, _EQUALITY_IDS, _EQUALITY_ELEMENT)
-        for entry in _records(manifest, wanted, read):
+        for entry in manifest_records(manifest, wanted, read):
             if entry[STATUS] != STATUS_DELETED:
                 found.update(entry[DATA_FILE].get(_EQUALITY_IDS) or ())
     return found
 
 
-def _records(location: str, wanted: tuple[int, ...], read: ReadBytes) -> list[Mapping[int, Any]]:
+def manifest_records(location: str, wanted: tuple[int, ...], read: ReadBytes) -> list[Mapping[int, Any]]:
+    """The records of a manifest or a manifest list, with the fields of these ids.
+
+    :raises MetadataError: it cannot be read.
+    """
     reason = "it is damaged"
     with suppress(BadAvro):
         try:

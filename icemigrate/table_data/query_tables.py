@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -57,6 +57,30 @@ class TableRead(Frozen):
     view: str
 
 
+class QueryBatches:
+    """The batches of a result, whose columns have different names: a second ``id`` is called ``id_1``.
+
+    :ivar schema: of every batch.
+    """
+
+    def __init__(self, reader: pa.RecordBatchReader, tables: Mapping[str, str]) -> None:
+        import pyarrow as pa
+
+        names: list[str] = []
+        for name in reader.schema.names:
+            free = (f"{name}_{number}" for number in count(1))
+            names.append(name if name not in names else next(n for n in free if n not in reader.schema.names))
+        self.schema = pa.schema([one.with_name(n) for one, n in zip(reader.schema, names, strict=True)])
+        self._reader, self._tables = reader, tables
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        with duckdb_errors(self._tables):
+            for batch in self._reader:
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+
+
 class OpenQuery(Frozen):
     """A query whose tables are open.
 
@@ -68,43 +92,29 @@ class OpenQuery(Frozen):
     sql: str
     reads: tuple[TableRead, ...] = field(default_factory=tuple)
 
-    def batches(self) -> pa.RecordBatchReader:
+    def batches(self) -> QueryBatches:
         """Run the query; its rows come in batches while the query is open.
 
         :raises IcemigrateError: DuckDB refuses the query, or a file cannot be read.
         """
         with duckdb_errors(self.reads_by_view):
-            return distinct_names(self.connection.execute(self.sql).to_arrow_reader(BATCH_ROWS))
+            reader = self.connection.execute(self.sql).to_arrow_reader(BATCH_ROWS)
+        return QueryBatches(reader, self.reads_by_view)
 
     def rows(self) -> pa.Table:
         """Run the query; all of its rows.
 
         :raises IcemigrateError: as :meth:`batches`.
         """
-        with duckdb_errors(self.reads_by_view):
-            return self.batches().read_all()
+        import pyarrow as pa
+
+        found = self.batches()
+        return pa.Table.from_batches(found, found.schema)
 
     @property
     def reads_by_view(self) -> dict[str, str]:
         """The declared names of the tables, by the names of their views."""
         return {read.view: str(read.table.declared) for read in self.reads}
-
-
-def distinct_names(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """A result whose columns have different names: a second ``id`` is called ``id_1``."""
-    import pyarrow as pa
-
-    names: list[str] = []
-    for name in reader.schema.names:
-        free = (f"{name}_{number}" for number in count(1))
-        names.append(name if name not in names else next(n for n in free if n not in reader.schema.names))
-    if names == reader.schema.names:
-        return reader
-    fields = [one.with_name(name) for one, name in zip(reader.schema, names, strict=True)]
-    schema = pa.schema(fields)
-    return pa.RecordBatchReader.from_batches(
-        schema, (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
-    )
 
 
 def query_table(

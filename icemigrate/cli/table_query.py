@@ -1,0 +1,75 @@
+"""``icemigrate table query``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.options import global_options
+from icemigrate.cli.query_options import RowOutput, rows_options
+from icemigrate.cli.table_options import table_argument
+
+if TYPE_CHECKING:
+    from icemigrate.table_data.query_points import ReadPoint
+
+
+@click.command("query")
+@table_argument
+@click.option("--where", metavar="CONDITION", help="Rows to show: a condition in DuckDB's SQL.")
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    help="Columns to show, separated by commas; a dot leads into a struct (default: all columns).",
+)
+@click.option("--limit", type=click.IntRange(min=0), metavar="NUMBER", help="Show at most so many rows.")
+@click.option("--snapshot", type=int, metavar="ID", help="Read the rows of a snapshot.")
+@click.option(
+    "--timestamp",
+    metavar="TIME",
+    help="Read the rows of the main branch at a time of ISO 8601, in UTC unless it has a zone.",
+)
+@click.option("--tag", metavar="NAME", help="Read the rows of a tag.")
+@click.option("--branch", metavar="NAME", help="Read the rows of a branch.")
+@rows_options
+@global_options
+@pass_settings
+def command(
+    settings: InvocationOptions,
+    name: str,
+    where: str | None,
+    columns: str | None,
+    limit: int | None,
+    snapshot: int | None,
+    timestamp: str | None,
+    tag: str | None,
+    branch: str | None,
+    row_format: str | None,
+    output: Path | None,
+    explain: bool,
+) -> None:
+    """Show rows of a table, as they are or as they were.
+
+    An earlier state has the columns that the table had then.
+    """
+    from icemigrate.commands.table_query import table_query
+
+    table_query(
+        settings.open_project(),
+        settings.environment,
+        name,
+        RowOutput(settings, row_format, output, explain),
+        where=where,
+        columns=() if columns is None else tuple(part.strip() for part in columns.split(",")),
+        limit=limit,
+        at=_point(snapshot, timestamp, tag, branch),
+    )
+
+
+def _point(snapshot: int | None, timestamp: str | None, tag: str | None, branch: str | None) -> ReadPoint:
+    from icemigrate.table_data.query_points import ReadPoint, parse_timestamp
+
+    at = None if timestamp is None else parse_timestamp(timestamp)
+    return ReadPoint(snapshot_id=snapshot, timestamp=at, tag=tag, branch=branch)

@@ -1,0 +1,116 @@
+"""The rows of a query to standard output or to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.errors import IcemigrateError, UsageError, os_error_reason
+from icemigrate.frozen import Frozen
+from icemigrate.system.file_writes import replacing_stream
+from icemigrate.system.repository_boundary import OutsideRepository
+from icemigrate.table_data.query_explain import explain_query
+from icemigrate.table_data.query_formats import TEXT_FORMATS, row_values, write_parquet
+from icemigrate.table_data.query_tables import OpenQuery, QueryBatches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from icemigrate.results.query_results import QueryExplanation
+    from icemigrate.table_data.table_session import TableSession
+
+ROW_FORMATS = ("table", "csv", "json", "parquet")
+MOST_SHOWN = 1_000
+"""Rows that the format ``table`` shows: all of them are in memory, to align the columns."""
+
+
+class ShownRows(Frozen):
+    """Rows for people.
+
+    :param numeric: for each column, whether it has numbers.
+    :param has_more: whether the query has more rows than these.
+    """
+
+    names: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    has_more: bool
+
+
+def chosen_format(name: str | None, output: Path | None) -> str:
+    """The format of rows: the given one, or that of the file's extension.
+
+    :raises UsageError: the format needs a file.
+    """
+    if name is None:
+        extension = "" if output is None else output.suffix.lower().removeprefix(".")
+        name = extension if extension in ROW_FORMATS else "table" if output is None else "csv"
+    if name == "parquet" and output is None:
+        raise UsageError("the format `parquet` needs a file", "add `-o FILE.parquet`")
+    if name == "table" and output is not None:
+        raise UsageError(
+            f"the format `table` is for the terminal, not for `{output}`", "use csv, json or parquet"
+        )
+    return name
+
+
+def shown_rows(query: OpenQuery) -> ShownRows:
+    """The first rows of a query, for people."""
+    import pyarrow as pa
+
+    batches = query.batches()
+    rows: list[tuple[Any, ...]] = []
+    for batch in batches:
+        rows += row_values(batch)
+        if len(rows) > MOST_SHOWN:
+            break
+    numeric = tuple(
+        pa.types.is_integer(one.type) or pa.types.is_floating(one.type) or pa.types.is_decimal(one.type)
+        for one in batches.schema
+    )
+    return ShownRows(tuple(batches.schema.names), numeric, tuple(rows[:MOST_SHOWN]), len(rows) > MOST_SHOWN)
+
+
+def write_rows(query: OpenQuery, name: str, output: Path | None, write: Callable[[str], None]) -> int:
+    """Write all rows of a query in a format for programs.
+
+    :param output: replaced when all rows are there; ``None`` for ``write``.
+    :returns: the number of rows.
+    :raises IcemigrateError: the file cannot be written, or the query fails.
+    """
+    rows = _Counted(query.batches())
+    if output is None:
+        for part in TEXT_FORMATS[name](rows):
+            write(part.decode("utf-8"))
+        return rows.count
+    try:
+        with replacing_stream(output) as stream:
+            if name == "parquet":
+                write_parquet(rows, stream)
+            else:
+                stream.writelines(TEXT_FORMATS[name](rows))
+    except OSError as error:
+        hint = "replace the link with a file" if isinstance(error, OutsideRepository) else None
+        raise IcemigrateError(f"`{output}` cannot be written: {os_error_reason(error)}", hint) from error
+    return rows.count
+
+
+class _Counted:
+    """Batches whose rows are counted as they are read.
+
+    :ivar count: how many rows were read so far.
+    """
+
+    def __init__(self, batches: QueryBatches) -> None:
+        self.schema, self.count, self._batches = batches.schema, 0, batches
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            self.count += batch.num_rows
+            yield batch
+
+
+def explanation(session: TableSession, query: OpenQuery) -> QueryExplanation:
+    """What a query reads; it is run for that."""
+    return explain_query(query, session.store.files.read)

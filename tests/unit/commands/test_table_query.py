@@ -1,0 +1,201 @@
+"""`table query` and `table sql`: formats, files, and the explanation."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icemigrate.errors import ExitCode
+from icemigrate.table_data.query_values import json_values
+from tests.support.stored_rows import append_stored
+from tests.support.table_project import ORDERS, TableProject
+
+ALL = """\
+SELECT id, 9223372036854775807::BIGINT AS big, 12345678901234567890.123456789::DECIMAL(38,9) AS exact,
+  'nan'::DOUBLE AS nan, [1, NULL] AS items, {'a': NULL, 'b': 1.5::DECIMAL(3,2)} AS part, MAP {'k': DATE '2026-01-02'} AS m,
+  MAP {1: TIME '01:02:03'} AS by_number, '' AS empty, NULL AS nothing, 'NULL' AS word, 'a"b' || chr(10) || 'é' AS text,
+  chr(27) || '[31m' || chr(8238) AS escape, '\\x00\\xFF'::BLOB AS bytes, repeat('y', 100) AS long,
+  TIMESTAMP_NS '2026-01-02 03:04:05.123456789' AS ns, INTERVAL '1 month 2 days 3.5 seconds' AS span
+FROM sales.orders WHERE id = 1
+"""  # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def sales(tmp_path_factory: pytest.TempPathFactory) -> TableProject:
+    """Rows 1 and 2, each in a file of its own."""
+    project = TableProject.create(tmp_path_factory.mktemp("sales"), ORDERS)
+    for number in (1, 2):
+        append_stored(
+            project, "sales.orders", [{"id": number, "customer": "ann", "amount": "1.50"}], f"t{number}"
+        )
+    return project
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], project: TableProject, *args: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = project.run("table", *args)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_json_loses_no_digit(sales: TableProject, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, sales, "sql", ALL, "--format", "json")
+    assert (code, err) == (ExitCode.OK, "1 row\n")
+    (row,) = json.loads(out)
+    assert row == {
+        "id": 1,
+        "big": 9223372036854775807,
+        "exact": "12345678901234567890.123456789",
+        "nan": "NaN",
+        "items": [1, None],
+        "part": {"a": None, "b": "1.50"},
+        "m": {"k": "2026-01-02"},
+        "by_number": [{"key": 1, "value": "01:02:03.000000"}],
+        "empty": "",
+        "nothing": None,
+        "word": "NULL",
+        "text": 'a"b\né',
+        "escape": "\x1b[31m\u202e",
+        "bytes": "00ff",
+        "long": "y" * 100,
+        "ns": "2026-01-02T03:04:05.123456789",
+        "span": "P1M2DT3.5S",
+    }
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+
+
+def test_csv_tells_nulls_from_empty_texts(sales: TableProject, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, sales, "sql", ALL, "--format", "csv")
+    assert code == ExitCode.OK
+    (row,) = csv.DictReader(StringIO(out))
+    assert row["exact"] == "12345678901234567890.123456789"
+    assert json.loads(row["part"]) == {"a": None, "b": "1.50"}
+    assert row["text"] == 'a"b\né'
+    assert ',"",,"NULL",' in out
+
+
+def test_the_table_is_safe_for_a_terminal(sales: TableProject, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, sales, "sql", ALL)
+    assert (code, err) == (ExitCode.OK, "1 row\n")
+    heading, line = out.splitlines()
+    assert heading.startswith("id                  big")
+    assert re.search(r'""\s+NULL\s+"NULL"\s+a"b\\né', line)
+    assert "\\u001b[31m\\u202e" in line
+    assert "y" * 59 + "…" in line
+    assert "y" * 100 in run(capsys, sales, "sql", ALL, "-v")[1]
+
+
+def test_a_table_for_people_has_at_most_a_thousand_rows(
+    sales: TableProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, err = run(capsys, sales, "sql", "SELECT range AS n FROM range(1001)")
+    assert len(out.splitlines()) == 1 + 1000
+    assert err == "1000 rows; there are more: use `--format csv`, or a limit\n"
+    assert len(run(capsys, sales, "sql", "FROM range(1001)", "--format", "csv")[1].splitlines()) == 1002
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.json", "rows.parquet"])
+def test_a_file_has_all_rows_or_stays(
+    sales: TableProject, folder: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    code, out, err = run(capsys, sales, "query", "sales.orders", "-o", name)
+    assert (code, out, err) == (ExitCode.OK, "", f"2 rows in `{name}`\n")
+    before = (folder / name).read_bytes()
+    broken = "SELECT CASE WHEN range = 200000 THEN error('broken') ELSE range END AS n FROM range(200001)"
+    code, _, err = run(capsys, sales, "sql", broken, "-o", name)
+    assert (code, err) == (
+        ExitCode.USAGE,
+        "error: DuckDB does not accept the query: broken\n    correct the SQL\n",
+    )
+    assert (folder / name).read_bytes() == before
+    assert [file.name for file in folder.iterdir()] == [name]
+    if name.endswith("parquet"):
+        from pyarrow import parquet
+
+        assert sorted(parquet.read_table(folder / name)["id"].to_pylist()) == [1, 2]
+
+
+def test_no_row_is_a_heading_or_an_empty_array(
+    sales: TableProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = ("query", "sales.orders", "--columns", "id", "--where", "false", "--format")
+    assert run(capsys, sales, *query, "csv")[1] == '"id"\n'
+    assert run(capsys, sales, *query, "json")[1] == "[]\n"
+
+
+def test_a_link_in_the_repository_is_not_followed(
+    sales: TableProject,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "rows.csv"
+    (folder / ".git").mkdir()
+    (folder / "rows.csv").symlink_to(outside)
+    code, _, err = run(capsys, sales, "query", "sales.orders", "-o", "rows.csv")
+    assert code == ExitCode.ERROR
+    assert "`rows.csv` cannot be written" in err
+    assert not outside.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--format", "parquet"], "the format `parquet` needs a file"),
+        (["--format", "table", "-o", "x.txt"], "the format `table` is for the terminal"),
+        (["--explain", "-o", "x.csv"], "`--explain` shows no rows"),
+        (["--explain", "--format", "csv"], "`--explain` shows no rows"),
+        (["--snapshot", "1", "--tag", "t1"], "`--snapshot` and `--tag` exclude each other"),
+        (["--timestamp", "tuesday"], "`tuesday` is not a time"),
+        (["--columns", "id,,at"], "`--columns`: empty name"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_one_error(
+    sales: TableProject, capsys: pytest.CaptureFixture[str], args: list[str], message: str
+) -> None:
+    code, out, err = run(capsys, sales, "query", "sales.orders", *args)
+    assert code == ExitCode.USAGE
+    assert out == ""
+    assert message in err
+
+
+def test_the_explanation_counts_skipped_files(
+    sales: TableProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(capsys, sales, "query", "sales.orders", "--where", "id = 2", "--explain")
+    assert code == ExitCode.OK
+    assert "1 of 2 files read; partitions and statistics skip 1" in out
+    text = "SELECT * FROM sales.orders a JOIN sales.orders FOR VERSION AS OF 't1' b USING (id) WHERE a.id = 1"
+    _, out, _ = run(capsys, sales, "sql", text, "--explain", "--format", "json")
+    both = json.loads(out)["tables"]
+    assert [(one["files"], one["files_read"], one["reader"]) for one in both] == [
+        (2, 1, "duckdb"),
+        (1, 1, "duckdb"),
+    ]
+    assert all(0 < one["bytes_read"] <= one["bytes"] for one in both)
+
+
+def test_values_of_sliced_arrays_are_their_own() -> None:
+    import pyarrow as pa
+
+    rows: list[dict[str, Any] | None] = [
+        {"l": [number], "m": [("k", number)], "s": str(number)} for number in range(5)
+    ]
+    kind = pa.struct({"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.int64()), "s": pa.string()})
+    array = pa.array([*rows, None], kind)
+    assert json_values(array[2:4]) == [{"l": [n], "m": {"k": n}, "s": str(n)} for n in (2, 3)]
+    assert json_values(array[4:]) == [{"l": [4], "m": {"k": 4}, "s": "4"}, None]
