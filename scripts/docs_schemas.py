@@ -33,6 +33,7 @@ from icemigrate.results.document_types import DiagnosticDocument
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.results.file_results import FilesResult, ManifestsResult, PartitionsResult
 from icemigrate.results.generate_results import GenerateResult
+from icemigrate.results.ingest_results import IngestResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.query_results import QueryExplanation
 from icemigrate.results.reset_results import ResetResult
@@ -54,6 +55,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "generate": (GenerateResult, "generate"),
     "history": (HistoryResult, "history"),
     "import": (ImportResult, "import"),
+    "ingest": (IngestResult, "ingest"),
     "maintain": (MaintainResult, "maintain"),
     "rebase": (RebaseResult, "rebase"),
     "reconcile": (ReconcileResult, "apply --reconcile"),

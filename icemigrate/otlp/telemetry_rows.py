@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from icemigrate.otlp.export_requests import decode_request
 from icemigrate.otlp.payload_fields import (
     Message,
+    UnreadablePayload,
     any_text,
     attributes,
     decimal,
@@ -24,7 +26,7 @@ from icemigrate.otlp.payload_fields import (
     nanoseconds,
     text,
 )
-from icemigrate.wal.entries import EntryKind
+from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
 Row: TypeAlias = dict[str, Any]
 _TRACE_ID, _SPAN_ID = 16, 8
@@ -37,6 +39,16 @@ def telemetry_rows(request: Message, kind: EntryKind) -> Iterator[Row]:
     :raises UnreadablePayload: a part of it is not what the protocol says.
     """
     return _ROWS[kind](request)
+
+
+def is_readable(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -> bool:
+    """Whether a payload is an export request of its kind."""
+    try:
+        for _ in telemetry_rows(decode_request(payload, kind, encoding), kind):
+            pass
+    except UnreadablePayload:
+        return False
+    return True
 
 
 def _span_rows(request: Message) -> Iterator[Row]:

@@ -20,6 +20,7 @@ from icemigrate.render.findings_markdown import check_markdown, failure_markdown
 from icemigrate.render.findings_sarif import sarif_text
 from icemigrate.render.findings_text import check_text, failure_text
 from icemigrate.render.generate_text import generate_text
+from icemigrate.render.ingest_text import ingest_text
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
 from icemigrate.render.query_text import explanation_text
@@ -60,6 +61,7 @@ from icemigrate.results.diff_results import DiffResult
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
 from icemigrate.results.file_results import FilesResult, ManifestsResult, PartitionsResult
 from icemigrate.results.generate_results import GenerateResult
+from icemigrate.results.ingest_results import IngestResult
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.query_results import QueryExplanation
 from icemigrate.results.reset_results import ResetResult
@@ -119,6 +121,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             RevertResult: revert_text,
             ImportResult: import_text,
             DiffResult: diff_text,
+            IngestResult: ingest_text,
             RepairResult: repair_text,
             RebaseResult: rebase_text,
             SquashResult: squash_text,
@@ -158,6 +161,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             RevertResult: _json(doc.result_document),
             ImportResult: _json(doc.result_document),
             DiffResult: _json(doc.result_document),
+            IngestResult: _json(doc.result_document),
             RepairResult: _json(doc.result_document),
             RebaseResult: _json(doc.result_document),
             SquashResult: _json(doc.result_document),

@@ -9,13 +9,14 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from icemigrate.errors import IcemigrateError, os_error_reason
 from icemigrate.frozen import Frozen
+from icemigrate.wal.entries import Entry
 from icemigrate.wal.segment_format import HEADER_SIZE, SegmentEncoder, decode_segment
 
 SEALED, OPEN = ".wal", ".wal.open"
@@ -67,13 +68,14 @@ def remove(segment: OpenSegment) -> None:
         os.close(segment.number)
 
 
-def seal(segment: OpenSegment, footer: bytes, end: int) -> Path:
+def seal(segment: OpenSegment, footer: bytes, end: int, path: Path | None = None) -> Path:
     """Write the footer of a segment, give it the name of a sealed one, and close it.
 
     :param end: where its last entry ends, in bytes.
+    :param path: its new name; by default the one that it has, with the suffix of a sealed one.
     :raises OSError: it cannot be written or renamed; the file is closed all the same.
     """
-    sealed = segment.path.with_name(segment.path.name.removesuffix(OPEN) + SEALED)
+    sealed = path or segment.path.with_name(segment.path.name.removesuffix(OPEN) + SEALED)
     try:
         write_all(segment.number, footer, end)
         os.fsync(segment.number)
@@ -102,6 +104,70 @@ def sealed_segments(folder: Path) -> tuple[Path, ...]:
     :raises LogError: the folder cannot be read.
     """
     return tuple(sorted(_files(folder, SEALED)))
+
+
+def write_sealed(path: Path, entries: Iterable[Entry]) -> None:
+    """Write a sealed segment, which replaces one of the same name; without an entry there is none.
+
+    :raises LogError: it cannot be written.
+    """
+    encoder = SegmentEncoder()
+    try:
+        opened = new_segment(path.parent)
+        end, count = len(encoder.header), 0
+        write_all(opened.number, encoder.header, 0)
+        for entry in entries:
+            data = encoder.encode_entry(entry)
+            write_all(opened.number, data, end)
+            end, count = end + len(data), count + 1
+        if count:
+            seal(opened, encoder.encode_footer(count), end, path)
+        else:
+            remove(opened)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def move_segment(path: Path, new: Path) -> None:
+    """Give a sealed segment another name, in a folder of the same file system.
+
+    :raises LogError: it cannot be moved.
+    """
+    try:
+        path.rename(new)
+        sync_folder(new.parent)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def remove_segment(path: Path) -> None:
+    """Remove a sealed segment, if it exists.
+
+    :raises LogError: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+@contextmanager
+def lock_log(folder: Path) -> Iterator[None]:
+    """Be the only process that drains a log, until the block ends.
+
+    :raises LogError: another process does, or the folder cannot be read.
+    """
+    try:
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise _no_log(folder, error) from error
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise LogError(f"another process drains the log {folder}", "wait for its end, or stop it") from None
+    finally:
+        os.close(number)
 
 
 class SealedTail(Frozen):
@@ -133,9 +199,13 @@ def _files(folder: Path, suffix: str) -> Iterator[Path]:
                 if entry.name.endswith(suffix) and entry.is_file(follow_symlinks=False):
                     yield folder / entry.name
     except OSError as error:
-        raise LogError(
-            f"the log {folder} cannot be read: {os_error_reason(error)}", "give the folder of the segments"
-        ) from error
+        raise _no_log(folder, error) from error
+
+
+def _no_log(folder: Path, error: OSError) -> LogError:
+    return LogError(
+        f"the log {folder} cannot be read: {os_error_reason(error)}", "give the folder of the segments"
+    )
 
 
 def _seal_abandoned(path: Path) -> SealedTail | None:
@@ -194,6 +264,6 @@ def write_all(number: int, data: bytes, offset: int) -> None:
 
 def _unusable(path: Path, error: OSError) -> LogError:
     return LogError(
-        f"the segment {path} cannot be sealed: {os_error_reason(error)}",
+        f"the segment {path} cannot be written: {os_error_reason(error)}",
         "check the right to write there",
     )

@@ -50,7 +50,9 @@ SETTINGS = {
 
 _FENCE = re.compile(r"^```(\w*) ?(\S*)$")
 _GIVEN = re.compile(r"python (\S+\.py) <<")
-_SPARK = re.compile(r"^\$ icemigrate apply(?!.* --apply-with metadata)|^```sql$|\.apply\(", re.MULTILINE)
+_SPARK = re.compile(
+    r"^\$ icemigrate (?:apply(?!.* --apply-with metadata)|ingest)|^```sql$|\.apply\(", re.MULTILINE
+)
 _CHANGING = (
     # The history shows no time of what took none; its next column is the user.
     (re.compile(r"\d+\.\d s|\d+ s\b|–(?=  +you\b)"), "0.1 s"),

@@ -1,0 +1,116 @@
+"""``icemigrate ingest``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
+from icemigrate.cli.options import format_option, global_options
+from icemigrate.errors import ExitCode
+
+
+def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    from icemigrate.iceberg.retention import BadDuration, parse_duration
+
+    if value is None:
+        return None
+    try:
+        return parse_duration(value) / 1000
+    except (BadDuration, OverflowError) as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command("ingest")
+@click.argument("log", type=click.Path(path_type=Path))
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    required=True,
+    metavar="KIND=NAME",
+    help="The tables of a kind (`traces`, `logs`, `metrics`): `traces=otel.${tenant}_traces`. Repeatable.",
+)
+@click.option(
+    "--quarantine",
+    default="telemetry.quarantine",
+    show_default=True,
+    metavar="NAME",
+    help="The table of entries that cannot be read; it is created if there is none.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Where the progress is kept (default: `checkpoint` in the folder of the log).",
+)
+@click.option("--once", is_flag=True, help="Drain what there is, and end. This is the default.")
+@click.option(
+    "--continuous",
+    "interval_s",
+    metavar="INTERVAL",
+    callback=_seconds,
+    help="Go on until the command is stopped, with a batch each interval, such as `10s`.",
+)
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(
+    settings: InvocationOptions,
+    log: Path,
+    tables: tuple[str, ...],
+    quarantine: str,
+    checkpoint: Path | None,
+    once: bool,
+    interval_s: float | None,
+) -> ExitCode:
+    """Drain a write-ahead log into the tables of its tenants, with Spark.
+
+    LOG is the folder of the segments that `icemigrate.wal.Writer` writes.  Each batch is one snapshot of each
+    table, and each entry is in one snapshot, also if the command is killed.  Entries whose table has a
+    problem stay in the log, and the next run tries them again.
+
+    Ctrl-C and SIGTERM end the command after the current batch.  Exits with 1 if entries stay in the log.
+    """
+    from icemigrate.commands.ingest import IngestRequest, ingest_log
+    from icemigrate.render.ingest_text import batch_text
+
+    if once and interval_s is not None:
+        raise click.UsageError("`--once` and `--continuous` exclude each other")
+    request = IngestRequest(log, tables, quarantine, checkpoint, interval_s)
+    with _stop_after_batch() as stopping:
+        result = ingest_log(
+            settings.open_project(),
+            settings.environment,
+            request,
+            before_start=SparkStartNotice().before_start,
+            on_batch=lambda batch: settings.show_progress(batch_text(batch)),
+            is_stopping=stopping,
+        )
+    settings.answer(result)
+    return ExitCode.ERROR if result.held else ExitCode.OK
+
+
+@contextmanager
+def _stop_after_batch() -> Iterator[threading.Event]:
+    """A block in which the first Ctrl-C or ``SIGTERM`` sets an event, and a second one ends the command."""
+    stopping = threading.Event()
+
+    def stop(number: int, _frame: Any) -> None:
+        if stopping.is_set():
+            sys.exit(128 + number)
+        stopping.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,111 @@
+"""``ingest``: drains a write-ahead log into the tables of its tenants."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from icemigrate.errors import UsageError
+from icemigrate.execution.spark_start import engine_of
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.names import BadName, TableName
+from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.ingest_stream import BatchResult, IngestSettings, ingest
+from icemigrate.pipeline.quarantine import quarantine_schema
+from icemigrate.pipeline.tenant_tables import tenant_tables
+from icemigrate.project import Project
+from icemigrate.results.ingest_results import IngestedTable, IngestResult
+from icemigrate.table_data.new_table import create_table
+from icemigrate.table_data.table_session import TableSession, open_tables
+from icemigrate.wal.log_folder import lock_log
+
+
+class IngestRequest(Frozen):
+    """The arguments of a run.
+
+    :param tables: kinds and patterns, such as ``traces=otel.${tenant}_traces``.
+    :param checkpoint: ``None`` for the folder ``checkpoint`` in the log.
+    :param interval_s: seconds between batches; ``None`` to end when everything is drained.
+    """
+
+    log: Path
+    tables: tuple[str, ...]
+    quarantine: str
+    checkpoint: Path | None = None
+    interval_s: float | None = None
+
+
+def ingest_log(
+    project: Project,
+    environment: str | None,
+    request: IngestRequest,
+    *,
+    before_start: Callable[[], None] = lambda: None,
+    on_batch: Callable[[BatchResult], None] = lambda batch: None,
+    is_stopping: threading.Event | None = None,
+) -> IngestResult:
+    """Drain a log.
+
+    :param before_start: called right before Spark starts.
+    :param on_batch: called after each batch.
+    :param is_stopping: ends the run after the current batch when it is set.
+    :raises UsageError: an argument is wrong.
+    :raises LogError: the log cannot be read, or another run drains it.
+    :raises CatalogError: the catalog cannot be reached.
+    :raises EngineError: Spark or the storage failed; the next run repeats the batch.
+    """
+    tables = tenant_tables(request.tables)
+    try:
+        quarantine = TableName.parse(request.quarantine)
+    except BadName as error:
+        raise UsageError(f"`--quarantine`: {error}") from error
+    batches = list[BatchResult]()
+
+    def remember(batch: BatchResult) -> None:
+        batches.append(batch)
+        on_batch(batch)
+
+    log = request.log.absolute()
+    with lock_log(log), open_tables(project, environment) as session:
+        _create_quarantine(session, quarantine)
+        engine = engine_of(session.environment, None, before_start)
+        settings = IngestSettings(
+            log,
+            (request.checkpoint or log / "checkpoint").absolute(),
+            tables,
+            quarantine,
+            interval_s=request.interval_s,
+        )
+        ingest(session, engine.session, settings, remember, is_stopping)
+        return IngestResult(
+            project=project.name,
+            environment=session.environment.environment.name,
+            batches=len(batches),
+            held=batches[-1].held if batches else 0,
+            tables=_totals(batches),
+        )
+
+
+def _create_quarantine(session: TableSession, name: TableName) -> None:
+    if session.find(name) is None:
+        create_table(session, str(name), quarantine_schema())
+
+
+def _totals(batches: list[BatchResult]) -> tuple[IngestedTable, ...]:
+    """What all batches did, by table; the problem is that of the last batch."""
+    found = dict[tuple[str, str | None, str | None], list[TableBatch]]()
+    for batch in batches:
+        for table in batch.tables:
+            found.setdefault((table.table, table.tenant, table.kind), []).append(table)
+    return tuple(
+        IngestedTable(
+            table=name,
+            tenant=tenant,
+            kind=kind,
+            entries=sum(one.entries for one in parts if one.problem is None),
+            rows=sum(one.rows for one in parts),
+            problem=parts[-1].problem,
+        )
+        for (name, tenant, kind), parts in sorted(found.items(), key=lambda item: item[0][0])
+    )

@@ -1,0 +1,248 @@
+"""Writes the entries of a batch as data files of their tables, in Spark's Python processes.
+
+A task gets the entries of some tables, in the order of tables.  It writes their files and returns what the
+driver commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from icemigrate.catalog.catalog_port import CatalogSettings
+from icemigrate.errors import IcemigrateError
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
+from icemigrate.iceberg.names import TableName
+from icemigrate.metadata_engine.data_files import DataFile
+from icemigrate.metadata_engine.open_store import open_table_store
+from icemigrate.metadata_engine.table_store import Json, TableStore
+from icemigrate.otlp.export_requests import decode_request
+from icemigrate.otlp.payload_fields import UnreadablePayload
+from icemigrate.otlp.telemetry_rows import Row, telemetry_rows
+from icemigrate.pipeline.quarantine import quarantine_row
+from icemigrate.pipeline.telemetry_arrow import UnsuitableTable, rows_table
+from icemigrate.pipeline.tenant_tables import TenantTables
+from icemigrate.project.namespace_mapping import NamespaceMapping
+from icemigrate.table_data.load_database import LoadDatabase, open_load_database
+from icemigrate.table_data.load_target import LoadTarget, load_target
+from icemigrate.table_data.parquet_output import copy_to_table, delete_files, write_parquet
+from icemigrate.table_data.table_session import CurrentTable
+from icemigrate.wal.entries import EntryKind, PayloadEncoding
+
+FILE_COLUMNS = (
+    "table string, tenant string, kind string, files binary, layout string, entries long, rows long, "
+    "problem string, stops boolean"
+)
+"""The columns of :class:`TableEntries`, in Spark's syntax."""
+_MOST_ROWS = 200_000
+"""Rows of one table that a task has in memory."""
+_QUARANTINE_BYTES = 64 * 1024 * 1024
+"""Payloads that cannot be read and that a task has in memory."""
+
+
+class BatchContext(Frozen):
+    """What tasks need to know.
+
+    :param settings: of the catalog.
+    :param names: declared names and those in the catalog.
+    :param quarantine: the declared table of entries that cannot be read.
+    """
+
+    settings: CatalogSettings
+    tables: TenantTables
+    names: NamespaceMapping
+    quarantine: TableName
+
+
+class TableEntries(Frozen):
+    """The result of a task for one table.
+
+    :param table: its declared name.
+    :param tenant: ``None`` for the quarantine.
+    :param files: data files that are written; none if the table has a problem.
+    :param layout: of the table that they were written for, see :func:`layout_of`.
+    :param problem: why the entries are not written, as a clause.
+    :param stops: whether the problem is not one of this table alone, so that the batch stops.
+    """
+
+    table: str
+    tenant: str | None = None
+    kind: str | None = None
+    files: tuple[DataFile, ...] = ()
+    layout: str | None = None
+    entries: int = 0
+    rows: int = 0
+    problem: str | None = None
+    stops: bool = False
+
+
+def layout_of(metadata: Json) -> str:
+    """The ids of the schema and the partition spec that new files of a table have."""
+    return f"{current_schema_id(metadata)}/{default_spec_id(metadata)}"
+
+
+class NoTable(IcemigrateError):
+    """A tenant has no table for its entries."""
+
+
+class _TableFiles:
+    """Collects the rows of one table and writes them as files."""
+
+    def __init__(self, writer: EntryFileWriter, name: TableName) -> None:
+        self._writer, self._name = writer, name
+        self._target: LoadTarget | None = None
+        self._pending = list[Row]()
+        self.files, self.entries, self.rows = list[DataFile](), 0, 0
+        self.problem: str | None = None
+        self.stops = False
+
+    def add(self, rows: list[Row]) -> None:
+        """Add the rows of one entry."""
+        self.entries += 1
+        self._pending += rows
+        if len(self._pending) >= _MOST_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is pending, unless the table has a problem."""
+        rows, self._pending = self._pending, []
+        if not rows or self.problem is not None:
+            return
+        try:
+            if self._target is None:
+                self._target = self._writer.target(self._name)
+            self.files += self._writer.write_rows(rows, self._target)
+            self.rows += len(rows)
+        except (UnsuitableTable, NoTable) as error:
+            self._fail(str(error))
+        except IcemigrateError as error:
+            self._fail(error.message, stops=True)
+
+    def _fail(self, problem: str, *, stops: bool = False) -> None:
+        delete_files(self.files, self._writer.store.files)
+        self.files, self.rows, self.problem, self.stops = [], 0, problem, stops
+
+    def result(self, tenant: str | None, kind: str | None) -> TableEntries:
+        """The files, after the last row."""
+        self.flush()
+        return TableEntries(
+            table=str(self._name),
+            tenant=tenant,
+            kind=kind,
+            files=tuple(self.files),
+            layout=None if self._target is None else layout_of(self._target.metadata),
+            entries=self.entries,
+            rows=self.rows,
+            problem=self.problem,
+            stops=self.stops,
+        )
+
+
+class EntryFileWriter:
+    """Writes the files of tables; an instance belongs to one task.
+
+    :param store: of the catalog.
+    """
+
+    def __init__(self, context: BatchContext, store: TableStore, db: LoadDatabase) -> None:
+        self._context, self.store, self._db = context, store, db
+        self._quarantine = _TableFiles(self, context.quarantine)
+        self._quarantined_bytes = 0
+
+    def write(
+        self, tenant: str, kind: EntryKind, entries: Iterable[Mapping[str, Any]]
+    ) -> TableEntries | None:
+        """Write the entries of one table; ``None`` where none of them can be read."""
+        name = self._context.tables.table(tenant, kind)
+        if name is None:
+            count = sum(1 for _ in entries)
+            problem = f"no table is given for {kind.value}"
+            return TableEntries("", tenant, kind.value, entries=count, problem=problem)
+        files = _TableFiles(self, name)
+        for entry in entries:
+            try:
+                encoding = PayloadEncoding(entry["encoding"])
+                rows = list(telemetry_rows(decode_request(entry["payload"], kind, encoding), kind))
+            except UnreadablePayload as error:
+                self.quarantine(entry, str(error))
+            else:
+                files.add(rows)
+        return files.result(tenant, kind.value) if files.entries else None
+
+    def quarantine(self, entry: Mapping[str, Any], problem: str) -> None:
+        """Write an entry that cannot be read to the quarantine."""
+        self._quarantine.add([quarantine_row(entry, problem)])
+        self._quarantined_bytes += len(entry["payload"])
+        if self._quarantined_bytes > _QUARANTINE_BYTES:
+            self._quarantine.flush()
+            self._quarantined_bytes = 0
+
+    def quarantined(self) -> TableEntries | None:
+        """The files of the quarantine, after the last entry."""
+        return self._quarantine.result(None, None) if self._quarantine.entries else None
+
+    def target(self, declared: TableName) -> LoadTarget:
+        """A table as it is now.
+
+        :raises NoTable: there is none.
+        """
+        name = self._context.names.table(declared)
+        stored = self.store.load(name)
+        if stored is None:
+            raise NoTable(f"there is no table `{declared}`")
+        return load_target(CurrentTable(declared, name, stored))
+
+    def write_rows(self, rows: list[Row], target: LoadTarget) -> tuple[DataFile, ...]:
+        """Write rows as files of a table.
+
+        :raises UnsuitableTable: it cannot have them.
+        """
+        self._db.connection.register("telemetry", rows_table(rows, target.columns))
+        files = write_parquet(self._db, "SELECT * FROM telemetry", target, is_checked=True)
+        return copy_to_table(files, target, self.store.files)
+
+
+def file_batches(context: BatchContext, batches: Iterable[Any]) -> Iterator[Any]:
+    """Write the entries of a task.
+
+    :param batches: ``pyarrow.RecordBatch`` with the columns of
+        :data:`~icemigrate.pipeline.segment_entries.ENTRY_COLUMNS`; entries of a table follow each other.
+    """
+    store = open_table_store(context.settings)
+    assert store is not None, "the driver opened this catalog"
+    try:
+        with open_load_database() as db:
+            writer = EntryFileWriter(context, store, db)
+            entries = (entry for batch in batches for entry in batch.to_pylist())
+            for (tenant, kind), group in groupby(entries, key=itemgetter("tenant", "kind")):
+                if tenant is None:
+                    for entry in group:
+                        writer.quarantine(entry, entry["problem"])
+                elif (result := writer.write(tenant, EntryKind(kind), group)) is not None:
+                    yield _result_batch(result)
+            if (result := writer.quarantined()) is not None:
+                yield _result_batch(result)
+    finally:
+        store.close()
+
+
+def _result_batch(result: TableEntries) -> Any:
+    import pyarrow as pa
+
+    types = {"string": pa.string(), "binary": pa.binary(), "long": pa.int64(), "boolean": pa.bool_()}
+    columns = [column.split() for column in FILE_COLUMNS.split(", ")]
+    values = [getattr(result, name) for name, _ in columns]
+    values[3] = msgspec.msgpack.encode(result.files)
+    arrays = [pa.array([value], types[type_]) for value, (_, type_) in zip(values, columns, strict=True)]
+    return pa.record_batch(arrays, names=[name for name, _ in columns])
+
+
+def read_result(row: Any) -> TableEntries:
+    """A row of :data:`FILE_COLUMNS`."""
+    files = msgspec.msgpack.decode(bytes(row.files), type=tuple[DataFile, ...])
+    return TableEntries(**{**row.asDict(), "files": files})

@@ -1,0 +1,92 @@
+"""Entries of tables with a problem: they stay in the log, in segments of their own.
+
+The folder ``held`` of the log has them.  The name of a segment begins with its batch, and the next run takes
+a segment back into the log once its batch is complete, so that an entry is in one of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from icemigrate.otlp.telemetry_rows import is_readable
+from icemigrate.wal.entries import Entry, EntryKind, PayloadEncoding
+from icemigrate.wal.log_folder import (
+    SEALED,
+    create_folder,
+    move_segment,
+    remove_segment,
+    sealed_segments,
+    write_sealed,
+)
+
+HELD = "held"
+HELD_COLUMNS = "entries long"
+
+
+def hold_entries(entries: Any, query: str, number: int, log: Path) -> int:
+    """Write entries to held segments, which replace those of an earlier attempt of the batch.
+
+    :param entries: a ``DataFrame`` with the columns of
+        :data:`~icemigrate.pipeline.segment_entries.ENTRY_COLUMNS`.
+    :param query: the id of the stream.
+    :param number: of the batch.
+    :returns: how many there are.
+    :raises LogError: a segment cannot be written.
+    """
+    create_folder(log / HELD)
+    prefix = f"{query}-{number}"
+    held = entries.mapInArrow(partial(_write_segment, log / HELD, prefix), HELD_COLUMNS).collect()
+    return sum(row.entries for row in held)
+
+
+def drop_held(query: str, number: int, log: Path) -> None:
+    """Remove what an earlier attempt of a batch held."""
+    for path in _held(log):
+        if path.name.startswith(f"{query}-{number}-"):
+            remove_segment(path)
+
+
+def take_back(query: str, complete: int, log: Path) -> int:
+    """Move held segments of complete batches back into the log.
+
+    :param query: the id of the stream.
+    :param complete: the number of its last complete batch; -1 for none.
+    :returns: how many segments there are.
+    """
+    count = 0
+    for path in _held(log):
+        number, _, rest = path.name.removeprefix(f"{query}-").partition("-")
+        if path.name.startswith(f"{query}-") and number.isdigit() and int(number) <= complete:
+            move_segment(path, log / f"0-{query}-{number}-{rest}")
+            count += 1
+    return count
+
+
+def _held(log: Path) -> tuple[Path, ...]:
+    folder = log / HELD
+    return sealed_segments(folder) if folder.is_dir() else ()
+
+
+def _write_segment(folder: Path, prefix: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """Write the entries of one task as one segment."""
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    task = 0 if context is None else context.partitionId()
+    count = 0
+
+    def entries() -> Iterator[Entry]:
+        nonlocal count
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            kind, encoding = EntryKind(row["kind"]), PayloadEncoding(row["encoding"])
+            if not is_readable(row["payload"], kind, encoding):
+                continue  # the quarantine has it
+            count += 1
+            yield Entry(row["tenant"], kind, row["time_ns"], row["payload"], encoding)
+
+    write_sealed(folder / f"{prefix}-{task:05}{SEALED}", entries())
+    yield pa.record_batch([pa.array([count], pa.int64())], names=["entries"])

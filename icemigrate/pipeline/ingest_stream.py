@@ -1,0 +1,209 @@
+"""Drains a log into tables by a stream of Spark, whose checkpoint says which segments each batch has.
+
+Spark writes the segments of a batch to the checkpoint before it runs the batch, and its completion
+afterwards.  A batch that did not complete runs again with the same number, and tables that have its entries
+are left out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.errors import EngineError
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.names import TableName
+from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
+from icemigrate.pipeline.entry_files import (
+    FILE_COLUMNS,
+    BatchContext,
+    TableEntries,
+    file_batches,
+    read_result,
+)
+from icemigrate.pipeline.held_entries import drop_held, hold_entries, take_back
+from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
+from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
+from icemigrate.pipeline.tenant_tables import TenantTables
+from icemigrate.spark.java_errors import convert_java_errors
+from icemigrate.table_data.table_session import TableSession
+from icemigrate.wal.log_folder import SEALED, seal_abandoned
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SOURCE = "path string, modificationTime timestamp, length long, content binary"
+"""The columns of Spark's source ``binaryFile``."""
+_POLL_SECONDS = 1
+"""How often a run looks for a request to stop."""
+
+
+class IngestSettings(Frozen):
+    """What a run drains, and how.
+
+    :param log: the folder of the segments.
+    :param checkpoint: the folder of the stream's state.
+    :param quarantine: the declared table of entries that cannot be read.
+    :param segments_per_batch: at most.
+    :param interval_s: seconds between batches; ``None`` to end when everything is drained.
+    """
+
+    log: Path
+    checkpoint: Path
+    tables: TenantTables
+    quarantine: TableName
+    segments_per_batch: int = 64
+    interval_s: float | None = None
+
+
+class BatchResult(Frozen):
+    """What a batch did.
+
+    :param number: from 0, within the checkpoint.
+    :param held: entries that stay in the log, because their table has a problem.
+    """
+
+    number: int
+    tables: tuple[TableBatch, ...]
+    held: int = 0
+
+    @property
+    def entries(self) -> int:
+        """The entries that tables have now, without the quarantined ones."""
+        return sum(table.entries for table in self.tables if table.problem is None and table.tenant)
+
+    @property
+    def table_count(self) -> int:
+        """The tables that have them."""
+        return sum(table.problem is None and table.tenant is not None for table in self.tables)
+
+
+def ingest(
+    session: TableSession,
+    spark: SparkSession,
+    settings: IngestSettings,
+    on_batch: Callable[[BatchResult], None],
+    is_stopping: threading.Event | None = None,
+) -> None:
+    """Drain the log.
+
+    :param on_batch: called after each batch.
+    :param is_stopping: ends the run after the current batch when it is set.
+    :raises LogError: the log cannot be read.
+    :raises IcemigrateError: the catalog, the storage or Spark failed; the next run repeats the batch.
+    """
+    seal_abandoned(settings.log)
+    if (id_ := stream_id(settings.checkpoint)) is not None:
+        take_back(id_, last_complete(settings.checkpoint), settings.log)
+    batches = _Batches(session, settings, on_batch)
+    stopping = is_stopping or threading.Event()
+    try:
+        with convert_java_errors():
+            _use_own_python(spark)
+            query = _start(spark, settings, batches)
+            while not query.awaitTermination(_POLL_SECONDS):
+                if stopping.is_set():
+                    batches.finish()
+                    query.stop()
+                    break
+    except EngineError:
+        if batches.failure is not None:
+            raise batches.failure from None  # Spark has only its text, below those of its own calls
+        raise
+
+
+def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> Any:
+    source = (
+        spark.readStream.format("binaryFile")
+        .schema(_SOURCE)
+        .option("pathGlobFilter", f"*{SEALED}")
+        .option("maxFilesPerTrigger", settings.segments_per_batch)
+        .load(str(settings.log))
+    )
+    writer = source.writeStream.foreachBatch(batches.run).option(
+        "checkpointLocation", str(settings.checkpoint)
+    )
+    if settings.interval_s is None:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{settings.interval_s} seconds").start()
+
+
+def _use_own_python(spark: SparkSession) -> None:
+    """Let Spark's Python processes on this machine be of this Python, which has icemigrate."""
+    context = spark.sparkContext
+    if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
+
+
+class _Batches:
+    """The batches of a run.
+
+    :ivar failure: the error that ended it.
+    """
+
+    def __init__(
+        self, session: TableSession, settings: IngestSettings, on_batch: Callable[[BatchResult], None]
+    ) -> None:
+        self._session, self._settings, self._on_batch = session, settings, on_batch
+        self._is_running = threading.Lock()
+        self.failure: Exception | None = None
+        environment = session.environment
+        self._context = BatchContext(
+            environment.catalog.settings, settings.tables, environment.names, settings.quarantine
+        )
+
+    def finish(self) -> None:
+        """Wait for the end of the current batch; no other one begins."""
+        self._is_running.acquire()
+
+    def run(self, segments: DataFrame, number: int) -> None:
+        """Run one batch."""
+        with self._is_running:
+            try:
+                self._on_batch(self._run(segments, number))
+            except Exception as error:
+                self.failure = error
+                raise
+
+    def _run(self, segments: DataFrame, number: int) -> BatchResult:
+        id_ = stream_id(self._settings.checkpoint)
+        assert id_ is not None, "Spark writes the id before the first batch"
+        drop_held(id_, number, self._settings.log)
+        entries = segments.select("path", "content").mapInArrow(entry_batches, ENTRY_COLUMNS)
+        ordered = entries.repartition("tenant", "kind").sortWithinPartitions(
+            "tenant", "kind", "segment", "offset"
+        )
+        rows = ordered.mapInArrow(partial(file_batches, self._context), FILE_COLUMNS).collect()
+        results = [read_result(row) for row in rows]
+        _require_running(results)
+        committed = tuple(
+            commit_table(self._session, f"{id_}-{number}", found) for found in by_table(results)
+        )
+        failed = [table for table in committed if table.problem is not None]
+        held = 0
+        if failed:
+            held = hold_entries(_of_tables(entries, failed), id_, number, self._settings.log)
+        return BatchResult(number, committed, held)
+
+
+def _require_running(results: Sequence[TableEntries]) -> None:
+    """Stop the batch where the catalog or the storage failed.
+
+    :raises EngineError: it did.
+    """
+    for result in results:
+        if result.stops:
+            raise EngineError(f"table `{result.table}`: {result.problem}", "run the command again")
+
+
+def _of_tables(entries: DataFrame, tables: Sequence[TableBatch]) -> DataFrame:
+    """The entries of some tables."""
+    pairs = entries.sparkSession.createDataFrame(
+        [(table.tenant, table.kind) for table in tables], "tenant string, kind string"
+    )
+    return entries.join(pairs, ["tenant", "kind"], "left_semi")

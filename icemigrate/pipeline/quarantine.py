@@ -1,0 +1,39 @@
+"""The table of entries that cannot be read, each with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.types import Field, Primitive
+from icemigrate.otlp.telemetry_rows import Row
+
+_COLUMNS = {
+    "quarantined_at": "timestamptz",
+    "tenant": "string",
+    "kind": "string",
+    "encoding": "string",
+    "segment": "string",
+    "offset": "long",
+    "problem": "string",
+    "payload": "binary",
+}
+
+
+def quarantine_schema() -> Schema:
+    """The columns of the quarantine; the tenant is null where the bytes are no entry."""
+    fields = (
+        Field(number, name, Primitive(type_)) for number, (name, type_) in enumerate(_COLUMNS.items(), 1)
+    )
+    return Schema(tuple(fields))
+
+
+def quarantine_row(entry: Mapping[str, Any], problem: str) -> Row:
+    """The row of an entry.
+
+    :param entry: with the columns of :data:`~icemigrate.pipeline.segment_entries.ENTRY_COLUMNS`.
+    """
+    kept = {name: entry[name] for name in ("tenant", "kind", "encoding", "segment", "offset", "payload")}
+    return {**kept, "quarantined_at": datetime.now(timezone.utc), "problem": problem}

@@ -1,0 +1,78 @@
+"""The entries of segments as Arrow batches, in Spark's Python processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from icemigrate.wal.entries import Entry, is_tenant_id
+from icemigrate.wal.segment_format import StoredEntry, decode_segment
+
+ENTRY_COLUMNS = (
+    "tenant string, kind string, encoding string, time_ns long, segment string, offset long, "
+    "payload binary, problem string"
+)
+"""One entry, or damaged bytes with a problem and without a tenant; in Spark's syntax."""
+_LARGEST_BATCH = 8 * 1024 * 1024
+"""In bytes of payloads."""
+
+
+def entry_batches(batches: Iterable[Any]) -> Iterator[Any]:
+    """The entries of segments; damaged bytes and ids that no table can have are problems.
+
+    :param batches: ``pyarrow.RecordBatch`` with ``path`` and ``content``.
+    """
+    rows = list[tuple[Any, ...]]()
+    size = 0
+    for batch in batches:
+        for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
+            name = path.as_py().rpartition("/")[2]
+            for row in segment_rows(name, content.as_py()):
+                rows.append(row)
+                size += len(row[6])
+                if size >= _LARGEST_BATCH:
+                    yield _batch(rows)
+                    rows, size = [], 0
+    if rows:
+        yield _batch(rows)
+
+
+def segment_rows(name: str, content: bytes) -> Iterator[tuple[Any, ...]]:
+    """The rows of one segment, see :data:`ENTRY_COLUMNS`."""
+    decoded = decode_segment(content)
+    for part in decoded.parts:
+        if isinstance(part, StoredEntry):
+            yield _entry_row(name, part.offset, part.entry)
+        else:
+            data = content[part.offset : part.offset + part.length]
+            yield (None, None, None, None, name, part.offset, data, part.reason)
+    if not decoded.is_sealed:
+        yield (None, None, None, None, name, len(content), b"", "the segment ends without its footer")
+
+
+def _entry_row(name: str, offset: int, entry: Entry) -> tuple[Any, ...]:
+    kind, encoding = entry.kind.value, entry.encoding.value
+    if is_tenant_id(entry.tenant):
+        return (entry.tenant, kind, encoding, entry.time_ns, name, offset, entry.payload, None)
+    problem = f"{entry.tenant!r} cannot be the id of a tenant"
+    return (None, kind, encoding, entry.time_ns, name, offset, entry.payload, problem)
+
+
+def _batch(rows: list[tuple[Any, ...]]) -> Any:
+    import pyarrow as pa
+
+    types = (
+        pa.string(),
+        pa.string(),
+        pa.string(),
+        pa.int64(),
+        pa.string(),
+        pa.int64(),
+        pa.binary(),
+        pa.string(),
+    )
+    names = [column.split()[0] for column in ENTRY_COLUMNS.split(", ")]
+    columns = zip(*rows, strict=True)
+    return pa.record_batch(
+        [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)], names=names
+    )

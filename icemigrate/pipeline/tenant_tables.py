@@ -1,0 +1,72 @@
+"""The tables that a log is drained into: one for each tenant and kind, by a pattern of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from icemigrate.diagnostics import did_you_mean
+from icemigrate.errors import UsageError
+from icemigrate.frozen import Frozen
+from icemigrate.iceberg.names import BadName, TableName
+from icemigrate.wal.entries import EntryKind, is_tenant_id
+
+PLACEHOLDER = "${tenant}"
+"""As the entry of a migration file with ``for_each: {tenant: …}`` writes it."""
+_STAND_IN = "icemigrate_tenant_id"
+"""A plain word in the placeholder's position while a pattern is read."""
+_KINDS = {kind.value: kind for kind in EntryKind}
+
+
+class TenantTables(Frozen):
+    """The declared tables of tenants.
+
+    :param patterns: names by kind, with :data:`_STAND_IN` for the tenant.
+    """
+
+    patterns: Mapping[EntryKind, TableName]
+
+    def table(self, tenant: str, kind: EntryKind) -> TableName | None:
+        """The table of a tenant's entries of a kind; ``None`` where the kind has no pattern."""
+        assert is_tenant_id(tenant), "the id was checked when the entry was read"
+        pattern = self.patterns.get(kind)
+        if pattern is None:
+            return None
+        *namespace, name = (part.replace(_STAND_IN, tenant) for part in (*pattern.namespace, pattern.name))
+        return TableName(tuple(namespace), name)
+
+
+def tenant_tables(arguments: Sequence[str]) -> TenantTables:
+    """Read patterns.
+
+    :param arguments: each is a kind and a pattern, such as ``traces=otel.${tenant}_traces``.
+    :raises UsageError: a kind is unknown or given twice, or a pattern names no table for each tenant.
+    """
+    found = dict[EntryKind, TableName]()
+    for argument in arguments:
+        word, separator, pattern = argument.partition("=")
+        if not separator or word not in _KINDS:
+            kinds = ", ".join(f"`{kind}`" for kind in _KINDS)
+            raise UsageError(
+                f"`{argument}` does not begin with a kind and `=`",
+                did_you_mean(word, _KINDS) or f"the kinds are {kinds}: `traces=otel.{PLACEHOLDER}_traces`",
+            )
+        if _KINDS[word] in found:
+            raise UsageError(f"the kind `{word}` is given twice", "give each kind one table")
+        found[_KINDS[word]] = _pattern(pattern)
+    if not found:
+        raise UsageError("no table is given", f"give one for each kind: `traces=otel.{PLACEHOLDER}_traces`")
+    return TenantTables(found)
+
+
+def _pattern(text: str) -> TableName:
+    if PLACEHOLDER not in text:
+        raise UsageError(
+            f"the name `{text}` is the same for all tenants",
+            f"write `{PLACEHOLDER}` where the tenant's id is",
+        )
+    try:
+        return TableName.parse(text.replace(PLACEHOLDER, _STAND_IN))
+    except BadName as error:
+        raise UsageError(
+            str(error).replace(_STAND_IN, PLACEHOLDER), "give the namespace and the name of a table"
+        ) from error

@@ -1,0 +1,58 @@
+"""Texts of ``ingest``."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from icemigrate.render import phrases
+from icemigrate.render.status_text import text_columns
+from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.results.ingest_results import IngestResult
+
+_SHOWN_PROBLEMS = 20
+
+
+class _Batch(Protocol):
+    @property
+    def number(self) -> int: ...
+    @property
+    def held(self) -> int: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def table_count(self) -> int: ...
+
+
+def batch_text(batch: _Batch) -> str:
+    """One line after each batch."""
+    held = f", {batch.held:,} stay in the log" if batch.held else ""
+    tables = _count_of_tables(batch.table_count)
+    return f"batch {batch.number}: {batch.entries:,} entries in {tables}{held}\n"
+
+
+def _count_of_tables(count: int) -> str:
+    return f"{count:,} table{'' if count == 1 else 's'}"
+
+
+def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
+    """The totals, and what stays in the log."""
+    quarantined = [table for table in result.tables if table.tenant is None and table.entries]
+    done = [table for table in result.tables if table.tenant is not None and table.entries]
+    lines = []
+    failed = [table for table in result.tables if table.problem is not None]
+    for table in failed[:_SHOWN_PROBLEMS]:
+        whose = phrases.one_line(f"{table.tenant}, {table.kind}")
+        lines.append(f"{style.bad('held')}  {whose}: {phrases.one_line(table.problem or '')}")
+    if len(failed) > _SHOWN_PROBLEMS:
+        lines.append(f"and {len(failed) - _SHOWN_PROBLEMS} more")
+    if quarantined:
+        rows_of = [(phrases.one_line(t.table), f"{t.entries:,}", f"{t.rows:,}") for t in quarantined]
+        lines += text_columns(rows_of, ("quarantine", "entries", "rows"), style)
+    entries, rows = sum(t.entries for t in done), sum(t.rows for t in done)
+    if lines:
+        lines.append("")
+    lines.append(
+        f"Ingested {entries:,} entries as {rows:,} rows into {_count_of_tables(len(done))}"
+        + (f"; {result.held:,} stay in the log, and the next run tries them again." if result.held else ".")
+    )
+    return "\n".join(lines) + "\n"

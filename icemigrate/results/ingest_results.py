@@ -1,0 +1,40 @@
+"""Results of ``ingest``."""
+
+from __future__ import annotations
+
+from icemigrate.frozen import Frozen
+from icemigrate.results.document_types import Count
+
+
+class IngestedTable(Frozen):
+    """What a run did with one table.
+
+    :param table: its name in migration files; empty if no table is given for the kind.
+    :param tenant: the tenant; ``None`` for the quarantine.
+    :param kind: ``traces``, ``logs`` or ``metrics``; ``None`` for the quarantine.
+    :param entries: entries of the log that the table has now.
+    :param rows: rows of these entries.
+    :param problem: why entries of the last batch stay in the log; ``None`` where none do.
+    """
+
+    table: str
+    tenant: str | None
+    kind: str | None
+    entries: Count
+    rows: Count
+    problem: str | None = None
+
+
+class IngestResult(Frozen):
+    """What a run did.
+
+    :param batches: the number of its batches.
+    :param held: entries of the last batch that stay in the log.
+    :param tables: the tables, by name.
+    """
+
+    project: str
+    environment: str
+    batches: Count
+    held: Count
+    tables: tuple[IngestedTable, ...]

@@ -1,0 +1,213 @@
+"""A batch of a log without Spark: what its tasks write, and what is committed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from icemigrate.errors import ConflictError, UsageError
+from icemigrate.iceberg.names import TableName
+from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
+from icemigrate.pipeline.entry_files import BatchContext, file_batches, read_result
+from icemigrate.pipeline.quarantine import quarantine_schema
+from icemigrate.pipeline.segment_entries import entry_batches
+from icemigrate.pipeline.tenant_tables import tenant_tables
+from icemigrate.table_data.new_table import create_table
+from icemigrate.table_data.query_tables import query_table
+from icemigrate.table_data.table_session import TableSession
+from icemigrate.wal import Entry, EntryKind
+from icemigrate.wal.segment_format import SegmentEncoder
+from tests.support.table_project import TableProject
+
+SPANS = """\
+tables:
+  - name: "otel.${tenant}_traces"
+    for_each: {tenant: [acme, globex]}
+    columns:
+      - {name: trace_id, type: "fixed[16]"}
+      - {name: start_time, type: timestamptz, required: true}
+      - {name: attributes, type: "map<string, string>"}
+      - {name: links, type: "list<struct<trace_id: fixed[16], attributes: map<string, string>>>"}
+      - {name: comment, type: string}
+    partition_by: ["day(start_time)"]
+"""
+TABLES = tenant_tables(["traces=otel.${tenant}_traces"])
+QUARANTINE = TableName(("otel",), "quarantine")
+START = 1_700_000_000_000_000_000
+
+
+def spans(*numbers: int) -> bytes:
+    """An export request with a span for each number, one a day."""
+    found = [
+        {
+            "traceId": f"{number:032x}",
+            "startTimeUnixNano": str(START + number * 86_400_000_000_000),
+            "attributes": [{"key": "n", "value": {"intValue": number}}],
+            "links": [{"traceId": f"{number:032x}"}],
+        }
+        for number in numbers
+    ]
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": found}]}]}).encode()
+
+
+def entry(tenant: str, payload: bytes, kind: EntryKind = EntryKind.TRACES) -> Entry:
+    return Entry(tenant, kind, START, payload)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> TableProject:
+    made = TableProject.create(tmp_path, SPANS)
+    with made.tables() as session:
+        create_table(session, str(QUARANTINE), quarantine_schema())
+    return made
+
+
+def run(
+    session: TableSession, entries: Iterable[Entry], batch: str = "q-0", damage: bool = False
+) -> list[TableBatch]:
+    """Write and commit one batch, as Spark's tasks and its driver do."""
+    encoder = SegmentEncoder()
+    listed = list(entries)
+    parts = [encoder.encode_entry(one) for one in listed]
+    if damage:
+        parts[0] = parts[0][:-1] + b"?"
+    content = encoder.header + b"".join(parts) + encoder.encode_footer(len(listed))
+    segments = pa.record_batch(
+        [pa.array(["file:/log/1.wal"]), pa.array([content])], names=["path", "content"]
+    )
+    table = pa.Table.from_batches(list(entry_batches([segments])))
+    ordered = table.sort_by([("tenant", "ascending"), ("kind", "ascending"), ("offset", "ascending")])
+    environment = session.environment
+    context = BatchContext(environment.catalog.settings, TABLES, environment.names, QUARANTINE)
+    results = [
+        read_result(Row(row))
+        for result in file_batches(context, ordered.to_batches())
+        for row in result.to_pylist()
+    ]
+    return [commit_table(session, batch, found) for found in by_table(results)]
+
+
+class Row:
+    """A row as Spark gives it."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        return self._values[name]
+
+    def asDict(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        return self._values
+
+
+def rows(session: TableSession, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = query_table(session, name).to_pylist()
+    return found
+
+
+def test_entries_become_rows_of_their_tenants_tables(project: TableProject) -> None:
+    with project.tables() as session:
+        done = run(session, [entry("acme", spans(1, 2)), entry("globex", spans(3)), entry("acme", spans(4))])
+        assert [(one.table, one.entries, one.rows, one.problem) for one in done] == [
+            ("otel.acme_traces", 2, 3, None),
+            ("otel.globex_traces", 1, 1, None),
+        ]
+        found = rows(session, "otel.acme_traces")
+        assert sorted(dict(row["attributes"])["n"] for row in found) == ["1", "2", "4"]
+        assert {row["comment"] for row in found} == {None}
+        assert sorted(row["links"][0]["trace_id"][-1] for row in found) == [1, 2, 4]
+
+
+def test_a_repeated_batch_is_committed_once(project: TableProject) -> None:
+    entries = [entry("acme", spans(1)), entry("globex", spans(2))]
+    with project.tables() as session:
+        run(session, entries[:1])  # as a process that ends between two commits
+        run(session, entries)
+        assert len(rows(session, "otel.acme_traces")) == len(rows(session, "otel.globex_traces")) == 1
+        run(session, entries, "q-1")
+        assert len(rows(session, "otel.acme_traces")) == 2
+
+
+def test_files_that_are_not_committed_are_deleted(project: TableProject) -> None:
+    with project.tables() as session:
+        for _ in range(2):
+            run(session, [entry("acme", spans(1))])
+    assert len(list(project.folder.joinpath(".icemigrate", "warehouse", "otel").rglob("*.parquet"))) == 1
+
+
+def test_a_tenant_with_a_problem_does_not_stop_the_others(project: TableProject) -> None:
+    late = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "no time"}]}]}]}).encode()
+    with project.tables() as session:
+        done = run(session, [entry("acme", spans(1)), entry("globex", late), entry("initech", spans(2))])
+        assert [(one.tenant, one.entries, one.rows, one.problem) for one in done] == [
+            ("acme", 1, 1, None),
+            ("globex", 1, 0, "column `start_time` is required, and rows have no value of it"),
+            ("initech", 1, 0, "there is no table `otel.initech_traces`"),
+        ]
+        done = run(session, [entry("acme", b"{}", EntryKind.LOGS)], "q-1")
+        assert [one.problem for one in done] == ["no table is given for logs"]
+    assert len(list(project.folder.joinpath(".icemigrate", "warehouse", "otel").rglob("*.parquet"))) == 1
+
+
+def test_what_cannot_be_read_is_quarantined_with_the_reason(project: TableProject) -> None:
+    with project.tables() as session:
+        run(
+            session,
+            [
+                entry("acme", spans(1)),
+                entry("globex", b"{"),
+                entry("../x", spans(2)),
+                entry("acme", spans(3)),
+            ],
+            damage=True,
+        )
+        found = {row["problem"]: row for row in rows(session, str(QUARANTINE))}
+        assert found.keys() == {
+            "the payload is no JSON: Input data was truncated",
+            "'../x' cannot be the id of a tenant",
+            "the checksum of the entry is wrong",
+            "the footer counts 4 entries, and 3 can be read",
+        }
+        assert found["the payload is no JSON: Input data was truncated"]["payload"] == b"{"
+        assert found["the payload is no JSON: Input data was truncated"]["tenant"] == "globex"
+        assert found["'../x' cannot be the id of a tenant"]["payload"] == spans(2)
+        assert len(rows(session, "otel.acme_traces")) == 1
+
+
+def test_a_changed_table_refuses_files_of_its_earlier_columns(
+    project: TableProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from icemigrate.pipeline import batch_commit
+
+    monkeypatch.setattr(batch_commit, "layout_of", lambda _: "1/0")
+    with project.tables() as session, pytest.raises(ConflictError, match="changed the columns of table"):
+        run(session, [entry("acme", spans(1))])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no table is given"),
+        (["spans=otel.${tenant}"], "`spans=otel.${tenant}` does not begin with a kind and `=`"),
+        (["traces"], "`traces` does not begin with a kind and `=`"),
+        (["traces=otel.traces"], "the name `otel.traces` is the same for all tenants"),
+        (["traces=${tenant}"], "`${tenant}` has no namespace: write `namespace.${tenant}`"),
+        (["logs=a.${tenant}", "logs=b.${tenant}"], "the kind `logs` is given twice"),
+    ],
+)
+def test_a_pattern_that_names_no_table_is_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        tenant_tables(arguments)
+    assert error.value.message == message
+
+
+def test_a_tenant_fills_its_part_of_a_name() -> None:
+    tables = tenant_tables(["traces=`t_${tenant}`.traces", "logs=otel.${tenant}_logs"])
+    assert tables.table("a-b", EntryKind.TRACES) == TableName(("t_a-b",), "traces")
+    assert tables.table("a-b", EntryKind.LOGS) == TableName(("otel",), "a-b_logs")
+    assert tables.table("a-b", EntryKind.METRICS) is None
