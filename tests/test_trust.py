@@ -42,6 +42,7 @@ OPENS = {
     "table_data/load_database.py": "a temporary folder",
     "table_data/parquet_output.py": "files of that folder",
     "wal/log_folder.py": "the folder of a log, which its user names",
+    "pipeline/stream_checkpoint.py": "the folder of a checkpoint, which its user names",
 }
 """Modules that open, list or change files, and what."""
 
