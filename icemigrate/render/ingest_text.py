@@ -25,13 +25,13 @@ class _Batch(Protocol):
 
 def batch_text(batch: _Batch) -> str:
     """One line after each batch."""
-    held = f", {batch.held:,} stay in the log" if batch.held else ""
-    tables = _count_of_tables(batch.table_count)
-    return f"batch {batch.number}: {batch.entries:,} entries in {tables}{held}\n"
+    held = f", {_count(batch.held, 'stays', 'stay')} in the log" if batch.held else ""
+    tables = _count(batch.table_count, "table", "tables")
+    return f"batch {batch.number}: {_count(batch.entries, 'entry', 'entries')} in {tables}{held}\n"
 
 
-def _count_of_tables(count: int) -> str:
-    return f"{count:,} table{'' if count == 1 else 's'}"
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
@@ -52,7 +52,11 @@ def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     if lines:
         lines.append("")
     lines.append(
-        f"Ingested {entries:,} entries as {rows:,} rows into {_count_of_tables(len(done))}"
-        + (f"; {result.held:,} stay in the log, and the next run tries them again." if result.held else ".")
+        f"Ingested {_count(entries, 'entry', 'entries')} as {_count(rows, 'row', 'rows')} into {_count(len(done), 'table', 'tables')}"
+        + (
+            f"; {_count(result.held, 'stays', 'stay')} in the log, and the next run tries them again."
+            if result.held
+            else "."
+        )
     )
     return "\n".join(lines) + "\n"
