@@ -51,12 +51,9 @@ def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     entries, rows = sum(t.entries for t in done), sum(t.rows for t in done)
     if lines:
         lines.append("")
-    lines.append(
-        f"Ingested {_count(entries, 'entry', 'entries')} as {_count(rows, 'row', 'rows')} into {_count(len(done), 'table', 'tables')}"
-        + (
-            f"; {_count(result.held, 'stays', 'stay')} in the log, and the next run tries them again."
-            if result.held
-            else "."
-        )
-    )
+    written = f"{_count(entries, 'entry', 'entries')} as {_count(rows, 'row', 'rows')}"
+    held = ""
+    if result.held:
+        held = f"; {_count(result.held, 'stays', 'stay')} in the log, and the next run tries them again"
+    lines.append(f"Ingested {written} into {_count(len(done), 'table', 'tables')}{held}.")
     return "\n".join(lines) + "\n"
