@@ -36,6 +36,8 @@ from icemigrate.table_data.table_session import TableSession, open_tables
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from icemigrate.table_data.insert_rows import InsertedRows
+
 
 class IcebergManager:
     """The tables of one catalog.
@@ -123,15 +125,24 @@ class IcebergManager:
         :param format_version: ``None`` for the default of a migration file.
         :raises Mistakes: the table would break a rule of Iceberg.
         """
-        from icemigrate.api.table_columns import column_entries
-        from icemigrate.commands.table_declaration import create_table
+        from icemigrate.api.table_columns import create_from_entry
 
-        entry: dict[str, Any] = {"columns": column_entries(schema)}
-        given: dict[str, Any]
-        given = {"partition_by": list(partition_by), "sort_by": list(sort_by), "identifier": list(identifier)}
-        given |= {"properties": dict(properties or {}), "format_version": format_version}
-        given |= {"location": location, "description": description}
-        create_table(self._tables(), table, entry | {key: value for key, value in given.items() if value})
+        settings: dict[str, Any] = {"partition_by": list(partition_by), "sort_by": list(sort_by)}
+        settings |= {"identifier": list(identifier), "properties": dict(properties or {})}
+        settings |= {"format_version": format_version, "location": location, "description": description}
+        given = {key: value for key, value in settings.items() if value}
+        create_from_entry(self._tables(), table, schema, given)
+
+    def insert_data(self, table: str, data: Any) -> InsertedRows:
+        """Insert rows in one snapshot; a row that does not fit refuses all of them.
+
+        :param data: a table, batch or reader of Arrow; a frame of pandas, Polars, PySpark or DuckDB; a dict,
+            or a list of dicts, by column.  Missing columns are null, or have their default.
+        :raises Mistakes: rows do not fit the columns; nothing was inserted.
+        """
+        from icemigrate.table_data.insert_rows import insert_data
+
+        return insert_data(self._tables(), table, data)
 
     def query_table(
         self,

@@ -1,16 +1,38 @@
-"""The columns of a new table, from the forms in which Python has a schema."""
+"""A new table, from the forms in which Python has a schema."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from icemigrate.errors import UsageError
+from icemigrate.errors import Mistakes, UsageError
 from icemigrate.files.write.entry_parts import column_entry
-from icemigrate.iceberg.types import Decimal, Field, Fixed, List, Map, Primitive, Struct, Type
+from icemigrate.frozen import replace
+from icemigrate.project.reserved_tables import reserved_names
+from icemigrate.table_data.new_table import create_declared, table_from_yaml
+from icemigrate.table_data.schema_inference import schema_from_arrow
+from icemigrate.table_data.table_session import TableSession
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+
+def create_from_entry(tables: TableSession, name: str, schema: Any, settings: Mapping[str, Any]) -> None:
+    """Create a table, and its namespace where it is missing.
+
+    :param schema: see :func:`column_entries`.
+    :param settings: further keys of a table's entry in a migration file.
+    :raises UsageError: the name is invalid or reserved, the table exists, or the schema is of another kind.
+    :raises Mistakes: the table would break a rule; the first one is in the message.
+    """
+    declared, session = tables.parse(name), tables.environment
+    reason = reserved_names(session.project, (session.environment,)).reason(declared)
+    if reason is not None:
+        raise UsageError(f"`{declared}` {reason}", "choose another name")
+    entry = {"columns": column_entries(schema), **settings}
+    try:
+        create_declared(tables, declared, table_from_yaml(declared, json.dumps(entry, default=str), name))
+    except Mistakes as error:
+        alone = tuple(replace(found, place=None) for found in error.diagnostics)
+        raise Mistakes(alone, f"cannot create table `{declared}`: {alone[0].message}") from None
 
 
 def column_entries(schema: Any) -> list[Mapping[str, Any]]:
@@ -41,54 +63,4 @@ def column_entries(schema: Any) -> list[Mapping[str, Any]]:
             f"a {type(schema).__name__} is no schema",
             "pass types by name, a list of columns as in a migration file, or a schema of Arrow or PySpark",
         )
-    return [column_entry(Field(0, one.name, iceberg_type(one.type), not one.nullable)) for one in arrow]
-
-
-def iceberg_type(given: pa.DataType) -> Type:
-    """The smallest type of Iceberg that has all values of an Arrow type; times have microseconds.
-
-    :raises UsageError: there is none.
-    """
-    from pyarrow import types
-
-    if types.is_dictionary(given):
-        return iceberg_type(given.value_type)
-    if types.is_struct(given):
-        fields = (Field(0, f.name, iceberg_type(f.type), not f.nullable) for f in given.fields)
-        return Struct(tuple(fields))
-    if types.is_map(given):
-        value = given.item_field
-        return Map(
-            Field(0, "key", iceberg_type(given.key_type), required=True),
-            Field(0, "value", iceberg_type(value.type), not value.nullable),
-        )
-    if types.is_list(given) or types.is_large_list(given) or types.is_fixed_size_list(given):
-        element = given.value_field
-        return List(Field(0, "element", iceberg_type(element.type), not element.nullable))
-    if types.is_decimal(given):
-        return Decimal(given.precision, given.scale)
-    if types.is_fixed_size_binary(given):
-        return Fixed(given.byte_width)
-    if types.is_timestamp(given):
-        return Primitive("timestamp" if given.tz is None else "timestamptz")
-    name = _NAMES.get(str(given))
-    if name is None:
-        hint = "cast the column, or give the schema by names of types"
-        raise UsageError(f"Iceberg has no type for `{given}` of Arrow", hint)
-    return Decimal(20, 0) if name == "decimal" else Primitive(name)
-
-
-_NAMES = {
-    "bool": "boolean",
-    **dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), "int"),
-    **dict.fromkeys(("int64", "uint32"), "long"),
-    "uint64": "decimal",
-    **dict.fromkeys(("halffloat", "float"), "float"),
-    "double": "double",
-    **dict.fromkeys(("string", "large_string", "string_view"), "string"),
-    **dict.fromkeys(("binary", "large_binary", "binary_view"), "binary"),
-    **dict.fromkeys(("date32[day]", "date64[ms]"), "date"),
-    **dict.fromkeys(("time32[s]", "time32[ms]", "time64[us]", "time64[ns]"), "time"),
-    "extension<arrow.uuid>": "uuid",
-}
-"""Arrow's names of types, and Iceberg's."""
+    return [column_entry(field) for field in schema_from_arrow(arrow).fields]

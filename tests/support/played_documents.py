@@ -6,7 +6,8 @@ The word behind the fence says what is done with a block:
 - ``console`` holds commands (``$ icemigrate …``), each with all that it writes; a line ``…`` stands for any
   lines;
 - ``python PATH`` is written to that file too;
-- ``python`` is run, and so is ``sql`` by the project's Spark, whose table follows in ``text``;
+- ``python`` is run, and what it prints may follow in ``text``;
+- ``sql`` is run by the project's Spark, and its table follows in ``text``;
 - ``sh`` is what one types elsewhere: targets, extras, commands and options must exist; but a file of the
   page that is given its input there (``python PATH <<'END'``) is run with it, and what it writes follows in
   ``text``;
@@ -36,7 +37,8 @@ from tests.support.documented_names import check_line
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-PAGES = (README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+_WRITTEN = (*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "examples").glob("*.md")))
+PAGES = (README, ROOT / "CONTRIBUTING.md", *_WRITTEN)
 PLAYED = tuple(page for page in PAGES if not page.read_text(encoding="utf-8").startswith("<!-- Made from"))
 """The pages that somebody wrote; the others are made by code that runs what it shows."""
 HOME = "/srv/market"
@@ -53,6 +55,8 @@ _GIVEN = re.compile(r"python (\S+\.py) <<")
 _SPARK = re.compile(
     r"^\$ icemigrate (?:apply(?!.* --apply-with metadata)|ingest)|^```sql$|\.apply\(", re.MULTILINE
 )
+_SPARK = re.compile(r"^\$ icemigrate apply(?!.* --apply-with metadata)|^```sql$|\.apply\(", re.MULTILINE)
+_WITHOUT_SPARK = re.compile(r"^```yaml icemigrate.yaml\n(?:(?!```).*\n)*.*apply_with: metadata", re.MULTILINE)
 _CHANGING = (
     # The history shows no time of what took none; its next column is the user.
     (re.compile(r"\d+\.\d s|\d+ s\b|–(?=  +you\b)"), "0.1 s"),
@@ -98,7 +102,8 @@ def blocks(lines: list[str]) -> Iterator[Block]:
 
 def needs_spark(page: Path) -> bool:
     """Whether something on the page is done by Spark."""
-    return _SPARK.search(page.read_text(encoding="utf-8")) is not None
+    text = page.read_text(encoding="utf-8")
+    return _SPARK.search(text) is not None and _WITHOUT_SPARK.search(text) is None
 
 
 def play(text: str, folder: Path) -> str:
@@ -131,7 +136,10 @@ def _one(block: Block, body: list[str], folder: Path, names: dict[str, Any]) -> 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     elif block.language == "python":
-        exec(compile(text, f"line {block.start}", "exec"), names)
+        screen = io.StringIO()
+        with contextlib.redirect_stdout(screen):
+            exec(compile(text, f"line {block.start}", "exec"), names)
+        return screen.getvalue().strip().splitlines()
     elif block.language == "sql":
         return _query(text, folder)
     elif block.language == "sh" and (given := _GIVEN.match(body[0])):

@@ -120,7 +120,7 @@ def test_a_schema_has_several_forms(lake: IcebergManager, name: str) -> None:
 
 
 MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
-    "a table that exists": (UsageError, "already exists", lambda m: m.create_table("sales.orders", COLUMNS)),
+    "a table that exists": (UsageError, "exists already", lambda m: m.create_table("sales.orders", COLUMNS)),
     "no namespace": (UsageError, "no namespace", lambda m: m.create_table("orders", COLUMNS)),
     "an unknown type": (Mistakes, "unknown type `nt`", lambda m: m.create_table("s.t", {"a": "nt"})),
     "a wrong partition": (
@@ -134,7 +134,7 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
         "there is no table",
         lambda m: m.query_table("sales.ordes"),
     ),
-    "the history": (Mistakes, "history", lambda m: m.create_table("icemigrate.history", COLUMNS)),
+    "the history": (UsageError, "history", lambda m: m.create_table("icemigrate.history", COLUMNS)),
 }
 
 
