@@ -29,12 +29,13 @@ from icemigrate.errors import UsageError
 from icemigrate.frozen import replace
 from icemigrate.project.catalog_files import catalog_project, is_project_path
 from icemigrate.results.column_results import ColumnChangesResult
-from icemigrate.results.snapshot_results import ExpireResult, RollbackTableResult
+from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.table_results import SnapshotEntry
 from icemigrate.table_data.table_session import TableSession, open_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
     from icemigrate.table_data.insert_rows import InsertedRows
 
@@ -242,6 +243,20 @@ class IcebergManager:
         from icemigrate.table_data.snapshot_expiry import expire_snapshots
 
         return expire_snapshots(self._tables(), table, older_than_days, dry_run=dry_run)
+
+    def compact(
+        self, table: str, *, where: str | None = None, spark: SparkSession | None = None
+    ) -> CompactResult:
+        """Write small data files, and data files with deleted rows, anew; rows do not change.
+
+        Spark does it, and is started unless a session is given.
+
+        :param where: a condition in Spark SQL; only files that may have such rows are rewritten.
+        :param spark: a running session.
+        """
+        from icemigrate.table_data.compaction import compact
+
+        return compact(self._tables(), table, where=where, spark=spark)
 
     # Columns
 

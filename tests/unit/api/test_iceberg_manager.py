@@ -119,6 +119,35 @@ def test_a_schema_has_several_forms(lake: IcebergManager, name: str) -> None:
     assert {field.name: str(field.type).replace("<l:", "<element:") for field in fields} == expected
 
 
+def test_rows_and_snapshots_of_a_table(lake: IcebergManager) -> None:
+    lake.insert_data("sales.orders", [{"id": 1, "amount": "9.50"}, {"id": 2}])
+    lake.insert_data("sales.orders", pa.table({"id": [3], "amount": [7]}))
+    first, second = lake.list_snapshots("sales.orders")
+    assert lake.get_current_snapshot("sales.orders") == second
+    assert lake.query_table("sales.orders", "amount > 8", ["id"]).to_pylist() == [{"id": 1}]
+    assert lake.query_snapshot("sales.orders", first.snapshot_id).num_rows == 2
+    assert lake.query_as_of("sales.orders", first.at).num_rows == 2
+    assert lake.query_as_of("sales.orders", second.at.isoformat(), limit=1).num_rows == 1
+    with pytest.raises(UsageError, match="no tag"):
+        lake.query_tag("sales.orders", "gold")
+    assert lake.rollback("sales.orders", first.snapshot_id).after.snapshot_id == first.snapshot_id
+    assert lake.query_table("sales.orders").num_rows == 2
+    assert lake.expire_snapshots("sales.orders", 0, dry_run=True).done is False
+    assert len(lake.list_snapshots("sales.orders")) == 2
+
+
+def test_a_tag_of_a_migration_is_queried(orders: TableProject) -> None:
+    with IcebergManager(orders.folder) as manager:
+        manager.insert_data("sales.orders", [{"id": 1}])
+        orders.migrate(2, "tables: [{name: sales.orders, columns: [{name: source, type: string}]}]\n")
+        manager.insert_data("sales.orders", [{"id": 2}])
+        assert manager.query_tag("sales.orders", "icemigrate-sales-0002").num_rows == 1
+
+
+def test_an_empty_table_is_compact(lake: IcebergManager) -> None:
+    assert lake.compact("sales.orders").rewritten_files == 0
+
+
 MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
     "a table that exists": (UsageError, "exists already", lambda m: m.create_table("sales.orders", COLUMNS)),
     "no namespace": (UsageError, "no namespace", lambda m: m.create_table("orders", COLUMNS)),
