@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 READY := Ready. Run `. .venv/bin/activate` to have `icemigrate` on the PATH, then `icemigrate --help`.
 
-.PHONY: help setup java postgres demo init-infra destroy-infra test rust lint test-quick coverage soak random-runs bench docs clean
+.PHONY: help setup java postgres demo init-infra destroy-infra test rust bench-rust lint test-quick coverage soak random-runs bench docs clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -46,6 +46,9 @@ coverage: setup java postgres ## The tests, with the lines and branches that the
 
 rust: setup ## The crates in rust/: built, linted and tested, and their values compared with those of Arrow
 	@bash scripts/rust.sh
+
+bench-rust: ## The measurements of the crates, with Criterion
+	@bash -c '. scripts/lib.sh; . scripts/cargo.sh; cargo bench --manifest-path rust/Cargo.toml --package icemigrate-benches'
 
 soak: setup java ## Random migrations done and undone, many more of them and other ones each time (SOAK_EXAMPLES=15)
 	@SOAK_EXAMPLES=$${SOAK_EXAMPLES:-15} $(PYTHON) -m pytest tests/spark/test_script_properties.py tests/spark/test_undo_properties.py

@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
 # Build and test the crates in rust/, and compare the values of the wheel with those of Arrow.
+# FUZZ_SECONDS is how long the reader of schemas gets mutated texts (a second).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 . scripts/cargo.sh
+python=$PWD/.venv/bin/python
 
-cd rust
-say "== cargo fmt, clippy and test"
-cargo fmt --check
-cargo clippy --quiet --release --all-targets --locked -- -D warnings
-cargo test --quiet --release --locked
+say "== the crates: format, licences, clippy, tests"
+manifest=(--manifest-path rust/Cargo.toml)
+cargo fmt "${manifest[@]}" --all --check
+cargo metadata "${manifest[@]}" --format-version 1 --locked | "$python" -m scripts.crate_licences
+cargo clippy "${manifest[@]}" --quiet --release --all-targets --locked -- -D warnings
+cargo test "${manifest[@]}" --quiet --release --locked --package icemigrate-core
 
 say "== the wheel, in a folder of its own, and the values of both generators"
-wheel=$PWD/target/wheel
-../.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --target "$wheel" ./python
-cd ..
-PYTHONPATH=$wheel .venv/bin/python -m pytest -q -p no:cacheprovider rust/python/tests
+wheel=$PWD/rust/target/wheel
+rm -rf "$wheel"
+"$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$wheel" ./rust/python
+PYTHONPATH=$wheel "$python" -m pytest -q -p no:cacheprovider rust/python/tests

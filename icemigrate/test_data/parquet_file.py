@@ -96,6 +96,7 @@ def _write_with_arrow(
         compression_level=_COMPRESSION_LEVEL,
         dictionary_pagesize_limit=_DICTIONARY_BYTES,
         store_schema=False,
+        store_decimal_as_integer=True,
         **({"bloom_filter_options": options} if options else {}),
     ) as writer:
         for done in range(0, rows.count, ROWS_PER_GROUP):
