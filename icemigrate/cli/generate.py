@@ -36,13 +36,22 @@ from icemigrate.cli.options import format_option, global_options
     type=click.Path(path_type=Path),
     help="The Parquet file (default: TABLE.parquet in the current folder).",
 )
+@click.option(
+    "--insert", is_flag=True, help="Insert the rows into the table, in one snapshot, and write no file."
+)
 @format_option("text", "json")
 @global_options
 @pass_settings
 def command(
-    settings: InvocationOptions, table: str, rows: int, seed: int, first_row: int, output: Path | None
+    settings: InvocationOptions,
+    table: str,
+    rows: int,
+    seed: int,
+    first_row: int,
+    output: Path | None,
+    insert: bool,
 ) -> None:
-    """Generate rows of test data for a table, as a Parquet file.
+    """Generate rows of test data for a table: a Parquet file, or rows of the table.
 
     TABLE is a name such as `market_data.trades`: a table of the catalog, or one that only migration files
     declare.  The rows are the same on every machine, with and without the native module, which is faster.
@@ -58,5 +67,6 @@ def command(
             seed=seed,
             first_row=first_row,
             output=output,
+            insert=insert,
         )
     )

@@ -39,7 +39,7 @@ COMMANDS: dict[str, str] = {
     "status": "Show the state of each migration and each table.",
     "history": "Show the history: who did what, when, and how long it took.",
     "show": "Print the declared tables as YAML that is a valid migration file.",
-    "generate": "Generate rows of test data for a table, as a Parquet file.",
+    "generate": "Generate rows of test data for a table: a Parquet file, or rows of the table.",
     "table": "Read and change the rows, columns and snapshots of one table.",
     "ingest": "Drain a write-ahead log into the tables of its tenants, with Spark.",
     "shell": "Run commands and SQL statements in one session, with one Spark for all of them.",

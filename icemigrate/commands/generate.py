@@ -1,9 +1,12 @@
-"""``generate``: rows of test data for a table, as a Parquet file."""
+"""``generate``: rows of test data for a table, as a Parquet file or inserted."""
 
 from __future__ import annotations
 
 import itertools
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from icemigrate.commands.plan_from_empty import plan_from_empty
@@ -20,13 +23,12 @@ from icemigrate.results.generate_results import GenerateResult
 from icemigrate.system.activity import activity
 from icemigrate.system.file_writes import replacing_stream
 from icemigrate.system.repository_boundary import OutsideRepository
-from icemigrate.table_data.table_session import CurrentTable, open_tables
-from icemigrate.test_data.parquet_file import RowRange, write_rows
+from icemigrate.table_data.table_session import CurrentTable, TableSession, open_tables
+from icemigrate.test_data.parquet_file import Report, RowRange, bloom_columns, write_rows
 from icemigrate.test_data.schema_checks import has_stored_columns, unsupported_columns
 
 MAX_ROWS = 10**12
 MAX_SEED = 2**64 - 1
-_BLOOM_FILTER = "write.parquet.bloom-filter-enabled.column."
 
 
 class _Source(Frozen):
@@ -50,51 +52,91 @@ def generate(
     seed: int = 0,
     first_row: int = 0,
     output: Path | None = None,
+    insert: bool = False,
 ) -> GenerateResult:
-    """Generate rows for a table and write them to a Parquet file.
+    """Generate rows for a table: into a Parquet file, or into the table.
 
     The columns are those of the table in the catalog; if it has no such table, those of the declared table.
 
     :param output: by default a file with the table's name in the working directory.
-    :raises UsageError: a number is out of its range; there is no such environment or table.
+    :param insert: insert the rows in one snapshot, and write no file.
+    :raises UsageError: a number is out of its range; there is no such environment or table; both a file and
+        an insert are requested.
     :raises Mistakes: the table is only declared, and the files have errors.
-    :raises IcemigrateError: a column has no test data; the file cannot be written.
+    :raises IcemigrateError: a column has no test data; a file cannot be written.
     """
-    range_ = _checked_range(rows, seed, first_row)
-    source = _source(project, environment, table)
-    _require_supported(source)
-    path = Path(f"{source.name}.parquet") if output is None else output
-    blooms = [
-        key.removeprefix(_BLOOM_FILTER)
-        for key, value in source.properties.items()
-        if key.startswith(_BLOOM_FILTER) and value.lower() == "true"
-    ]
+    if insert and output is not None:
+        raise UsageError("`--insert` writes no file", "remove `--output`, or `--insert`")
+    wanted = _checked_range(rows, seed, first_row)
     began = time.monotonic()
-    done = 0
+    with open_tables(project, environment) as tables:
+        source = _source(tables, project, table)
+        _require_supported(source)
+        path = output or Path(f"{source.name}.parquet")
+        result = GenerateResult(
+            table=str(source.name),
+            schema_from="catalog" if source.is_in_catalog else "files",
+            rows=rows,
+            first_row=first_row,
+            seed=seed,
+        )
+        done = _insert(tables, source, wanted, result) if insert else _write(source, wanted, path, result)
+    return replace(done, elapsed_ms=round((time.monotonic() - began) * 1000))
 
-    def report(written: int) -> None:
-        nonlocal done
-        done = written
 
+def _write(source: _Source, wanted: RowRange, path: Path, result: GenerateResult) -> GenerateResult:
+    """Write the rows to a file."""
     try:
-        with activity(lambda: f"Generating rows: {done:,} of {rows:,}"), replacing_stream(path) as stream:
-            generator = write_rows(source.schema, range_, stream, report, blooms)
+        with _generating(wanted) as report, replacing_stream(path) as stream:
+            blooms = bloom_columns(source.properties)
+            generator = write_rows(source.schema, wanted, stream, report, blooms)
             size = stream.seek(0, 2) if stream.seekable() else 0
     except OSError as error:
-        hint = "replace the link with a file" if isinstance(error, OutsideRepository) else None
-        reason = os_error_reason(error) if error.strerror else str(error)
-        raise IcemigrateError(f"`{path}` cannot be written: {reason}", hint) from error
-    return GenerateResult(
-        table=str(source.name),
-        schema_from="catalog" if source.is_in_catalog else "files",
-        path=str(path),
-        rows=rows,
-        first_row=first_row,
-        seed=seed,
-        file_bytes=size,
-        generator=generator,
-        elapsed_ms=round((time.monotonic() - began) * 1000),
+        raise _not_written(path, error) from error
+    return replace(result, path=str(path), file_bytes=size, generator=generator)
+
+
+def _insert(
+    tables: TableSession, source: _Source, wanted: RowRange, result: GenerateResult
+) -> GenerateResult:
+    """Insert the rows into the table."""
+    from icemigrate.table_data.generated_rows import insert_generated
+
+    name = str(source.name)
+    if not source.is_in_catalog:
+        hint = "`icemigrate apply` creates it; without `--insert` the rows are written to a file"
+        raise UsageError(f"table `{name}` is declared, but not in the catalog", hint)
+    try:
+        with _generating(wanted) as report:
+            done = insert_generated(tables, name, wanted, report)
+    except OSError as error:
+        raise _not_written(Path(error.filename or tempfile.gettempdir()), error) from error
+    return replace(
+        result,
+        files=done.files,
+        file_bytes=done.size,
+        snapshot_id=done.snapshot_id,
+        generator=done.generator,
     )
+
+
+@contextmanager
+def _generating(wanted: RowRange) -> Iterator[Report]:
+    """A block that generates rows; it reports how many there are."""
+    done = 0
+
+    def report(rows: int) -> None:
+        nonlocal done
+        done = rows
+
+    with activity(lambda: f"Generating rows: {done:,} of {wanted.count:,}"):
+        yield report
+
+
+def _not_written(path: Path, error: OSError) -> IcemigrateError:
+    hint = "replace the link with a file" if isinstance(error, OutsideRepository) else None
+    reason = os_error_reason(error) if error.strerror else str(error)
+    return IcemigrateError(f"`{path}` cannot be written: {reason}", hint)
 
 
 def _checked_range(rows: int, seed: int, first_row: int) -> RowRange:
@@ -109,14 +151,11 @@ def _checked_range(rows: int, seed: int, first_row: int) -> RowRange:
     return RowRange(first_row, rows, seed)
 
 
-def _source(project: Project, environment: str | None, text: str) -> _Source:
-    with open_tables(project, environment) as tables:
-        name = tables.parse(text)
-        found = tables.find(name)
-        declared = _declared(project, name) if found is None else None
-        if declared is None:
-            return _current(found or tables.load(text))
-    return declared
+def _source(tables: TableSession, project: Project, text: str) -> _Source:
+    name = tables.parse(text)
+    found = tables.find(name)
+    declared = _declared(project, name) if found is None else None
+    return _current(found or tables.load(text)) if declared is None else declared
 
 
 def _current(table: CurrentTable) -> _Source:

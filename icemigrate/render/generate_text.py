@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from icemigrate.diagnostics import format_count
 from icemigrate.render import phrases
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.generate_results import GenerateResult
@@ -14,15 +15,17 @@ _GENERATORS = {
 
 
 def generate_text(result: GenerateResult, style: TerminalStyle) -> str:
-    """The file, and which generator wrote it."""
-    table, path = phrases.visible_text(result.table), phrases.path_text(result.path)
-    columns = " as the migration files declare it" if result.schema_from == "files" else ""
+    """The file or the snapshot, and which generator made the rows."""
     rows = f"{result.rows:,} row{'' if result.rows == 1 else 's'}"
-    return (
-        f"{style.good('wrote')} {path}: {rows} of `{table}`{columns}, "
-        f"{_size(result.file_bytes)}, seed {result.seed}\n"
-        f"generated in {phrases.elapsed_text(result.elapsed_ms)} {_GENERATORS[result.generator]}\n"
-    )
+    table, size = phrases.visible_text(result.table), _size(result.file_bytes)
+    if result.path is None:
+        files = format_count(result.files, "file")
+        made = f"{style.good('inserted')} {rows} into `{table}`: snapshot {result.snapshot_id}, {files}"
+    else:
+        columns = " as the migration files declare it" if result.schema_from == "files" else ""
+        made = f"{style.good('wrote')} {phrases.path_text(result.path)}: {rows} of `{table}`{columns}"
+    how = f"generated in {phrases.elapsed_text(result.elapsed_ms)} {_GENERATORS[result.generator]}"
+    return f"{made}, {size}, seed {result.seed}\n{how}\n"
 
 
 def _size(count: int) -> str:

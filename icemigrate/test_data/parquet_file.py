@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
 from typing import BinaryIO, Literal, TypeAlias
 
@@ -19,6 +19,8 @@ _DICTIONARY_BYTES = 65_536
 _COMPRESSION_LEVEL = 1
 
 GeneratorName: TypeAlias = Literal["native", "arrow"]
+_BLOOM_FILTER = "write.parquet.bloom-filter-enabled.column."
+
 Report: TypeAlias = Callable[[int], None]
 """Called with the number of rows that are written, after each row group."""
 
@@ -34,6 +36,15 @@ class RowRange(Frozen):
     first: int
     count: int
     seed: int
+
+
+def bloom_columns(properties: Mapping[str, str]) -> list[str]:
+    """The paths of the columns that get a bloom filter, by the properties of a table."""
+    return [
+        key.removeprefix(_BLOOM_FILTER)
+        for key, value in properties.items()
+        if key.startswith(_BLOOM_FILTER) and value.lower() == "true"
+    ]
 
 
 def native_module() -> ModuleType | None:

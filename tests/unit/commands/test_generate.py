@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.table import StaticTable
 
 from icemigrate.errors import ExitCode
+from icemigrate.iceberg.schema import Schema
+from icemigrate.table_data import generated_rows
 from icemigrate.test_data import parquet_file
 from tests.support.table_project import TableProject, orders
 
@@ -76,6 +80,8 @@ def test_a_table_that_is_only_declared(orders: TableProject, capsys: pytest.Capt
             "--seed -1: the number is out of range",
             ExitCode.USAGE,
         ),
+        (["sales.orders", "--rows", "1", "--insert", "-o", "x"], "`--insert` writes no file", ExitCode.USAGE),
+        (["sales.blobs", "--rows", "1", "--insert"], "for which there is no test data", ExitCode.ERROR),
         (["sales.order", "--rows", "1"], "did you mean `sales.orders`?", ExitCode.USAGE),
         (["sales.orders", "--rows", "many"], "'many' is not a valid integer", ExitCode.USAGE),
         (["sales.orders", "--rows", "1", "-o", "no/such/x.parquet"], "cannot be written", ExitCode.ERROR),
@@ -131,3 +137,53 @@ def test_a_table_property_asks_for_bloom_filters(orders: TableProject) -> None:
     orders.migrate(2, f"tables:\n  - {{name: sales.orders, properties: {properties}}}\n")
     assert generated(orders, "--rows", "10") == plain
     assert file.stat().st_size > size + 32
+
+
+def inserted(project: TableProject, table: str, *args: str) -> list[dict[str, Any]]:
+    """All rows of a table after an insert."""
+    assert project.run("generate", table, "--insert", *args) == ExitCode.OK
+    with project.tables() as tables:
+        location = tables.load(table).stored.location
+    rows: list[dict[str, Any]] = StaticTable.from_metadata(location).scan().to_arrow().to_pylist()
+    return rows
+
+
+def test_rows_are_inserted_in_one_snapshot(
+    orders: TableProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(generated_rows, "_ROWS_OF_FILE", 400)
+    expected = generated(orders, "--rows", "1000", "--seed", "5").to_pylist()
+    capsys.readouterr()
+    rows = inserted(orders, "sales.orders", "--rows", "1000", "--seed", "5")
+    assert sorted(rows, key=lambda row: row["id"]) == expected
+    assert "inserted 1,000 rows into `sales.orders`: snapshot " in capsys.readouterr().out
+    more = inserted(orders, "sales.orders", "--rows", "10", "--seed", "5", "--first-row", "1000")
+    assert sorted(row["id"] for row in more) == list(range(1010))
+    with orders.tables() as tables:
+        snapshots = tables.load("sales.orders").metadata["snapshots"]
+    assert [s["summary"].get("added-data-files") for s in snapshots] == [None, "3", "1"]
+
+
+def test_rows_are_distributed_by_partition(orders: TableProject) -> None:
+    layout = "tables:\n  - {name: sales.orders, partition_by: ['bucket(4, id)'], sort_by: [customer]}\n"
+    orders.migrate(2, layout)
+    expected = generated(orders, "--rows", "300").to_pylist()
+    rows = inserted(orders, "sales.orders", "--rows", "300")
+    assert sorted(rows, key=lambda row: row["id"]) == expected
+
+
+def test_a_failed_insert_leaves_no_file(orders: TableProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = parquet_file.record_batch
+
+    def full(schema: Schema, seed: int, first_row: int, rows: int) -> Any:
+        if first_row >= 4:
+            raise OSError(28, "No space left on device", "rows.parquet")
+        return whole(schema, seed, first_row, rows)
+
+    monkeypatch.setattr(generated_rows, "_ROWS_OF_FILE", 2)
+    monkeypatch.setattr(parquet_file, "record_batch", full)
+    assert orders.run("generate", "sales.orders", "--rows", "5", "--insert") == ExitCode.ERROR
+    with orders.tables() as tables:
+        metadata = tables.load("sales.orders").metadata
+    assert len(metadata["snapshots"]) == 1
+    assert not list(Path(metadata["location"].removeprefix("file://")).rglob("*.parquet"))
