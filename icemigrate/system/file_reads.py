@@ -50,7 +50,7 @@ class InsideFolder:
     def __exit__(self, *_: object) -> None:
         os.close(self._number)
 
-    def open(self, name: str) -> BinaryIO:
+    def open_file(self, name: str) -> BinaryIO:
         """Open a file of the folder for reading; see :func:`open_inside`.
 
         :param name: without a separator, and not that of a folder of Git.

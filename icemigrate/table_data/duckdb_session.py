@@ -6,7 +6,7 @@ configuration is locked: no other file, no network, no further extension, and no
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,8 +56,10 @@ def load_iceberg(connection: duckdb.DuckDBPyConnection) -> None:
 
     for name in _EXTENSIONS:
         try:
-            package = importlib.import_module(f"duckdb_extension_{name}")
-            (file,) = Path(package.__path__[0]).rglob(f"{name}.duckdb_extension")
+            package = importlib.util.find_spec(f"duckdb_extension_{name}")
+            if package is None or not package.submodule_search_locations:
+                raise ImportError(f"duckdb-extension-{name} is not installed")
+            (file,) = Path(package.submodule_search_locations[0]).rglob(f"{name}.duckdb_extension")
             connection.execute(f"LOAD {text_literal(str(file))}")
         except (ImportError, ValueError, duckdb.Error) as error:
             raise _missing(error) from error

@@ -97,7 +97,7 @@ def read_bytes(path: Path, shown: str, top: Path, limit: int = SIZE_LIMIT) -> by
 
 def read_bytes_in(folder: InsideFolder, name: str, shown: str) -> bytes | Diagnostic:
     """As :func:`read_bytes`, of a file in a folder that is open."""
-    return _read_bytes(lambda: folder.open(name), shown, SIZE_LIMIT)
+    return _read_bytes(lambda: folder.open_file(name), shown, SIZE_LIMIT)
 
 
 def _read_bytes(open_: Callable[[], BinaryIO], shown: str, limit: int) -> bytes | Diagnostic:

@@ -29,7 +29,7 @@ OpenFile = Callable[[Path, Path], BinaryIO]
 def open_in_folder(path: Path, top: Path) -> BinaryIO:
     """Open a file in its folder, which is opened first."""
     with InsideFolder(path.parent, top) as folder:
-        return folder.open(path.name)
+        return folder.open_file(path.name)
 
 
 @pytest.fixture(params=[open_inside, open_in_folder])
