@@ -40,7 +40,7 @@ from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
-from icemigrate.results.write_results import CreateTableResult, InsertResult
+from icemigrate.results.write_results import CreateTableResult, InsertResult, RowChangeResult
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -68,6 +68,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "status": (Status, "status"),
     "table-create": (CreateTableResult, "table create"),
     "table-insert": (InsertResult, "table insert"),
+    "table-row-changes": (RowChangeResult, "table update"),
     "table-expire": (ExpireResult, "table expire"),
     "table-rollback": (RollbackTableResult, "table rollback"),
     "table-columns": (ColumnChangesResult, "table add-column"),

@@ -40,7 +40,7 @@ from icemigrate.render.status_text import (
     unlock_text,
 )
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
-from icemigrate.render.write_text import create_table_text, insert_text
+from icemigrate.render.write_text import create_table_text, insert_text, row_change_text
 from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.command_results import (
     ApplyResult,
@@ -68,7 +68,7 @@ from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
-from icemigrate.results.write_results import CreateTableResult, InsertResult
+from icemigrate.results.write_results import CreateTableResult, InsertResult, RowChangeResult
 
 Renderer: TypeAlias = Callable[[Any, TerminalStyle], str]
 
@@ -144,6 +144,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             ExpireResult: expire_text,
             CreateTableResult: create_table_text,
             InsertResult: insert_text,
+            RowChangeResult: row_change_text,
             ColumnChangesResult: column_changes_text,
             Failure: failure_text,
         },
@@ -184,6 +185,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             ExpireResult: _json(doc.result_document),
             CreateTableResult: _json(doc.result_document),
             InsertResult: _json(doc.result_document),
+            RowChangeResult: _json(doc.result_document),
             ColumnChangesResult: _json(doc.result_document),
             Failure: _json(doc.result_document),
         },

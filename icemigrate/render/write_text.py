@@ -44,13 +44,12 @@ def insert_text(result: InsertResult, style: TerminalStyle) -> str:
 def row_change_text(result: RowChangeResult, _style: TerminalStyle) -> str:
     """The changed rows, and the files that were rewritten for them."""
     name = phrases.one_line(result.table)
-    counts = {"Inserted": result.inserted, "updated": result.updated, "deleted": result.deleted}
-    parts = [f"{verb.lower()} {count:,}" for verb, count in counts.items() if count]
+    counts = {"inserted": result.inserted, "updated": result.updated, "deleted": result.deleted}
+    parts = [f"{verb} {_rows(count)}" for verb, count in counts.items() if count]
     unchanged = f" ({_rows(result.unchanged)} unchanged)" if result.unchanged else ""
     if result.snapshot_id is None:
         return f"No row of {name} changes{unchanged}.\n"
-    total = result.inserted + result.updated + result.deleted
-    words = " and ".join(parts) + (" row" if total == 1 else " rows")
+    words = " and ".join(parts)
     files = f"{format_count(result.files_removed, 'file')} replaced by {result.files_added}"
     took = phrases.elapsed_text(result.elapsed_ms)
     head = f"{words[:1].upper()}{words[1:]} of {name} in {took}{unchanged}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from icemigrate.frozen import Frozen
 from icemigrate.table_data.duckdb_session import open_duckdb
@@ -30,6 +31,12 @@ class LoadDatabase(Frozen):
     def run(self, sql: str) -> None:
         """Run a statement."""
         self.connection.execute(sql)
+
+    def temporary_file(self, ending: str, content: bytes) -> Path:
+        """A new file of the folder."""
+        path = self.folder / f"{uuid4().hex}{ending}"
+        path.write_bytes(content)
+        return path
 
     def types(self, relation: str) -> dict[str, str]:
         """The columns of a relation, with their types.

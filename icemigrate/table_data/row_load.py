@@ -6,8 +6,8 @@ is checked and numbered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from icemigrate.errors import EngineError, IcemigrateError, UsageError
 from icemigrate.iceberg.schema_json import primitive_text
@@ -21,14 +21,29 @@ from icemigrate.table_data.row_relations import PROBLEM, ROW, Relation
 from icemigrate.table_data.row_sources import NumberedRows, RowSource
 
 _BATCH = 10_000
+T = TypeVar("T")
+WriteRows: TypeAlias = Callable[[str, bool], Sequence[T]]
 
 
 def write_source(
     db: LoadDatabase, target: LoadTarget, source: RowSource, bad: BadRows
 ) -> tuple[TemporaryFile, ...]:
-    """Write the rows that fit to temporary files.
+    """Write the rows that fit to temporary files; see :func:`load_source`."""
 
-    :param bad: gets the others.  Where there are some and they are not kept, no files are returned.
+    def write(query: str, is_checked: bool) -> Sequence[TemporaryFile]:
+        return write_parquet(db, query, target, is_checked=is_checked)
+
+    return tuple(load_source(db, target, source, bad, write))
+
+
+def load_source(
+    db: LoadDatabase, target: LoadTarget, source: RowSource, bad: BadRows, write: WriteRows[T]
+) -> Sequence[T]:
+    """Write the rows that fit.
+
+    :param write: writes the rows of a query of the table's columns; its second argument is whether the query
+        has no nulls in required columns.  It raises :class:`NullInRequired` where it finds one.
+    :param bad: gets the others.  Where there are some and they are not kept, nothing is written.
     :raises UsageError: the data cannot be read, or has other columns.
     :raises EngineError: DuckDB failed.
     """
@@ -39,7 +54,7 @@ def write_source(
     if relations is not None:
         query = " UNION ALL ".join(relation.select(target.columns) for relation in relations)
         try:
-            return write_parquet(db, query, target)
+            return write(query, False)
         except (NullInRequired, duckdb.Error) as error:
             failure = error
         if not source.is_repeatable:
@@ -52,10 +67,10 @@ def write_source(
             bad.add(list(_unfit(db, target, rows)))
         if bad.count and not bad.are_kept:
             return ()
-        written = list[TemporaryFile]()
+        written = list[T]()
         for rows in source.numbered(db, target):
-            written.extend(write_parquet(db, _fitting(target, rows.relation), target, is_checked=True))
-        return tuple(written)
+            written.extend(write(_fitting(target, rows.relation), True))
+        return written
     except duckdb.Error as error:
         raise _engine_error(target, error) from error
 

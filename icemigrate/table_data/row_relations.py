@@ -13,6 +13,8 @@ from icemigrate.table_data.text_casts import text_misfits, text_value
 
 ROW, PROBLEM = "_icemigrate_row", "_icemigrate_problem"
 """The columns of a numbered relation: the number of the row, and why its values cannot be read, or null."""
+_NULL = "NULL"
+"""The type of an expression that is always null."""
 TEXT = "TEXT"
 """The type of a column whose values are texts to parse."""
 _FLOATS = (Primitive("float"), Primitive("double"))
@@ -35,18 +37,9 @@ class Relation(Frozen):
     def value(self, column: Field) -> str:
         """The value of a table's column in SQL; its evaluation fails where the given one does not fit."""
         given = self.types.get(column.name)
-        name, type_ = quoted_identifier(column.name), duckdb_type(column.type)
         if given is None:
-            return f"CAST({_literal(column.write_default)} AS {type_})"
-        if given == TEXT:
-            return text_value(column.type, name)
-        if given == type_:
-            return name
-        lossy = _lossy(column.type, given, name)
-        cast = f"CAST({name} AS {type_})"
-        if lossy is None:
-            return cast
-        return f"CASE WHEN {lossy} THEN error('a value does not fit') ELSE {cast} END"
+            return f"CAST({_literal(column.write_default)} AS {duckdb_type(column.type)})"
+        return cast_sql(column.type, given, quoted_identifier(column.name))
 
     def select(self, columns: tuple[Field, ...]) -> str:
         """A query of the table's columns."""
@@ -74,6 +67,21 @@ class Relation(Frozen):
             parts.extend(_missing_inside(column.type, name))
         found = [part for part in parts if part != "false"]
         return " OR ".join(found) or None
+
+
+def cast_sql(type_: Type, given: str, value: str) -> str:
+    """A value in SQL as one of a table's type; its evaluation fails where it does not fit.
+
+    :param given: the type of the value in DuckDB, :data:`TEXT` for a text to parse.
+    """
+    wanted = duckdb_type(type_)
+    if given == TEXT or (given == "VARCHAR" and wanted != given and not is_nested(type_)):
+        return text_value(type_, value)
+    if given == wanted:
+        return value
+    lossy = None if given == _NULL else _lossy(type_, given, value)
+    cast = f"CAST({value} AS {wanted})"
+    return cast if lossy is None else f"CASE WHEN {lossy} THEN error('a value does not fit') ELSE {cast} END"
 
 
 def _lossy(type_: Type, given: str, name: str) -> str | None:

@@ -62,6 +62,7 @@ _CHANGING = (
     (re.compile(r"\d+\.\d s|\d+ s\b|–(?=  +you\b)"), "0.1 s"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?"), "2026-01-01 00:00:00"),
     (re.compile(r"\blocal-\d{5,}"), "local-1"),
+    (re.compile(r"\bsnapshot \d{12,19}\b"), "snapshot 1"),
     (re.compile(r"(?<=\S) {2,}|-{5,}"), "  "),
 )
 """What differs from run to run, and what is compared instead; columns take their widths from it."""

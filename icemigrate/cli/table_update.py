@@ -1,0 +1,50 @@
+"""``icemigrate table update``."""
+
+from __future__ import annotations
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.table_delete import spark_note, where_option
+
+
+def _assignments(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    found = dict[str, str]()
+    for text in values:
+        column, equals, expression = text.partition("=")
+        if not (equals and column.strip() and expression.strip()):
+            raise click.BadParameter(f"`{text}` is not `COLUMN=EXPRESSION`")
+        if column.strip() in found:
+            raise click.BadParameter(f"column `{column.strip()}` is set twice")
+        found[column.strip()] = expression.strip()
+    return found
+
+
+@click.command("update")
+@click.argument("name")
+@click.option(
+    "--set",
+    "updates",
+    metavar="COLUMN=EXPRESSION",
+    required=True,
+    multiple=True,
+    callback=_assignments,
+    help="The new value of a column: an expression in DuckDB's SQL over the columns, such as "
+    "`'amount=amount * 2'`. Repeatable.",
+)
+@where_option
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(settings: InvocationOptions, name: str, updates: dict[str, str], where: str) -> None:
+    """Set columns of the rows for which a condition is true, in one snapshot.
+
+    Data files with such rows are written again.  Spark starts for tables of format version 3, and for those
+    with merge-on-read or equality deletes.
+    """
+    from icemigrate.commands.table_row_changes import table_update
+
+    project = settings.open_project()
+    note = spark_note(settings)
+    settings.answer(table_update(project, settings.environment, name, updates, where, note))

@@ -1,0 +1,39 @@
+"""``icemigrate table upsert``."""
+
+from __future__ import annotations
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.table_delete import spark_note
+from icemigrate.cli.table_insert import data_format_option, data_option
+
+
+@click.command("upsert")
+@click.argument("name")
+@data_option
+@data_format_option
+@click.option(
+    "--on",
+    metavar="COLUMN[,COLUMN]",
+    required=True,
+    help="The columns that identify a row. No two rows of the data may have the same values in them.",
+)
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(
+    settings: InvocationOptions, name: str, data: tuple[str, ...], data_format: str | None, on: str
+) -> None:
+    """Update the rows that have the keys of the data's rows, and insert the others, in one snapshot.
+
+    A column that the data lacks keeps its values.  A row that the table has already is not written again.
+    """
+    from icemigrate.commands.table_row_changes import table_upsert
+
+    keys = tuple(key.strip() for key in on.split(",") if key.strip())
+    project = settings.open_project()
+    settings.answer(
+        table_upsert(project, settings.environment, name, data, keys, spark_note(settings), data_format)
+    )

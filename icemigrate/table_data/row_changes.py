@@ -1,0 +1,192 @@
+"""Updates and deletes rows by writing their data files again (copy-on-write), in one snapshot.
+
+A row changes where the condition is true; where it is false or null, the row stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from icemigrate.errors import UsageError
+from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.table_properties import DELETE_MODE, UPDATE_MODE
+from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
+from icemigrate.table_data.load_database import LoadDatabase, open_load_database
+from icemigrate.table_data.load_target import LoadTarget, load_target
+from icemigrate.table_data.parquet_output import NullInRequired, copy_to_table, write_parquet
+from icemigrate.table_data.row_commit import RowChange, commit_rows
+from icemigrate.table_data.row_expressions import RowExpression, parse_row_expression
+from icemigrate.table_data.row_readers import spark_reason, stored_rows
+from icemigrate.table_data.row_relations import cast_sql
+from icemigrate.table_data.spark_row_changes import (
+    NoteSpark,
+    delete_in_spark,
+    no_note,
+    update_in_spark,
+)
+from icemigrate.table_data.table_session import CurrentTable, TableSession
+
+FILE = "filename"
+"""DuckDB's own column with the location of a row's data file."""
+
+
+class ChangedRows(Frozen):
+    """What a change of rows did.
+
+    :param snapshot_id: ``None`` where no row had to change.
+    :param unchanged: number of rows of the data that the table has already.
+    :param spark_reason: why Spark made the change; ``None`` where it was made without Spark.
+    """
+
+    snapshot_id: int | None = None
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    files_removed: int = 0
+    files_added: int = 0
+    spark_reason: str | None = None
+
+
+def delete_data(session: TableSession, name: str, where: str, on_spark: NoteSpark = no_note) -> ChangedRows:
+    """Delete the rows for which a condition is true.
+
+    :param where: an expression of DuckDB's SQL over the columns.
+    :param on_spark: called with the reason before Spark starts.
+    :raises UsageError: there is no such table, or the condition is not valid.
+    """
+    table = session.load(name)
+    target = load_target(table)
+    condition = parse_row_expression(where, target, "--where")
+    if (reason := spark_reason(table, target, DELETE_MODE)) is not None:
+        on_spark(reason)
+        return delete_in_spark(session, table, condition, reason)
+
+    def rewritten(columns: str, rows: str, _db: LoadDatabase, _target: LoadTarget) -> str:
+        return f"SELECT {columns} FROM {rows} WHERE {condition.sql} IS NOT TRUE"
+
+    done = _rewrite(session, name, condition, rewritten)
+    return replace(done, deleted=done.updated, updated=0)
+
+
+def update_data(
+    session: TableSession,
+    name: str,
+    updates: Mapping[str, str],
+    where: str,
+    on_spark: NoteSpark = no_note,
+) -> ChangedRows:
+    """Set columns of the rows for which a condition is true.
+
+    :param updates: an expression of DuckDB's SQL for each column.
+    :param where: an expression of DuckDB's SQL over the columns.
+    :param on_spark: called with the reason before Spark starts.
+    :raises UsageError: there is no such table or column, or an expression is not valid or fits no value.
+    """
+    if not updates:
+        raise UsageError("there is no column to set", "give `column = expression`")
+    table = session.load(name)
+    target = load_target(table)
+    condition = parse_row_expression(where, target, "--where")
+    values = {
+        target.column(column).name: parse_row_expression(text, target, f"--set {column}")
+        for column, text in updates.items()
+    }
+    if (reason := spark_reason(table, target, UPDATE_MODE)) is not None:
+        on_spark(reason)
+        return update_in_spark(session, table, values, condition, reason)
+
+    def rewritten(_columns: str, rows: str, db: LoadDatabase, now: LoadTarget) -> str:
+        found = ", ".join(_updated(db, rows, now, values, condition))
+        return f"SELECT {found} FROM {rows}"
+
+    return _rewrite(session, name, condition, rewritten)
+
+
+def _updated(
+    db: LoadDatabase,
+    rows: str,
+    target: LoadTarget,
+    values: Mapping[str, RowExpression],
+    condition: RowExpression,
+) -> list[str]:
+    """The columns of a query of updated rows."""
+    found = []
+    for column in target.columns:
+        name, value = quoted_identifier(column.name), values.get(column.name)
+        if value is None:
+            found.append(name)
+            continue
+        given = "NULL" if value.is_null else db.types(f"(SELECT {value.sql} AS v FROM {rows})")["v"]
+        new = cast_sql(column.type, given, value.sql)
+        found.append(f"CASE WHEN {condition.sql} THEN {new} ELSE {name} END AS {name}")
+    return found
+
+
+Rewrite = Callable[[str, str, LoadDatabase, LoadTarget], str]
+"""The query of the new rows: from the columns, the relation of the old rows, the database, and the table."""
+
+
+def _rewrite(session: TableSession, name: str, condition: RowExpression, query: Rewrite) -> ChangedRows:
+    """Write the files again that have a row for which a condition is true."""
+    import duckdb
+
+    count = 0
+    with open_load_database() as db:
+
+        def prepare(table: CurrentTable, _earlier: RowChange | None) -> RowChange:
+            nonlocal count
+            target = load_target(table)
+            rows = stored_rows(db, table, target, session.store.files)
+            if rows is None:
+                count = 0
+                return RowChange(table, ())
+            _require_boolean(db, rows, condition)
+            found = dict(
+                db.query(f"SELECT {FILE}, count(*) FROM {rows} WHERE {condition.sql} GROUP BY {FILE}")
+            )
+            count = sum(found.values())
+            if not found:
+                return RowChange(table, ())
+            columns = ", ".join(quoted_identifier(column.name) for column in target.columns)
+            chosen = files_relation(rows, found)
+            written = write_parquet(db, query(columns, chosen, db, target), target)
+            return RowChange(table, copy_to_table(written, target, session.store.files), frozenset(found))
+
+        try:
+            done = commit_rows(session, name, prepare)
+        except NullInRequired:
+            raise UsageError(
+                f"a required column of table `{name}` would become null", "nothing is changed"
+            ) from None
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0]
+            raise UsageError(f"table `{name}` is not changed: {reason}") from error
+    change = done.change
+    return ChangedRows(
+        snapshot_id=done.snapshot_id,
+        updated=count,
+        files_removed=len(change.removed),
+        files_added=len(change.data),
+    )
+
+
+def files_relation(rows: str, files: Mapping[str, int]) -> str:
+    """The rows of some data files."""
+    listed = ", ".join(map(text_literal, files))
+    return f"(SELECT * FROM {rows} WHERE {FILE} IN ({listed}))"
+
+
+def _require_boolean(db: LoadDatabase, rows: str, condition: RowExpression) -> None:
+    import duckdb
+
+    try:
+        found = db.types(f"(SELECT {condition.sql} AS v FROM {rows})")["v"]
+    except duckdb.Error as error:
+        reason = str(error).partition("\n")[0]
+        raise UsageError(f"--where: `{condition.text}` is not valid: {reason}") from error
+    if found != "BOOLEAN":
+        raise UsageError(
+            f"--where: `{condition.text}` is a value of type {found}, not a condition",
+            "write a comparison, such as `id = 7`",
+        )

@@ -1,0 +1,246 @@
+"""Updated, deleted and upserted rows of tables, read by PyIceberg."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from icemigrate.errors import ExitCode, Mistakes, UsageError
+from icemigrate.metadata_engine.table_store import CommitConflict
+from icemigrate.table_data import row_changes, upsert_rows
+from icemigrate.table_data.insert_rows import insert_data
+from icemigrate.table_data.row_changes import ChangedRows, delete_data, update_data
+from icemigrate.table_data.upsert_rows import upsert
+from tests.support.written_tables import WrittenTables, _shared, written
+
+__all__ = ["_shared", "written"]
+
+ITEMS = """
+format_version: {version}
+columns:
+  - {{name: id, type: long, required: true}}
+  - {{name: city, type: string}}
+  - {{name: amount, type: "decimal(10,2)"}}
+"""
+FIRST = [
+    {"id": 1, "city": "Paris", "amount": "1.00"},
+    {"id": 2, "city": "Rome", "amount": "2.00"},
+    {"id": 3, "city": None, "amount": "3.00"},
+]
+SECOND = [{"id": 4, "city": "Oslo"}, {"id": 5, "city": "Rome", "amount": "5.00"}]
+VERSIONS = pytest.mark.parametrize("layout", ["1", "2", "2\npartition_by: [city]"], ids=["v1", "v2", "parts"])
+
+
+def items(written: WrittenTables, layout: str = "2") -> str:
+    """A table with two loads, each with files of its own."""
+    name = written.create(ITEMS.format(version=layout))
+    insert_data(written.session, name, FIRST)
+    insert_data(written.session, name, SECOND)
+    return name
+
+
+def ids(written: WrittenTables, name: str) -> list[int]:
+    return [row[0] for row in written.rows(name, "id")]
+
+
+@VERSIONS
+def test_rows_whose_condition_is_null_stay(written: WrittenTables, layout: str) -> None:
+    name = items(written, layout)
+    done = delete_data(written.session, name, "city = 'Rome'")
+    assert (done.deleted, done.updated, done.files_removed) == (2, 0, 2)
+    assert ids(written, name) == [1, 3, 4]
+    *_, snapshot = written.snapshots(name)
+    assert snapshot["snapshot-id"] == done.snapshot_id
+    assert snapshot["summary"]["total-records"] == "3"
+    assert snapshot["summary"]["operation"] in ("overwrite", "delete")
+
+
+@VERSIONS
+def test_only_files_with_such_rows_are_written_again(written: WrittenTables, layout: str) -> None:
+    name = items(written, layout)
+    before = {task.file.file_path for task in written.static(name).scan().plan_files()}
+    done = update_data(written.session, name, {"amount": "amount * 2", "city": "upper(city)"}, "id = 2")
+    assert (done.updated, done.files_removed, done.files_added) == (1, 1, 1)
+    after = {task.file.file_path for task in written.static(name).scan().plan_files()}
+    assert len(before & after) == len(before) - 1
+    assert written.rows(name, "id", "city")[:3] == [(1, "Paris"), (2, "ROME"), (3, None)]
+    assert [str(row[0]) for row in written.rows(name, "amount")] == ["1.00", "3.00", "4.00", "5.00", "None"]
+
+
+def test_earlier_snapshots_keep_their_rows(written: WrittenTables) -> None:
+    name = items(written)
+    (_, second) = written.snapshots(name)
+    delete_data(written.session, name, "true")
+    assert ids(written, name) == []
+    table = written.static(name)
+    assert len(table.scan(snapshot_id=second["snapshot-id"]).to_arrow()) == 5
+    assert written.snapshots(name)[-1]["summary"]["operation"] == "delete"
+
+
+def test_a_condition_without_rows_makes_no_snapshot(written: WrittenTables) -> None:
+    name = items(written)
+    assert delete_data(written.session, name, "id = 99") == ChangedRows()
+    assert update_data(written.session, name, {"city": "'x'"}, "id = 99") == ChangedRows()
+    empty = written.create(ITEMS.format(version=2))
+    assert delete_data(written.session, empty, "true") == ChangedRows()
+    assert len(written.snapshots(name)) == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("id =", "is not valid SQL"),
+        ("id = 1; DROP TABLE x", "is not one expression"),
+        ("id = 1) OR (true", "is not valid SQL"),
+        ("SELECT 1", "is not one expression"),
+        ("DELETE FROM x", "is not one expression"),
+        ("id IN (SELECT 1)", "reads more than one row"),
+        ("EXISTS (SELECT * FROM read_csv('/etc/passwd'))", "reads more than one row"),
+        ("count(*) > 1", "needs several rows"),
+        ("row_number() OVER () = 1", "needs several rows"),
+        ("cty = 'x'", "has no column `cty`"),
+        ('city = "Rome"', "has no column `Rome`"),
+        ("id", "is a value of type BIGINT, not a condition"),
+        ("city > 1 AND nofunction(id)", "is not valid"),
+        ("", "is not one expression"),
+    ],
+)
+def test_a_condition_that_is_not_valid_changes_nothing(
+    written: WrittenTables, where: str, message: str
+) -> None:
+    name = items(written)
+    with pytest.raises(UsageError, match="--where: ") as error:
+        delete_data(written.session, name, where)
+    assert message in error.value.message
+    assert len(written.snapshots(name)) == 2
+
+
+def test_a_comment_at_the_end_of_a_condition_hides_nothing(written: WrittenTables) -> None:
+    name = items(written)
+    assert delete_data(written.session, name, "id = 1 -- only this one").deleted == 1
+
+
+@pytest.mark.parametrize(
+    ("updates", "message"),
+    [
+        ({"amount": "0.005"}, "a value does not fit"),
+        ({"amount": "'abc'"}, "is not changed"),
+        ({"id": "NULL"}, "a required column"),
+        ({"cty": "1"}, "has no column `cty`"),
+        ({"id": "max(id)"}, "needs several rows"),
+        ({}, "there is no column to set"),
+    ],
+)
+def test_values_that_do_not_fit_change_nothing(
+    written: WrittenTables, updates: dict[str, str], message: str
+) -> None:
+    name = items(written)
+    files = written.data_files(name)
+    with pytest.raises(UsageError, match=message):
+        update_data(written.session, name, updates, "id = 1")
+    assert (len(written.snapshots(name)), written.data_files(name)) == (2, files)
+
+
+def test_a_column_can_become_null(written: WrittenTables) -> None:
+    name = items(written)
+    update_data(written.session, name, {"city": "NULL", "amount": "'7.5'"}, "id < 3")
+    assert [row[1] for row in written.rows(name, "id", "city")] == [None, None, None, "Oslo", "Rome"]
+
+
+@VERSIONS
+def test_upsert_changes_what_differs_and_inserts_the_rest(written: WrittenTables, layout: str) -> None:
+    name = items(written, layout)
+    data = pa.table({"id": [1, 2, 9], "city": ["Paris", "Bonn", "Lima"]})
+    done = upsert(written.session, name, data, ["id"])
+    assert (done.inserted, done.updated, done.unchanged) == (1, 1, 1)
+    rows = written.rows(name, "id", "city")
+    assert rows == [(1, "Paris"), (2, "Bonn"), (3, None), (4, "Oslo"), (5, "Rome"), (9, "Lima")]
+    amounts = dict(written.rows(name, "id", "amount"))
+    assert (str(amounts[2]), amounts[9]) == ("2.00", None)
+    again = upsert(written.session, name, data, ["id"])
+    assert again == ChangedRows(unchanged=3)
+
+
+def test_upsert_into_an_empty_table_inserts_all(written: WrittenTables) -> None:
+    name = written.create(ITEMS.format(version=2))
+    assert upsert(written.session, name, FIRST, ["id"]).inserted == 3
+    assert upsert(written.session, name, FIRST[:1], ["id", "city"]).unchanged == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "on", "message"),
+    [
+        ([{"id": 1}, {"id": 1}], ["id"], "2 rows of the data have the same key: id = 1"),
+        ([{"id": 1}], ["id", "city"], "the data has no column `city`"),
+        ([{"id": 1, "city": None}], ["city"], "1 row of the data have no key: `city` is null"),
+        ([{"id": 1}], ["nothing"], "has no column `nothing`"),
+        ([{"id": 1}], [], "there is no key"),
+    ],
+)
+def test_keys_that_identify_no_row(
+    written: WrittenTables, data: list[dict[str, Any]], on: list[str], message: str
+) -> None:
+    name = items(written)
+    with pytest.raises(UsageError, match=message):
+        upsert(written.session, name, data, on)
+    assert len(written.snapshots(name)) == 2
+
+
+def test_rows_that_do_not_fit_are_not_upserted(written: WrittenTables) -> None:
+    name = items(written)
+    with pytest.raises(Mistakes, match="1 row does not fit"):
+        upsert(written.session, name, pa.table({"id": [1, None]}), ["id"])
+
+
+def test_a_change_is_made_again_on_the_newest_rows(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, store = items(written), written.session.store
+    commit, calls = store.commit, list[int]()
+
+    def fails_once(commits: Any, *args: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            insert_data(written.session, name, [{"id": 6, "city": "Rome"}])
+            raise CommitConflict("another writer was faster")
+        return commit(commits, *args)
+
+    monkeypatch.setattr(type(store), "commit", lambda _store, *args: fails_once(*args))
+    assert delete_data(written.session, name, "city = 'Rome'").deleted == 3
+    assert ids(written, name) == [1, 3, 4]
+    referenced = {f["file_path"] for f in written.static(name).inspect.all_files().to_pylist()}
+    assert {f"file://{path}" for path in written.data_files(name)} == referenced
+
+
+@pytest.mark.parametrize(
+    ("layout", "reason"),
+    [
+        ("3", "has format version 3, whose rows keep their ids"),
+        ("2\nproperties: {write.delete.mode: merge-on-read}", "has `write.delete.mode: merge-on-read`"),
+    ],
+)
+def test_spark_makes_what_python_cannot(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch, layout: str, reason: str
+) -> None:
+    name, notes = items(written, layout), list[str]()
+    in_spark = ChangedRows(1, spark_reason=reason)
+    monkeypatch.setattr(row_changes, "delete_in_spark", lambda *_args: in_spark)
+    monkeypatch.setattr(upsert_rows, "merge_in_spark", lambda *_args: in_spark)
+    assert delete_data(written.session, name, "true", notes.append) == in_spark
+    assert notes == [f"table `{name}` {reason}"]
+
+
+def test_the_commands_report_counts(written: WrittenTables, capsys: pytest.CaptureFixture[str]) -> None:
+    name, run = items(written), written.project.run
+    assert run("table", "update", name, "--set", "city='Nice'", "--where", "id = 1") == ExitCode.OK
+    assert capsys.readouterr().out.startswith(f"Updated 1 row of {name} in ")
+    path = written.file("u.csv", "id,city\n1,Nice\n8,Bern\n")
+    assert run("table", "upsert", name, "--data", path, "--on", "id", "--format", "json") == ExitCode.OK
+    document = json.loads(capsys.readouterr().out)
+    assert (document["inserted"], document["updated"], document["unchanged"]) == (1, 0, 1)
+    assert run("table", "delete", name, "--where", "id = 99") == ExitCode.OK
+    assert capsys.readouterr().out == f"No row of {name} changes.\n"
+    assert run("table", "update", name, "--set", "city", "--where", "true") == ExitCode.USAGE
