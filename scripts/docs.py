@@ -144,6 +144,9 @@ _WITH_JAVA_OPTIONS = {"plan": ("plan --rehearse", "plan --reconcile"), "doctor":
 _COMMIT_IN_PYTHON = ("rollback", "repair", "unlock", "plan --reconcile", "reset", "maintain", "shell")
 """Commands that start Spark only for what Python cannot commit."""
 
+_REWRITE_FILES = ("table update", "table delete", "table upsert")
+"""Commands that start Spark only for rows that Python cannot write again."""
+
 
 def _java_table() -> str:
     """What each command reads, and whether it starts Spark, as its module shows."""
@@ -158,10 +161,13 @@ def _java_table() -> str:
             (spark if starts else catalog if "settings.environment" in source else files).append(name)
     in_python = [name for name in spark if name in _COMMIT_IN_PYTHON]
     spark = [name for name in spark if name not in in_python]
+    rewrites = [name for name in catalog if name in _REWRITE_FILES]
+    catalog = [name for name in catalog if name not in rewrites]
     rows = (
         (files, "only files", "no"),
         (catalog, "files and the catalog", "no"),
         (in_python, "files and the catalog", "for rows, data files and views"),
+        (rewrites, "files and the catalog", "for format version 3, merge-on-read and equality deletes"),
         (spark, "files and the catalog", "yes, unless `apply_with` spares it"),
     )
     body = "".join(

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
-
-where_option = click.option(
-    "--where",
-    metavar="CONDITION",
-    required=True,
-    help="The rows that change: a condition in DuckDB's SQL over the columns, such as `\"city = 'Oslo'\"`; "
-    "`true` for all. Rows for which it is null stay.",
-)
+from icemigrate.cli.row_change_options import spark_note, where_option
 
 
 @click.command("delete")
@@ -34,12 +25,3 @@ def command(settings: InvocationOptions, name: str, where: str) -> None:
 
     project = settings.open_project()
     settings.answer(table_delete(project, settings.environment, name, where, spark_note(settings)))
-
-
-def spark_note(settings: InvocationOptions) -> Callable[[str], None]:
-    """What shows on standard error why Spark starts."""
-
-    def show(reason: str) -> None:
-        settings.show_step(f"Starting Spark because {reason} …")
-
-    return show

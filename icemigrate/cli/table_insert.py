@@ -8,20 +8,7 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
-
-data_option = click.option(
-    "--data",
-    metavar="FILE",
-    required=True,
-    multiple=True,
-    help="A CSV, TSV, JSON lines, Parquet or Arrow file, also compressed (`.gz`, `.zst`); a pattern such as "
-    "`'in/*.csv'`; or `-` for standard input. Repeatable.",
-)
-data_format_option = click.option(
-    "--data-format",
-    type=click.Choice(["csv", "tsv", "json", "parquet", "arrow"]),
-    help="The format of the data (default: by the name of each file).",
-)
+from icemigrate.cli.row_change_options import data_format_option, data_option
 
 
 @click.command("insert")

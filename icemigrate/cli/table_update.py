@@ -6,7 +6,7 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
-from icemigrate.cli.table_delete import spark_note, where_option
+from icemigrate.cli.row_change_options import spark_note, where_option
 
 
 def _assignments(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

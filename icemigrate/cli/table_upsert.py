@@ -6,8 +6,7 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
-from icemigrate.cli.table_delete import spark_note
-from icemigrate.cli.table_insert import data_format_option, data_option
+from icemigrate.cli.row_change_options import data_format_option, data_option, spark_note
 
 
 @click.command("upsert")

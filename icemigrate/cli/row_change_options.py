@@ -1,0 +1,39 @@
+"""Options that the commands which write rows share, and the note before Spark starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions
+
+data_option = click.option(
+    "--data",
+    metavar="FILE",
+    required=True,
+    multiple=True,
+    help="A CSV, TSV, JSON lines, Parquet or Arrow file, also compressed (`.gz`, `.zst`); a pattern such as "
+    "`'in/*.csv'`; or `-` for standard input. Repeatable.",
+)
+data_format_option = click.option(
+    "--data-format",
+    type=click.Choice(["csv", "tsv", "json", "parquet", "arrow"]),
+    help="The format of the data (default: by the name of each file).",
+)
+where_option = click.option(
+    "--where",
+    metavar="CONDITION",
+    required=True,
+    help="The rows that change: a condition in DuckDB's SQL over the columns, such as `\"city = 'Oslo'\"`; "
+    "`true` for all. Rows for which it is null stay.",
+)
+
+
+def spark_note(settings: InvocationOptions) -> Callable[[str], None]:
+    """What shows on standard error why Spark starts."""
+
+    def show(reason: str) -> None:
+        settings.show_step(f"Starting Spark because {reason} …")
+
+    return show
