@@ -87,6 +87,13 @@ def make(
     return database
 
 
+def make_undeclared(folder: Path, tables: int) -> None:
+    """Make a lake with a project over it that declares none of its tables."""
+    lake.make(folder, tables, snapshots=20)
+    (folder / "migrations").mkdir()
+    (folder / "icemigrate.yaml").write_text(_PROJECT_FILE, encoding="utf-8")
+
+
 def use_rest_server(folder: Path, address: str) -> None:
     """Let a project read its lake from a REST catalog, see :mod:`bench.rest_server`."""
     (folder / "icemigrate.yaml").write_text(
