@@ -188,15 +188,29 @@ class FieldLookup:
 
 def _like(fields: tuple[Field, ...]) -> tuple[_Whole, int, int]:
     """A struct whose dictionaries can be used for this one, and the numbers of equal fields at both ends."""
-    if len(fields) > _FEW:
-        for whole in _recent:
-            start, end = shared_ends(whole.fields, fields)
-            if max(len(fields), len(whole.fields)) - start - end <= _FEW:
-                return whole, start, end
+    if len(fields) <= _FEW:
+        return _small(fields), len(fields), 0
+    for whole in _recent:
+        start, end = shared_ends(whole.fields, fields)
+        if max(len(fields), len(whole.fields)) - start - end <= _FEW:
+            return whole, start, end
     whole = _Whole(fields)
-    if len(fields) > _FEW:
-        _recent.appendleft(whole)
+    _recent.appendleft(whole)
     return whole, len(fields), 0
+
+
+_small_structs: dict[int, _Whole] = {}
+"""Recent structs of few fields, by the identity of their fields: one migration uses one several times."""
+
+
+def _small(fields: tuple[Field, ...]) -> _Whole:
+    whole = _small_structs.get(id(fields))
+    if whole is None:
+        if len(_small_structs) > _REMEMBERED:
+            _small_structs.clear()
+        # It contains the fields, so no other object gets their id.
+        whole = _small_structs[id(fields)] = _Whole(fields)
+    return whole
 
 
 def lowest_id(field: Field) -> int:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icemigrate.iceberg import schema
+from icemigrate.iceberg import lookup, schema
 from icemigrate.iceberg.lookup import FieldLookup, nfc_form, shared_ends, unchanged_name
 from icemigrate.iceberg.schema import Schema, SchemaIndex, differing_fields, schema_index
 from icemigrate.iceberg.types import Field, List, Primitive, Struct, is_nested
@@ -112,3 +112,15 @@ def test_only_nested_new_fields_are_searched_for_new_ones(monkeypatch: pytest.Mo
     monkeypatch.setattr(schema, "FieldLookup", lookup)
     assert [i for i, _ in index.new()] == [*(f.id for f in plain), -2, -3]
     assert looked_up == [(inner,)]
+
+
+def test_the_same_narrow_struct_gets_its_dictionaries_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "_small_structs", {})
+    narrow, equal = WIDE[:5], WIDE[:5]
+    assert narrow is not equal
+    first, again, other = FieldLookup(narrow), FieldLookup(narrow), FieldLookup(equal)
+    assert [one.position_of_name(WIDE[4].name) for one in (first, again, other)] == [4, 4, 4]
+    assert len(lookup._small_structs) == 2
+    for number in range(1000):
+        FieldLookup((field(number),))
+    assert len(lookup._small_structs) < 100
