@@ -27,6 +27,7 @@ from icemigrate.results.command_results import (
     RulesResult,
     SquashResult,
 )
+from icemigrate.results.compare_results import CompareResult
 from icemigrate.results.describe_results import DescribeResult
 from icemigrate.results.diff_results import DiffResult
 from icemigrate.results.document_types import DiagnosticDocument
@@ -40,6 +41,7 @@ from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
+from icemigrate.results.timeline_results import TimelineResult
 from icemigrate.results.write_results import CreateTableResult, InsertResult, RowChangeResult
 
 Schema: TypeAlias = dict[str, Any]
@@ -78,6 +80,8 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "table-manifests": (ManifestsResult, "table manifests"),
     "table-compact": (CompactResult, "table compact"),
     "table-query": (QueryExplanation, "table query --explain"),
+    "table-compare": (CompareResult, "table compare"),
+    "table-history": (TimelineResult, "table history"),
     "table-snapshots": (SnapshotsResult, "table snapshots"),
     "unlock": (UnlockResult, "unlock"),
 }

@@ -66,6 +66,8 @@ TABLE_COMMANDS: dict[str, str] = {
     "partitions": "List the partitions of a table, with files, rows and sizes.",
     "manifests": "List the manifests of a table.",
     "compact": "Write the small data files of a table as fewer large ones, with Spark.",
+    "compare": "Compare two snapshots of a table: schema, files, rows, and counts per column.",
+    "history": "Show the life of a table: every schema, partition spec, snapshot, branch and tag.",
     "rollback": "Set the main branch of a table to an earlier snapshot.",
     "expire": "Expire old snapshots of a table, and delete the files that only they need.",
 }

@@ -11,6 +11,7 @@ from icemigrate.hidden_characters import escaped_json, escaped_lines
 from icemigrate.redaction import redact_secrets
 from icemigrate.render import json_documents as doc
 from icemigrate.render.column_text import column_changes_text
+from icemigrate.render.compare_text import compare_text
 from icemigrate.render.describe_text import describe_text
 from icemigrate.render.diff_text import diff_text
 from icemigrate.render.drift_text import accept_text, drift_text
@@ -40,6 +41,7 @@ from icemigrate.render.status_text import (
     unlock_text,
 )
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
+from icemigrate.render.timeline_text import timeline_text
 from icemigrate.render.write_text import create_table_text, insert_text, row_change_text
 from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.command_results import (
@@ -56,6 +58,7 @@ from icemigrate.results.command_results import (
     RulesResult,
     SquashResult,
 )
+from icemigrate.results.compare_results import CompareResult
 from icemigrate.results.describe_results import DescribeResult
 from icemigrate.results.diff_results import DiffResult
 from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
@@ -68,6 +71,7 @@ from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
 from icemigrate.results.table_results import SnapshotsResult
+from icemigrate.results.timeline_results import TimelineResult
 from icemigrate.results.write_results import CreateTableResult, InsertResult, RowChangeResult
 
 Renderer: TypeAlias = Callable[[Any, TerminalStyle], str]
@@ -134,6 +138,8 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             RulesResult: rules_text,
             GenerateResult: generate_text,
             SnapshotsResult: snapshots_text,
+            TimelineResult: timeline_text,
+            CompareResult: compare_text,
             CompactResult: compact_text,
             ManifestsResult: manifests_text,
             PartitionsResult: partitions_text,
@@ -175,6 +181,8 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             RulesResult: _json(doc.result_document),
             GenerateResult: _json(doc.result_document),
             SnapshotsResult: _json(doc.result_document),
+            TimelineResult: _json(doc.result_document),
+            CompareResult: _json(doc.result_document),
             CompactResult: _json(doc.result_document),
             ManifestsResult: _json(doc.result_document),
             PartitionsResult: _json(doc.result_document),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -231,15 +231,46 @@ def _opened(
 ) -> Iterator[OpenQuery]:
     """A query with a view for each table and point, in a DuckDB that reads nothing else."""
     reads, views = _reads(session, query, points, dict(loaded or {}))
+    with _connected(session, reads) as connection:
+        yield OpenQuery(connection, query.with_views(views), reads)
+
+
+@contextmanager
+def open_points(
+    session: TableSession,
+    table: CurrentTable,
+    points: Sequence[ResolvedPoint],
+    files: Sequence[Collection[str] | None],
+) -> Iterator[OpenQuery]:
+    """Several states of one table, each as a view; the query is empty.
+
+    :param files: for each point, the data files whose rows are wanted; ``None`` for all.  PyIceberg's scan
+        gives the rows of the other files too.
+    :raises IcemigrateError: the table cannot be read.
+    """
+    reads = []
+    for number, point in enumerate(points, 1):
+        metadata = point_metadata(table.metadata, point, session.store.files.read)
+        reader = choose_reader(str(table.declared), metadata)
+        reads.append(TableRead(table, point, metadata, reader, f"icemigrate_{number}"))
+    with _connected(session, reads, files) as connection:
+        yield OpenQuery(connection, "", tuple(reads))
+
+
+@contextmanager
+def _connected(
+    session: TableSession, reads: Sequence[TableRead], files: Sequence[Collection[str] | None] = ()
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB with a view for each table and point, which reads nothing else."""
     with tempfile.TemporaryDirectory(prefix="icemigrate-query-") as folder:
         scratch = Path(folder).resolve()
         with open_duckdb(scratch / "spill") as connection:
             if any(read.reader.kind is ReaderKind.DUCKDB for read in reads):
                 load_iceberg(connection)
-            for read in reads:
-                _create_view(session, connection, read, scratch)
+            for read, wanted in zip(reads, files or [None] * len(reads), strict=True):
+                _create_view(session, connection, read, scratch, wanted)
             lock_duckdb(connection, [f"{scratch}/", *_folders(reads)])
-            yield OpenQuery(connection, query.with_views(views), reads)
+            yield connection
 
 
 def _reads(
@@ -265,8 +296,15 @@ def _reads(
 
 
 def _create_view(
-    session: TableSession, connection: duckdb.DuckDBPyConnection, read: TableRead, scratch: Path
+    session: TableSession,
+    connection: duckdb.DuckDBPyConnection,
+    read: TableRead,
+    scratch: Path,
+    files: Collection[str] | None = None,
 ) -> None:
+    """
+    :param files: the data files whose rows are wanted; ``None`` for all.
+    """
     view, columns = quoted_identifier(read.view), _view_columns(read.metadata.schema)
     with duckdb_errors({read.view: str(read.table.declared)}):
         if read.reader.kind is ReaderKind.PYICEBERG:
@@ -277,6 +315,9 @@ def _create_view(
             file = scratch / f"{read.view}.metadata.json"
             file.write_text(json.dumps(read.metadata.json, default=dict), encoding="utf-8")
             source = f"iceberg_scan({text_literal(str(file))})"
+            if files is not None:
+                listed = ", ".join(map(text_literal, files)) or "NULL"
+                source += f" WHERE filename IN ({listed})"
         connection.execute(f"CREATE VIEW {view} AS SELECT {columns} FROM {source}")
 
 

@@ -1,0 +1,72 @@
+"""``icemigrate table compare``."""
+
+from __future__ import annotations
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.table_options import table_argument
+
+
+def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in value.split(",") if name.strip()) if value else ()
+
+
+@click.command("compare")
+@table_argument
+@click.option(
+    "--from",
+    "before",
+    metavar="SNAPSHOT",
+    required=True,
+    help="The first snapshot: its id, a tag, a branch, or a time in ISO 8601.",
+)
+@click.option(
+    "--to", "after", metavar="SNAPSHOT", default="main", help="The second snapshot (default: `main`)."
+)
+@click.option(
+    "--key",
+    metavar="COLUMNS",
+    callback=_names,
+    help="Columns that identify a row, with commas between them: then changed rows are found.",
+)
+@click.option("--no-rows", is_flag=True, help="Compare schemas and files only; reads no data file.")
+@click.option(
+    "--samples",
+    type=click.IntRange(0, 1_000),
+    default=5,
+    show_default=True,
+    metavar="NUMBER",
+    help="Show so many rows of each change.",
+)
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(
+    settings: InvocationOptions,
+    name: str,
+    before: str,
+    after: str,
+    key: tuple[str, ...],
+    no_rows: bool,
+    samples: int,
+) -> None:
+    """Compare two snapshots of a table: schema, files, rows, and counts per column.
+
+    Columns are compared by field id, under the names of the second snapshot.
+    """
+    from icemigrate.commands.table_compare import table_compare
+
+    settings.answer(
+        table_compare(
+            settings.open_project(),
+            settings.environment,
+            name,
+            before,
+            after,
+            key=key,
+            with_rows=not no_rows,
+            samples=samples,
+        )
+    )

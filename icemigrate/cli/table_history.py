@@ -1,0 +1,25 @@
+"""``icemigrate table history``."""
+
+from __future__ import annotations
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.table_options import limit_option, table_argument
+
+
+@click.command("history")
+@table_argument
+@limit_option("events, the newest ones", 100)
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(settings: InvocationOptions, name: str, limit: int | None) -> None:
+    """Show the life of a table: every schema, partition spec, snapshot, branch and tag, in time order.
+
+    It reads the metadata files that the table's log names.  The oldest event is first.
+    """
+    from icemigrate.commands.table_history import table_history
+
+    settings.answer(table_history(settings.open_project(), settings.environment, name, limit=limit))
