@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from icemigrate.table_data.insert_rows import InsertedRows
+    from icemigrate.table_data.row_changes import ChangedRows
 
 
 class IcebergManager:
@@ -144,6 +145,43 @@ class IcebergManager:
         from icemigrate.table_data.insert_rows import insert_data
 
         return insert_data(self._tables(), table, data)
+
+    def update_data(self, table: str, updates: Mapping[str, object], where: str) -> ChangedRows:
+        """Set columns of the rows for which a condition is true, in one snapshot.
+
+        Rows of format version 3, or with ``merge-on-read``, need Spark, which is started.
+
+        :param updates: a text is an expression of DuckDB's SQL, such as ``upper(name)`` or ``'paid'``; a
+            number, a date, a time, ``True``, ``False`` and ``None`` are values.
+        :param where: a condition in DuckDB's SQL; ``true`` for all rows.
+        """
+        from icemigrate.api.sql_values import expressions
+        from icemigrate.table_data.row_changes import update_data
+
+        return update_data(self._tables(), table, expressions(updates), where)
+
+    def delete_data(self, table: str, where: str) -> ChangedRows:
+        """Delete the rows for which a condition is true, in one snapshot; with Spark as :meth:`update_data`.
+
+        :param where: a condition in DuckDB's SQL; ``true`` for all rows.
+        """
+        from icemigrate.table_data.row_changes import delete_data
+
+        return delete_data(self._tables(), table, where)
+
+    def upsert(self, table: str, data: Any, on: str | Sequence[str]) -> ChangedRows:
+        """Update the rows that have the keys of some data, and insert the others, in one snapshot.
+
+        With Spark as :meth:`update_data`.
+
+        :param data: as in :meth:`insert_data`; columns that it lacks keep their values.
+        :param on: the columns that identify a row.
+        :raises UsageError: two rows of the data have the same key.
+        :raises Mistakes: rows do not fit the columns; nothing was changed.
+        """
+        from icemigrate.table_data.upsert_rows import upsert
+
+        return upsert(self._tables(), table, data, [on] if isinstance(on, str) else on)
 
     def query_table(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,25 @@ def test_rows_and_snapshots_of_a_table(lake: IcebergManager) -> None:
     assert lake.query_table("sales.orders").num_rows == 2
     assert lake.expire_snapshots("sales.orders", 0, dry_run=True).done is False
     assert len(lake.list_snapshots("sales.orders")) == 2
+
+
+def test_rows_are_changed_by_conditions_and_keys(lake: IcebergManager) -> None:
+    lake.create_table("sales.people", {"id": "int", "name": "string", "born": "date", "vip": "boolean"})
+    lake.insert_data("sales.people", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 3}])
+    values = {"name": "upper(name)", "born": datetime.date(2000, 1, 2), "vip": True}
+    assert lake.update_data("sales.people", values, "id < 3").updated == 2
+    assert lake.delete_data("sales.people", "id = 2").deleted == 1
+    done = lake.upsert("sales.people", [{"id": 1, "name": "z"}, {"id": 4, "name": "d"}], on="id")
+    assert (done.updated, done.inserted) == (1, 1)
+    rows = sorted(lake.query_table("sales.people").to_pylist(), key=lambda row: int(row["id"]))
+    assert [(row["id"], row["name"], row["vip"]) for row in rows] == [
+        (1, "z", True),
+        (3, None, None),
+        (4, "d", None),
+    ]
+    assert rows[0]["born"] == datetime.date(2000, 1, 2)
+    with pytest.raises(UsageError, match="column `name`: a value of type list"):
+        lake.update_data("sales.people", {"name": ["x"]}, "true")
 
 
 def test_a_tag_of_a_migration_is_queried(orders: TableProject) -> None:

@@ -1,0 +1,36 @@
+"""Values of Python as expressions of DuckDB's SQL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+
+from icemigrate.errors import UsageError
+
+
+def expressions(updates: Mapping[str, object]) -> dict[str, str]:
+    """The new values of columns as expressions.
+
+    :param updates: a text is an expression already.
+    :raises UsageError: a value has no expression.
+    """
+    return {column: _expression(column, value) for column, value in updates.items()}
+
+
+def _expression(column: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, (date, datetime, time)):
+        return f"'{value.isoformat()}'"
+    if isinstance(value, (int, float, Decimal)) and math.isfinite(value):
+        return str(value)
+    raise UsageError(
+        f"column `{column}`: a value of type {type(value).__name__} cannot be set",
+        "give an expression of SQL as a text, such as `[1, 2]` or `'paid'`",
+    )
