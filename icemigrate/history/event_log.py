@@ -17,7 +17,13 @@ from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_record import HistoryRecord, ManualFact, RunOutcome
 from icemigrate.history.recorded_versions import EPOCH, RESTORE_HINT, Intent, VersionState, check_duration_ms
-from icemigrate.iceberg.json_text import compress, decompress, read_values, write_json
+from icemigrate.iceberg.json_text import (
+    compress,
+    decompress,
+    read_values,
+    write_json,
+    write_without_floats,
+)
 
 MAX_LOG_ENTRIES = 300
 """The maximum number of entries. Every metadata file of the history contains them.
@@ -193,7 +199,7 @@ def pack_log(log: EventLog) -> str:
     }
     parts = (("tables", tables), ("actions", actions), ("facts", facts))
     content |= {key: value for key, value in parts if value}
-    return compress(write_json(content))
+    return compress(write_json(content) if facts else write_without_floats(content))
 
 
 def unpack_log(text: str) -> EventLog:

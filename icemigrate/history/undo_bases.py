@@ -63,8 +63,8 @@ def with_bases(tables: Iterable[dict[str, Any]], bases: Bases) -> tuple[list[dic
             continue
         found = next(((one, texts[name]) for one, texts in known if name in texts), None)
         if found is not None and name not in started:
-            differing = _differences(table, read_json(found[1]), found[0])
-            if _size(differing) <= max(_SMALL_BYTES, len(bytes(found[1])) // _LARGEST_PART):
+            differing = _differences(table, _read(found[1]), found[0])
+            if _size(differing) <= max(_SMALL_BYTES, len(found[1]) // _LARGEST_PART):
                 stored.append(differing)
                 continue
         differing = _differences(table, started.setdefault(name, complete), "")
@@ -90,7 +90,7 @@ def complete_table(table: Json, bases: Bases) -> Json:
     text = bases.get(one)
     if text is None:
         raise ValueError(f"its base `{one}` is missing")
-    base = read_json(_table_in(one, text, _name(table)))
+    base = _read(_table_in(one, text, _name(table)))
     found: dict[str, Any] = {}
     for state in _STATES:
         part = table[state]
@@ -160,7 +160,7 @@ def _digest(text: str) -> str:
 
 
 @lru_cache(32)
-def _tables_of(one: str, text: str) -> Mapping[str, Raw]:
+def _tables_of(one: str, text: str) -> Mapping[str, bytes]:
     """The tables of a base by declared name.
 
     :raises ValueError: it is damaged.
@@ -168,10 +168,16 @@ def _tables_of(one: str, text: str) -> Mapping[str, Raw]:
     if one.partition("-")[2] != _digest(text):
         raise ValueError(f"its base `{one}` was altered")
     found = read_json(decompress(text), dict[str, Raw])
-    return {name: t if isinstance(t, Raw) else Raw(write_json(t).encode()) for name, t in found.items()}
+    return {name: bytes(t) if isinstance(t, Raw) else write_json(t).encode() for name, t in found.items()}
 
 
-def _table_in(one: str, text: str, name: str) -> Raw:
+@lru_cache(4)
+def _read(table: bytes) -> Any:
+    """A table of a base, not to be changed: consecutive versions of a table have one base."""
+    return read_json(table)
+
+
+def _table_in(one: str, text: str, name: str) -> bytes:
     found = _tables_of(one, text).get(name)
     if found is None:
         raise ValueError(f"its base `{one}` does not have table `{name}`")

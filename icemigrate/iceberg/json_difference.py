@@ -17,6 +17,8 @@ from typing import Any
 import msgspec
 
 _SAME = 0
+_FEW = 32
+"""The size of an object with fewer keys than this is estimated from the sizes of its values."""
 
 
 def json_difference(base: Any, value: Any) -> Any:
@@ -41,7 +43,18 @@ def json_difference(base: Any, value: Any) -> Any:
         found = _list_difference(base, value)
     else:
         return whole
-    return found if len(_encoded(found)) < len(_encoded(whole)) else whole
+    size = len(_encoded(found))
+    return found if size < _least_size(value) or size < len(_encoded(whole)) else whole
+
+
+def _least_size(value: Any) -> int:
+    """No more than the number of bytes that a value takes; the number itself takes long for large values."""
+    if isinstance(value, list):
+        return 2 * len(value)  # each item and its comma
+    if isinstance(value, dict):
+        parts = value.values() if len(value) < _FEW else ()
+        return 5 * len(value) + sum(map(_least_size, parts))  # quotes, colon, value and comma
+    return 0
 
 
 def with_difference(base: Any, difference: Any) -> Any:
@@ -99,9 +112,14 @@ def _list_difference(base: list[Any], value: list[Any]) -> Any:
 
 def _equal_start(one: Sequence[Any], other: Sequence[Any], most: int) -> int:
     """The number of equal items at the start of both."""
-    if one[:most] == other[:most]:
-        return most
-    return next(at for at in range(most) if one[at] != other[at])
+    low, high = 0, most
+    while low < high:  # the items before the lower number are equal
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _middle(base: list[Any], first: int, last: int) -> list[Any]:

@@ -26,6 +26,7 @@ __all__ = [
     "write_json",
     "write_json_bytes",
     "write_texts",
+    "write_without_floats",
 ]
 
 T = TypeVar("T")
@@ -82,6 +83,14 @@ def read_values(json: Any, kind: type[T], is_strict: bool = True) -> T:
 def write_json(value: Any) -> str:
     """JSON values as compact text."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def write_without_floats(value: Any) -> str:
+    """As :func:`write_json`, for values without floating-point numbers, which msgspec writes differently."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):  # as for half a surrogate pair
+        return write_json(value)
 
 
 def write_json_bytes(value: Any) -> bytes:

@@ -8,7 +8,6 @@ text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
@@ -17,7 +16,13 @@ from typing import Any, TypeVar
 from msgspec import to_builtins
 
 from icemigrate.frozen import compared_fields
-from icemigrate.iceberg.json_text import object_form, read_json, read_values
+from icemigrate.iceberg.json_text import (
+    object_form,
+    read_json,
+    read_values,
+    write_json,
+    write_without_floats,
+)
 from icemigrate.iceberg.lazy_types import SCHEMA, lazy_field
 from icemigrate.iceberg.names import BadName, TableName
 from icemigrate.iceberg.schema_json import (
@@ -142,7 +147,9 @@ def table_to_text(table: Table) -> str:
     """The table as compact JSON."""
     nested = [_to_json(struct.below) for struct in _outermost(f.type for f in table.schema.fields)]
     values = table_to_json(table) | ({_NESTED: nested} if nested else {})
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    # Only a default can be a floating-point number.
+    text = write_without_floats(values)
+    return write_json(values) if '-default":' in text else text
 
 
 def table_from_text(text: bytes) -> Table:

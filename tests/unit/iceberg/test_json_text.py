@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from icemigrate.iceberg.json_text import write_json, write_json_bytes, write_texts
+from icemigrate.iceberg.json_text import write_json, write_json_bytes, write_texts, write_without_floats
 
 _ALL_CHARACTERS = "".join(map(chr, range(0x110000)))
 
@@ -39,3 +39,15 @@ def test_a_number_comes_back(number: float) -> None:
 def test_texts_are_written_as_other_values(text: str) -> None:
     for value in ({"key": text, text: "b"}, [("key", text)]):
         assert write_texts(value) == write_json(value).encode("utf-8", "surrogatepass")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": ['\x00\x1f\x7f\u2028/\\"', "\b\f\n\r\t", "ä\U0001f600"], "b": [None, True, -1, 2**53], "": {}},
+        {"a": "\ud800"},
+        [2**70],
+    ],
+)
+def test_values_without_floats_have_the_same_text(value: Any) -> None:
+    assert write_without_floats(value) == write_json(value)
