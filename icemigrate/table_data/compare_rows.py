@@ -40,22 +40,39 @@ def compare_rows(
         return _by_key(query, columns, key, before, after, samples, is_whole)
 
 
-def count_nulls(query: OpenQuery, schema: Schema, changed: Mapping[str, int]) -> Iterator[ColumnDifference]:
+def count_rows(query: OpenQuery) -> list[int]:
+    """The number of rows of each state."""
+    with duckdb_errors(query.reads_by_view):
+        return [
+            _number(query, f"SELECT count(*) FROM {quoted_identifier(read.view)}") for read in query.reads
+        ]
+
+
+def count_nulls(
+    query: OpenQuery, schema: Schema, changed: Mapping[str, int], known: Sequence[Mapping[str, int]]
+) -> Iterator[ColumnDifference]:
     """The nulls of each column in two states.
 
     :param changed: number of changed values by column; empty without a key.
+    :param known: for each state, numbers of nulls that need not be counted.
     """
     names = [field.name for field in schema.fields]
+    before, after = (
+        {**of, **_counted_nulls(query, read.view, [name for name in names if name not in of])}
+        for read, of in zip(query.reads, known, strict=True)
+    )
+    for name in names:
+        yield ColumnDifference(format_path((name,)), before[name], after[name], changed.get(name))
+
+
+def _counted_nulls(query: OpenQuery, view: str, names: Sequence[str]) -> Mapping[str, int]:
+    if not names:
+        return {}
     counts = ", ".join(f"count(*) - count({quoted_identifier(name)})" for name in names)
     with duckdb_errors(query.reads_by_view):
-        before, after = (
-            query.connection.execute(f"SELECT {counts} FROM {quoted_identifier(read.view)}").fetchone()
-            for read in query.reads
-        )
-    assert before is not None, "an aggregate has a row"
-    assert after is not None, "an aggregate has a row"
-    for at, name in enumerate(names):
-        yield ColumnDifference(format_path((name,)), before[at], after[at], changed.get(name))
+        found = query.connection.execute(f"SELECT {counts} FROM {quoted_identifier(view)}").fetchone()
+    assert found is not None, "an aggregate has a row"
+    return dict(zip(names, found, strict=True))
 
 
 def _require_columns(key: Sequence[str], columns: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from icemigrate.iceberg.metadata_parts import current_schema, current_schema_id
@@ -18,7 +18,7 @@ from icemigrate.results.compare_results import (
     FileSet,
     RowDifference,
 )
-from icemigrate.table_data.compare_rows import compare_rows, count_nulls
+from icemigrate.table_data.compare_rows import compare_rows, count_nulls, count_rows
 from icemigrate.table_data.file_entries import open_files
 from icemigrate.table_data.live_files import DATA, LiveFile
 from icemigrate.table_data.query_points import ResolvedPoint
@@ -59,20 +59,22 @@ def compare_snapshots(
     table = tables.load(name)
     first, second = choose_snapshot(table, before), choose_snapshot(table, after)
     reader = open_files(tables, table)
-    old, new = ({file.path: file for file in reader.of(chosen.json)} for chosen in (first, second))
+    old, new = (
+        {file.path: file for file in reader.of(chosen.json, with_metrics=with_rows)}
+        for chosen in (first, second)
+    )
     schema = _schema(table, second)
     added = [file for path, file in new.items() if path not in old]
     removed = [file for path, file in old.items() if path not in new]
-    has_deletes = any(file.content != DATA for file in (*old.values(), *new.values()))
     rows: RowDifference | None = None
     columns: tuple[ColumnDifference, ...] = ()
     if with_rows:
         points = [ResolvedPoint(chosen.snapshot_id, schema.id) for chosen in (first, second)]
-        wanted = (None, None) if has_deletes else (_data_paths(removed), _data_paths(added))
-        with open_points(tables, table, points, wanted) as query:
-            rows, changed = compare_rows(query, schema, key, samples, is_whole=has_deletes)
+        whole = (list(old.values()), list(new.values()))
+        rows, changed = _compare_rows(tables, table, points, schema, whole, (removed, added), key, samples)
+        nulls = [nulls_by_metrics(files, schema) for files in whole]
         with open_points(tables, table, points, (None, None)) as query:
-            columns = tuple(count_nulls(query, schema, changed))
+            columns = tuple(count_nulls(query, schema, changed, nulls))
     return CompareResult(
         table=str(table.declared),
         name=str(table.name),
@@ -85,6 +87,43 @@ def compare_snapshots(
         columns=columns,
         rows=rows,
     )
+
+
+def _compare_rows(
+    tables: TableSession,
+    table: CurrentTable,
+    points: Sequence[ResolvedPoint],
+    schema: Schema,
+    whole: Sequence[Sequence[LiveFile]],
+    differing: Sequence[Sequence[LiveFile]],
+    key: Sequence[str],
+    samples: int,
+) -> tuple[RowDifference, Mapping[str, int]]:
+    """The rows that differ, from the files that differ where their rows are the same as in the files.
+
+    :param whole: all files of both snapshots.
+    :param differing: the files that only one of them has.
+    """
+    if all(file.content == DATA for files in whole for file in files):
+        wanted = [[file.path for file in files] for files in differing]
+        with open_points(tables, table, points, wanted) as query:
+            expected = [sum(file.rows for file in files) for files in differing]
+            # A reader may write the paths of files otherwise than the manifests do.
+            if count_rows(query) == expected:
+                return compare_rows(query, schema, key, samples, is_whole=False)
+    with open_points(tables, table, points, (None, None)) as query:
+        return compare_rows(query, schema, key, samples, is_whole=True)
+
+
+def nulls_by_metrics(files: Sequence[LiveFile], schema: Schema) -> Mapping[str, int]:
+    """Numbers of nulls by column, where the metrics of all files have them and there are no delete files."""
+    if any(file.content != DATA for file in files):
+        return {}
+    return {
+        field.name: sum(file.nulls[field.id] for file in files)
+        for field in schema.fields
+        if not is_nested(field.type) and all(field.id in file.nulls for file in files)
+    }
 
 
 def field_differences(before: Schema, after: Schema) -> Iterator[FieldDifference]:
@@ -130,10 +169,6 @@ def _schema(table: CurrentTable, chosen: ChosenSnapshot) -> Schema:
     return schema_from_json(
         schemas.get(chosen.json.get("schema-id", -1)) or schemas[current_schema_id(metadata)]
     )
-
-
-def _data_paths(files: Iterable[LiveFile]) -> Collection[str]:
-    return [file.path for file in files if file.content == DATA]
 
 
 def _file_set(files: Sequence[LiveFile]) -> FileSet:

@@ -116,3 +116,17 @@ def test_the_command(loads: tuple[TableProject, list[int]], capsys: pytest.Captu
     document = json.loads(capsys.readouterr().out)
     assert document["rows"] is None
     assert document["files_added"]["data_files"] == 3
+
+
+def test_where_paths_of_files_are_written_otherwise_all_rows_are_read(
+    loads: tuple[TableProject, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = _compare(loads, 0, 1, "id")
+    module = "icemigrate.table_data.compare_snapshots.count_rows"
+    monkeypatch.setattr(module, lambda query: [-1, -1])
+    found = _compare(loads, 0, 1, "id")
+    assert found.rows is not None
+    assert expected.rows is not None
+    assert (found.rows.is_whole, expected.rows.is_whole) == (True, False)
+    assert found.rows.samples == expected.rows.samples
+    assert found.columns == expected.columns
