@@ -35,7 +35,11 @@ VARIABLES = {
 }
 """Variables that are no options, and what they do."""
 
-_FILES = {"Project file": "project", "Migration files": "migration"}
+_FILES = {
+    "Project file": "project",
+    "Migration files": "migration",
+    "Migration tests": "migration-test",
+}
 
 
 def reference_page() -> str:

@@ -36,6 +36,7 @@ from icemigrate.results.file_results import FilesResult, ManifestsResult, Partit
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.ingest_results import IngestResult
 from icemigrate.results.maintain_results import MaintainResult
+from icemigrate.results.migration_test_results import MigrationTestsResult
 from icemigrate.results.query_results import QueryExplanation
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
@@ -83,6 +84,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "table-compare": (CompareResult, "table compare"),
     "table-history": (TimelineResult, "table history"),
     "table-snapshots": (SnapshotsResult, "table snapshots"),
+    "test": (MigrationTestsResult, "test"),
     "unlock": (UnlockResult, "unlock"),
 }
 """By the name of the schema: the result, and the command that prints it."""

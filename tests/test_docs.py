@@ -96,10 +96,15 @@ def test_every_environment_variable_is_documented() -> None:
     assert {name for name in VARIABLES if name.startswith("ICEMIGRATE_")} - found == {"ICEMIGRATE_SOURCE"}
 
 
-@pytest.mark.parametrize("name", ["migration", "project"])
+@pytest.mark.parametrize("name", ["migration", "migration-test", "project"])
 def test_every_key_has_a_meaning(name: str) -> None:
     assert [path for path, text in schema_keys(name).items() if not text] == []
-    assert {"migration": "replaces.digest", "project": "environments.*.spark.jars"}[name] in schema_keys(name)
+    deep = {
+        "migration": "replaces.digest",
+        "migration-test": "tests[].queries[].sql",
+        "project": "environments.*.spark.jars",
+    }
+    assert deep[name] in schema_keys(name)
 
 
 def test_the_python_api_is_on_its_page_whole() -> None:

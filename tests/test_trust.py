@@ -43,6 +43,7 @@ OPENS = {
     "table_data/load_database.py": "a temporary folder",
     "table_data/parquet_output.py": "files of that folder",
     "wal/log_folder.py": "the folder of a log, which its user names",
+    "commands/test.py": "a temporary folder",
     "commands/desired_sources.py": "the folder of a declaration, named on the command line",
     "table_data/duckdb_session.py": "the extensions of DuckDB in their packages",
     "table_data/query_tables.py": "a temporary folder",

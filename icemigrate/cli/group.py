@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "diff": "Write the migration that leads to a desired state.",
     "import": "Write a migration that adopts existing tables.",
     "check": "Check all migration files and every step between versions, without a catalog.",
+    "test": "Run the tests of migrations, on catalogs in a temporary folder.",
     "lock": "Write the lock file from the current migration files.",
     "rules": "List the rules of `check` and their levels.",
     "explain": "Explain an identifier such as `IM104` or `no-promotion`, and what to do.",

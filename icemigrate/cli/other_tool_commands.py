@@ -32,7 +32,7 @@ FOREIGN_COMMANDS: tuple[tuple[str, str], ...] = (
         "use `icemigrate status`",
         "info state list ls current heads head pending show-status version-status get branches",
     ),
-    ("use `icemigrate check`", "validate lint test verify fmt format compile parse analyze checks"),
+    ("use `icemigrate check`", "validate lint verify fmt format compile parse analyze checks"),
     (
         "use `icemigrate rollback`",
         "undo downgrade down back rollback-one rollback-count migrate-down unapply reset-hard",

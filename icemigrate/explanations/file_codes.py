@@ -104,6 +104,7 @@ FILE_CODES: Mapping[str, str] = {
     "unknown-tag": "A YAML tag such as `!!str` has no meaning here. To write a text, put the value in "
     "quotes.",
     "unknown-variable": "`${…}` in an entry names a variable that its `for_each` does not define.",
+    "unknown-version": "A migration test names a version that no migration file has.",
     "unreadable-file": "The system refuses to read the file; the message has the reason.",
     "unreadable-manifest": "`manifest.json` of dbt is not JSON, or not a manifest. `check` searches the "
     "models without it. Run `dbt compile`.",

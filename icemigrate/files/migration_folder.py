@@ -28,6 +28,8 @@ from icemigrate.system.process import pause_garbage_collection
 from icemigrate.system.repository_boundary import OutsideRepository, is_inside, repository_top
 
 _NAME = re.compile(r"([0-9]+)_([^/]+)\.(yaml|yml)", re.DOTALL)
+TESTS_FOLDER = "tests"
+"""The folder of migration tests, inside the migrations folder."""
 _EXTENSIONS = frozenset({".yaml", ".yml"})
 _SIMILAR_NAME = re.compile(r"[vV]?([0-9]{1,18})[-_. ]*(.*)", re.DOTALL)
 
@@ -291,7 +293,7 @@ def _ordered(
 def _classify(path: Path, shown: str, top: Path) -> ListedMigration | Diagnostic | None:
     """Classify a directory entry as a migration, an invalid name, or an unrelated file."""
     if path.is_dir() and is_inside(path, top):
-        return _folder(path, shown, top)
+        return None if path.name == TESTS_FOLDER else _folder(path, shown, top)
     if (migration := named_as_migration(path.parent, path.name, top, shown)) is not None:
         return migration
     found = _NAME.fullmatch(path.name)

@@ -81,8 +81,8 @@ def junit_text(result: CheckResult | Failure) -> str:
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<testsuites name="icemigrate check" {counts}>',
-        f'  <testsuite name="{_attribute(name)}" {counts} skipped="0">',
-        f'    <testcase classname="{_attribute(name)}" name="every file was checked"/>',
+        f'  <testsuite name="{xml_attribute(name)}" {counts} skipped="0">',
+        f'    <testcase classname="{xml_attribute(name)}" name="every file was checked"/>',
         *(line for finding in findings for line in _case(finding)),
         "  </testsuite>",
         "</testsuites>",
@@ -93,25 +93,26 @@ def junit_text(result: CheckResult | Failure) -> str:
 def _case(finding: LocatedFinding) -> Iterator[str]:
     place = finding.place
     head = (
-        f'classname="{_attribute(place.file)}" name="{_attribute(f"{finding.code} at {place}")}" '
-        f'file="{_attribute(place.file)}" line="{place.line}"'
+        f'classname="{xml_attribute(place.file)}" name="{xml_attribute(f"{finding.code} at {place}")}" '
+        f'file="{xml_attribute(place.file)}" line="{place.line}"'
     )
-    text = _text(f"{place}: {finding.severity.value}: {finding.text} [{finding.code}]")
+    text = xml_text(f"{place}: {finding.severity.value}: {finding.text} [{finding.code}]")
     yield f"    <testcase {head}>"
     if finding.severity is Severity.ERROR:
-        message = _attribute(phrases.one_line(finding.message))
-        yield f'      <failure type="{_attribute(finding.code)}" message="{message}">{text}</failure>'
+        message = xml_attribute(phrases.one_line(finding.message))
+        yield f'      <failure type="{xml_attribute(finding.code)}" message="{message}">{text}</failure>'
     else:
         yield f"      <system-out>{text}</system-out>"
     yield "    </testcase>"
 
 
-def _text(text: str) -> str:
+def xml_text(text: str) -> str:
+    """A text as the content of an element."""
     return escape(_possible(text), quote=False)
 
 
-def _attribute(text: str) -> str:
-    """A line break in an attribute would be read as a space."""
+def xml_attribute(text: str) -> str:
+    """A text as the value of an attribute, where a line break would be read as a space."""
     return escape(_possible(text)).replace("\n", "&#10;")
 
 

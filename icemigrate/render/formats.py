@@ -22,6 +22,7 @@ from icemigrate.render.findings_sarif import sarif_text
 from icemigrate.render.findings_text import check_text, failure_text
 from icemigrate.render.generate_text import generate_text
 from icemigrate.render.ingest_text import ingest_text
+from icemigrate.render.migration_test_text import tests_junit, tests_text
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
 from icemigrate.render.query_text import explanation_text
@@ -66,6 +67,7 @@ from icemigrate.results.file_results import FilesResult, ManifestsResult, Partit
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.ingest_results import IngestResult
 from icemigrate.results.maintain_results import MaintainResult
+from icemigrate.results.migration_test_results import MigrationTestsResult
 from icemigrate.results.query_results import QueryExplanation
 from icemigrate.results.reset_results import ResetResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
@@ -103,12 +105,16 @@ def _plain(render: Callable[[Any], str]) -> Renderer:
     return lambda value, _style: render(value)
 
 
-def _of_findings(name: str, render: Callable[[Any], str]) -> OutputFormat:
-    """A format in which other programs read findings."""
+def _of_findings(
+    name: str, render: Callable[[Any], str], others: Mapping[type, Renderer] | None = None
+) -> OutputFormat:
+    """A format in which other programs read findings.
+
+    :param others: renderers of results without findings.
+    """
     renderer = _plain(render)
-    return OutputFormat(
-        name, {CheckResult: renderer, Failure: renderer}, for_programs=True, for_repository=True
-    )
+    renderers = {CheckResult: renderer, **(others or {}), Failure: renderer}
+    return OutputFormat(name, renderers, for_programs=True, for_repository=True)
 
 
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
@@ -126,6 +132,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             ImportResult: import_text,
             DiffResult: diff_text,
             IngestResult: ingest_text,
+            MigrationTestsResult: tests_text,
             RepairResult: repair_text,
             RebaseResult: rebase_text,
             SquashResult: squash_text,
@@ -169,6 +176,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
             ImportResult: _json(doc.result_document),
             DiffResult: _json(doc.result_document),
             IngestResult: _json(doc.result_document),
+            MigrationTestsResult: _json(doc.result_document),
             RepairResult: _json(doc.result_document),
             RebaseResult: _json(doc.result_document),
             SquashResult: _json(doc.result_document),
@@ -210,7 +218,7 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
     ),
     _of_findings("github", github_text),
     _of_findings("gitlab", gitlab_text),
-    _of_findings("junit", junit_text),
+    _of_findings("junit", junit_text, {MigrationTestsResult: _plain(tests_junit)}),
     _of_findings("sarif", sarif_text),
 )
 

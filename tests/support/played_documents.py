@@ -53,9 +53,8 @@ SETTINGS = {
 _FENCE = re.compile(r"^```(\w*) ?(\S*)$")
 _GIVEN = re.compile(r"python (\S+\.py) <<")
 _SPARK = re.compile(
-    r"^\$ icemigrate (?:apply(?!.* --apply-with metadata)|ingest)|^```sql$|\.apply\(", re.MULTILINE
+    r"^\$ icemigrate (?:apply(?!.* --apply-with metadata)|ingest|test)|^```sql$|\.apply\(", re.MULTILINE
 )
-_SPARK = re.compile(r"^\$ icemigrate apply(?!.* --apply-with metadata)|^```sql$|\.apply\(", re.MULTILINE)
 _WITHOUT_SPARK = re.compile(r"^```yaml icemigrate.yaml\n(?:(?!```).*\n)*.*apply_with: metadata", re.MULTILINE)
 _CHANGING = (
     # The history shows no time of what took none; its next column is the user.
