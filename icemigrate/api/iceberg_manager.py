@@ -29,6 +29,7 @@ from icemigrate.errors import UsageError
 from icemigrate.frozen import replace
 from icemigrate.project.catalog_files import catalog_project, is_project_path
 from icemigrate.results.column_results import ColumnChangesResult
+from icemigrate.results.compare_results import CompareResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.table_results import SnapshotEntry
 from icemigrate.table_data.table_session import TableSession, open_tables
@@ -258,6 +259,18 @@ class IcebergManager:
         from icemigrate.table_data.snapshot_entries import get_current_snapshot
 
         return get_current_snapshot(self._tables().load(table))
+
+    def compare_snapshots(
+        self, table: str, before: int | str, after: int | str, *, key: Sequence[str] = ()
+    ) -> CompareResult:
+        """The differences of two snapshots: columns, files, and rows that were added, removed or changed.
+
+        :param before: an id; or a tag, a branch, or a time in ISO 8601; so is ``after``.
+        :param key: the columns that identify a row; without them no row is changed, only added and removed.
+        """
+        from icemigrate.table_data.compare_snapshots import compare_snapshots
+
+        return compare_snapshots(self._tables(), table, before, after, key=key)
 
     def rollback(self, table: str, snapshot_id: int | str) -> RollbackTableResult:
         """Set the main branch to an earlier snapshot, or forward again; no snapshot is removed.

@@ -156,6 +156,17 @@ def test_rows_are_changed_by_conditions_and_keys(lake: IcebergManager) -> None:
         lake.update_data("sales.people", {"name": ["x"]}, "true")
 
 
+def test_snapshots_are_compared(lake: IcebergManager) -> None:
+    lake.insert_data("sales.orders", [{"id": 1}])
+    lake.add_column("sales.orders", "source", "string")
+    lake.insert_data("sales.orders", [{"id": 2}])
+    first, second = lake.list_snapshots("sales.orders")
+    found = lake.compare_snapshots("sales.orders", first.snapshot_id, second.snapshot_id)
+    assert [(one.change, one.path) for one in found.fields] == [("added", "source")]
+    assert found.rows is not None
+    assert (found.rows.added, found.rows.removed) == (1, 0)
+
+
 def test_a_tag_of_a_migration_is_queried(orders: TableProject) -> None:
     with IcebergManager(orders.folder) as manager:
         manager.insert_data("sales.orders", [{"id": 1}])
