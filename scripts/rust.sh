@@ -12,7 +12,8 @@ manifest=(--manifest-path rust/Cargo.toml)
 cargo fmt "${manifest[@]}" --all --check
 cargo metadata "${manifest[@]}" --format-version 1 --locked | "$python" -m scripts.crate_licences
 cargo clippy "${manifest[@]}" --quiet --release --all-targets --locked -- -D warnings
-cargo test "${manifest[@]}" --quiet --release --locked --package icemigrate-core
+# With both crates, as the wheel has them: other features would compile all dependencies a second time.
+cargo test "${manifest[@]}" --quiet --release --locked
 
 say "== the wheel, in a folder of its own, and the values of both generators"
 wheel=$PWD/rust/target/wheel
