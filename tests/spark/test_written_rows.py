@@ -1,0 +1,131 @@
+"""Rows that Python wrote, read, pruned and changed by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from icemigrate.execution.spark_start import LazySpark
+from icemigrate.spark.spark_engine import SparkEngine
+from icemigrate.table_data.insert_rows import insert_data
+from icemigrate.table_data.row_changes import delete_data, update_data
+from icemigrate.table_data.upsert_rows import upsert
+from tests.support.table_project import TableProject
+from tests.support.written_tables import WrittenTables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = """
+format_version: {version}
+columns:
+  - {{name: id, type: long, required: true}}
+  - {{name: city, type: string}}
+  - {{name: amount, type: "decimal(10,2)"}}
+  - {{name: at, type: timestamptz}}
+  - {{name: tags, type: "list<struct<k: string, v: double>>"}}
+partition_by: ["bucket(4, id)", "truncate(2, city)", month(at)]
+sort_by: [city]
+"""
+ROWS = [
+    {
+        "id": number,
+        "city": None if number % 7 == 0 else f"C{number % 3}",
+        "amount": f"{number}.25",
+        "at": f"19{60 + number}-0{1 + number % 9}-15 00:00:00+00:00",
+        "tags": [{"k": "a", "v": 0.5}] if number % 2 else [],
+    }
+    for number in range(1, 30)
+]
+
+
+class SparkTables:
+    """Tables of one project, which Python and Spark write."""
+
+    def __init__(self, written: WrittenTables, engine: SparkEngine) -> None:
+        self.written, self.engine = written, engine
+
+    def name(self, table: str) -> str:
+        return f"{self.engine.catalog_name}.{table}"
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        self.engine.sql(f"REFRESH TABLE {self.name(table)}")
+        return self.engine.ask(f"SELECT id, city, CAST(amount AS STRING) FROM {self.name(table)} ORDER BY id")
+
+    def planned_files(self, table: str, column: str, value: Any) -> int:
+        """How many data files Spark reads for rows with a value."""
+        jvm: Any = self.engine.session._jvm
+        session: Any = self.engine.session
+        found = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+            session._jsparkSession, self.name(table)
+        )
+        found.refresh()
+        expression = jvm.org.apache.iceberg.expressions.Expressions.equal(column, value)
+        tasks = found.newScan().filter(expression).planFiles().iterator()
+        count = 0
+        while tasks.hasNext():
+            tasks.next()
+            count += 1
+        return count
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkTables]:
+    folder: Path = tmp_path_factory.mktemp("written_in_spark")
+    project = TableProject.create(folder)
+    with project.tables() as session:
+        session.store.create_namespace(("sales",))
+        engine = LazySpark(session.environment, None, lambda: None)()
+        yield SparkTables(WrittenTables(project, folder, session), engine)
+
+
+def expected(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(row["id"], row["city"], row["amount"]) for row in rows]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_spark_reads_prunes_and_changes_what_python_wrote(tables: SparkTables, version: int) -> None:
+    written, session = tables.written, tables.written.session
+    name = written.create(TABLE.format(version=version))
+    insert_data(session, name, ROWS[:15])
+    insert_data(session, name, ROWS[15:])
+    assert tables.rows(name) == expected(ROWS)
+    files = len(written.data_files(name))
+    assert 1 <= tables.planned_files(name, "city", "C1") < files
+    assert 1 <= tables.planned_files(name, "id", 5) < files
+
+    notes = list[str]()
+    assert delete_data(session, name, "city = 'C1'", notes.append).deleted > 0
+    left = [row for row in ROWS if row["city"] != "C1"]
+    assert tables.rows(name) == expected(left)
+    done = update_data(session, name, {"amount": "amount + 1"}, "id = 2", notes.append)
+    assert (done.updated, done.spark_reason is not None) == (1, version == 3)
+    data = pa.table({"id": [2, 3, 100], "city": ["C2", "Rome", "Bern"]})
+    done = upsert(session, name, data, ["id"], notes.append)
+    assert (done.inserted, done.updated, done.unchanged) == (1, 1, 1)
+    rows = {row[0]: row[1:] for row in tables.rows(name)}
+    assert (rows[2], rows[3], rows[100]) == (("C2", "3.25"), ("Rome", "3.25"), ("Bern", None))
+    assert len(notes) == (3 if version == 3 else 0)
+
+    tables.engine.sql(f"INSERT INTO {tables.name(name)} (id, city) VALUES (200, 'Kyiv')")
+    assert insert_data(session, name, [{"id": 201, "city": "Kyiv"}]).rows == 1
+    assert [row[0] for row in tables.rows(name)][-3:] == [100, 200, 201]
+
+
+def test_equality_of_a_table_with_merge_on_read(tables: SparkTables) -> None:
+    written, session = tables.written, tables.written.session
+    name = written.create(
+        TABLE.format(version=2)
+        + "properties: {write.delete.mode: merge-on-read, write.update.mode: merge-on-read}\n"
+    )
+    insert_data(session, name, ROWS)
+    assert delete_data(session, name, "id < 4").spark_reason
+    assert tables.rows(name) == expected(ROWS[3:])
+    # Position deletes of Spark are applied before Python writes a file again.
+    data = pa.table({"id": [4], "city": ["Lima"]})
+    assert upsert(session, name, data, ["id"]).spark_reason is None
+    assert [row[:2] for row in tables.rows(name)][:2] == [(4, "Lima"), (5, "C2")]
