@@ -54,9 +54,21 @@ class SqliteDatabase:
             self._require_regular()
             if not self._path.exists():
                 return None
-            with closing(self._open("ro")) as connection:
-                connection.execute("BEGIN")
-                return act(_SqliteTransaction(connection))
+            try:
+                return self._read("ro", act)
+            except sqlite3.OperationalError as error:
+                # A writer that was killed leaves a journal, and a reader without the right to write cannot
+                # roll it back.
+                file = self._path.resolve()  # SQLite follows links too
+                is_left = file.with_name(f"{file.name}-journal").exists()
+                if not is_left or "locked" in str(error):
+                    raise
+                return self._read("rw", act)
+
+    def _read(self, mode: str, act: Callable[[SqlTransaction], T]) -> T:
+        with closing(self._open(mode)) as connection:
+            connection.execute("BEGIN")
+            return act(_SqliteTransaction(connection))
 
     def write(self, act: Callable[[SqlTransaction], T]) -> T:
         """See :class:`~icemigrate.metadata_engine.sql_database.SqlDatabase`."""
