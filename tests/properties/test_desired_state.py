@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from typing import Any
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from icemigrate.desired_state.desired_table import DesiredTable
+from icemigrate.desired_state import DOCUMENT_KINDS
+from icemigrate.desired_state.desired_table import DesiredTable, FieldBuilder
 from icemigrate.desired_state.match_fields import FieldRenames
 from icemigrate.desired_state.match_tables import TableMatch, match_table
+from icemigrate.desired_state.sql_types import UnreadableType, read_sql_type
+from icemigrate.errors import Mistakes
+from icemigrate.files.parse.source_text import SourceText
+from icemigrate.files.parse.yaml_composer import parse_yaml
 from icemigrate.files.replay.replay_migration import replay_migration
 from icemigrate.files.write.migration_entries import creation_entry, format_migration_file
 from icemigrate.frozen import replace
 from icemigrate.iceberg.declared_sides import DeclaredState
+from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
 from tests.support.evolution_strategies import Evolution, evolutions
@@ -93,3 +103,43 @@ def test_a_table_that_is_as_desired_needs_no_entry(evolution: Evolution) -> None
     match = match_table(evolution.before, desired, {}, include_drops=True)
     assert match.problems == ()
     assert match.entry is None
+
+
+KEYS = (
+    *("type", "fields", "name", "nullable", "metadata", "elementType", "keyType", "valueType", "comment"),
+    *("models", "columns", "data_type", "constraints", "description", "kind", "schema", "properties"),
+    *("logicalType", "physicalType", "items", "map", "key", "value", "logicalTypeOptions", "timezone"),
+)
+WORDS = (
+    *("struct", "array", "map", "long", "string", "object", "timestamp", "DataContract", "t", "not_null"),
+    *("array<struct<a: int>>", "decimal(10,2)", "decimal(99,1)", "row(a int", "fixed", "int[]", "", "number"),
+)
+documents: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from((*WORDS, None, True, 1, 1.5)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+SHELLS = (
+    lambda inner: {"type": "struct", "fields": [{"name": "a", "type": inner}]},
+    lambda inner: {"models": [{"name": "t", "columns": [{"name": "a", "data_type": inner}]}]},
+    lambda inner: {"models": [{"name": "t", "columns": inner}]},
+    lambda inner: {"kind": "DataContract", "schema": [{"name": "t", "properties": [inner]}]},
+    lambda inner: inner,
+)
+
+
+@given(documents, st.sampled_from(SHELLS))
+def test_a_document_of_any_form_is_read_or_refused(inner: Any, shell: Any) -> None:
+    node = parse_yaml(SourceText("d.json", json.dumps(shell(inner)))).node
+    assume(node is not None)
+    assert node is not None
+    for kind in DOCUMENT_KINDS:
+        if kind.fits(node):
+            with suppress(Mistakes):
+                assert kind.read(node, TableName.parse("db.t")).table.schema.fields is not None
+
+
+@given(st.text(st.sampled_from("abint<>(),[] :09`'\"struarymp"), max_size=40))
+def test_a_type_of_any_form_is_read_or_refused(text: str) -> None:
+    with suppress(UnreadableType):
+        assert read_sql_type(text, FieldBuilder()) is not None
