@@ -65,10 +65,13 @@ def load_iceberg(connection: duckdb.DuckDBPyConnection) -> None:
             raise _missing(error) from error
 
 
-def lock_duckdb(connection: duckdb.DuckDBPyConnection, folders: Iterable[str]) -> None:
-    """Permit no files but those of these folders, for as long as the connection is open."""
-    listed = ", ".join(text_literal(folder) for folder in folders)
-    connection.execute(f"SET allowed_directories = [{listed}]")
+def lock_duckdb(
+    connection: duckdb.DuckDBPyConnection, folders: Iterable[str], files: Iterable[str] = ()
+) -> None:
+    """Permit no files but these and those of the folders, for as long as the connection is open."""
+    for setting, allowed in (("allowed_directories", folders), ("allowed_paths", files)):
+        listed = ", ".join(map(text_literal, dict.fromkeys(allowed)))
+        connection.execute(f"SET {setting} = [{listed}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

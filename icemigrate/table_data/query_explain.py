@@ -13,7 +13,8 @@ from icemigrate.results.query_results import QueriedTable, QueryExplanation
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import manifest_records
 from icemigrate.table_data.query_readers import ReaderKind
-from icemigrate.table_data.query_tables import OpenQuery, TableRead
+from icemigrate.table_data.query_tables import OpenQuery
+from icemigrate.table_data.query_views import TableRead
 
 _PATH, _MANIFEST_CONTENT, _DATA_MANIFEST = 500, 517, 0
 _FILE_PATH, _FILE_SIZE = 100, 104
@@ -48,7 +49,7 @@ def _explained(one: TableRead, files: _SnapshotFiles, scans: list[str]) -> Queri
         # DuckDB lists the files of a scan in one text, and paths may contain any character.
         paths = {path for path in paths if any(_shown(path) in scan for scan in scans)}
     return QueriedTable(
-        table=str(one.table.declared),
+        table=one.declared,
         snapshot_id=one.point.snapshot_id,
         reader=one.reader.kind.value,
         reason=one.reader.reason,

@@ -51,10 +51,21 @@ def choose_reader(table: str, metadata: PointMetadata) -> ReaderChoice:
     against_duckdb = next(_against_duckdb(metadata), None)
     if against_duckdb is None:
         return ReaderChoice(ReaderKind.DUCKDB, "it reads all files and types of this table")
-    against_pyiceberg = next(_against_pyiceberg(metadata), None)
-    if against_pyiceberg is None:
-        return ReaderChoice(ReaderKind.PYICEBERG, f"DuckDB does not read it: {against_duckdb}")
-    raise unreadable(table, f"DuckDB: {against_duckdb}; PyIceberg: {against_pyiceberg}")
+    return reader_without_duckdb(table, metadata, against_duckdb)
+
+
+def reader_without_duckdb(table: str, metadata: PointMetadata, reason: str) -> ReaderChoice:
+    """PyIceberg as the reader.
+
+    :param reason: why DuckDB does not read the table.
+    :raises IcemigrateError: PyIceberg does not read it either.
+    """
+    against = next(_against_pyiceberg(metadata), None)
+    if against is None:
+        return ReaderChoice(ReaderKind.PYICEBERG, f"DuckDB does not read it, because {reason}")
+    if against == reason:
+        raise unreadable(table, reason)
+    raise unreadable(table, f"not by DuckDB, because {reason}; not by PyIceberg, because {against}")
 
 
 def unreadable(table: str, reason: str) -> IcemigrateError:

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from icemigrate.catalog.metadata_files import local_path
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen, field
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
-from icemigrate.iceberg.types import Primitive
-from icemigrate.table_data.duckdb_session import (
-    load_iceberg,
-    lock_duckdb,
-    open_duckdb,
-    quoted_identifier,
-    text_literal,
-)
+from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier
 from icemigrate.table_data.query_errors import duckdb_errors
-from icemigrate.table_data.query_metadata import PointMetadata, point_metadata
+from icemigrate.table_data.query_metadata import point_metadata
 from icemigrate.table_data.query_points import CURRENT, ReadPoint, ResolvedPoint, resolve_point
-from icemigrate.table_data.query_readers import ReaderChoice, ReaderKind, choose_reader
-from icemigrate.table_data.query_scans import scan_to_arrow
-from icemigrate.table_data.query_statements import Query, check_condition, parse_query
+from icemigrate.table_data.query_readers import choose_reader
+from icemigrate.table_data.query_statements import Query, TableUse, check_condition, parse_query
+from icemigrate.table_data.query_views import TableRead, create_views
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
 if TYPE_CHECKING:
@@ -38,23 +29,6 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 65_536
 """Rows of one batch of a result."""
-
-
-class TableRead(Frozen):
-    """A table that a query reads.
-
-    :param table: as the catalog has it.
-    :param point: the snapshot and the schema.
-    :param metadata: of that state.
-    :param reader: what reads it, and why.
-    :param view: its name in DuckDB.
-    """
-
-    table: CurrentTable
-    point: ResolvedPoint
-    metadata: PointMetadata
-    reader: ReaderChoice
-    view: str
 
 
 class QueryBatches:
@@ -114,7 +88,7 @@ class OpenQuery(Frozen):
     @property
     def reads_by_view(self) -> dict[str, str]:
         """The declared names of the tables, by the names of their views."""
-        return {read.view: str(read.table.declared) for read in self.reads}
+        return {read.view: read.declared for read in self.reads}
 
 
 def query_table(
@@ -174,14 +148,16 @@ def open_table_query(
         raise UsageError(f"the limit {limit} is negative", "give the largest number of rows")
     selected = _selected(table, _schema(table, point), columns)
     parts = (*table.declared.namespace, table.declared.name)
-    text = f"SELECT {selected} FROM {'.'.join(map(quoted_identifier, parts))}"
+    before = f"SELECT {selected} FROM "
+    text = before + ".".join(map(quoted_identifier, parts))
+    own = TableUse(table.declared, at, len(before), len(text), table.declared.name)
     if where is not None:
         check_condition(where)
         text += f" WHERE (\n{where}\n)"
     if limit is not None:
         text += f" LIMIT {limit}"
-    query = parse_query(text)
-    # The table of the query itself is the first one; a condition may name others.
+    # Only a condition can name further tables.
+    query = Query(text, (own,)) if where is None else parse_query(text)
     points = [at, *(use.point for use in query.uses[1:])]
     with _opened(session, query, points, {table.declared: table}) as opened:
         yield opened
@@ -231,8 +207,8 @@ def _opened(
 ) -> Iterator[OpenQuery]:
     """A query with a view for each table and point, in a DuckDB that reads nothing else."""
     reads, views = _reads(session, query, points, dict(loaded or {}))
-    with _connected(session, reads) as connection:
-        yield OpenQuery(connection, query.with_views(views), reads)
+    with _connected(session, reads) as (connection, used):
+        yield OpenQuery(connection, query.with_views(views), used)
 
 
 @contextmanager
@@ -253,24 +229,19 @@ def open_points(
         metadata = point_metadata(table.metadata, point, session.store.files.read)
         reader = choose_reader(str(table.declared), metadata)
         reads.append(TableRead(table, point, metadata, reader, f"icemigrate_{number}"))
-    with _connected(session, reads, files) as connection:
-        yield OpenQuery(connection, "", tuple(reads))
+    with _connected(session, reads, files) as (connection, used):
+        yield OpenQuery(connection, "", used)
 
 
 @contextmanager
 def _connected(
     session: TableSession, reads: Sequence[TableRead], files: Sequence[Collection[str] | None] = ()
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB with a view for each table and point, which reads nothing else."""
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, tuple[TableRead, ...]]]:
+    """A DuckDB with a view for each table and point, which reads nothing else; the tables with their readers."""
     with tempfile.TemporaryDirectory(prefix="icemigrate-query-") as folder:
         scratch = Path(folder).resolve()
         with open_duckdb(scratch / "spill") as connection:
-            if any(read.reader.kind is ReaderKind.DUCKDB for read in reads):
-                load_iceberg(connection)
-            for read, wanted in zip(reads, files or [None] * len(reads), strict=True):
-                _create_view(session, connection, read, scratch, wanted)
-            lock_duckdb(connection, [f"{scratch}/", *_folders(reads)])
-            yield connection
+            yield connection, create_views(session, connection, reads, scratch, files)
 
 
 def _reads(
@@ -293,50 +264,3 @@ def _reads(
             reads[key] = TableRead(table, resolved, metadata, reader, f"icemigrate_{len(reads) + 1}")
         views.append(reads[key].view)
     return tuple(reads.values()), views
-
-
-def _create_view(
-    session: TableSession,
-    connection: duckdb.DuckDBPyConnection,
-    read: TableRead,
-    scratch: Path,
-    files: Collection[str] | None = None,
-) -> None:
-    """
-    :param files: the data files whose rows are wanted; ``None`` for all.
-    """
-    view, columns = quoted_identifier(read.view), _view_columns(read.metadata.schema)
-    with duckdb_errors({read.view: str(read.table.declared)}):
-        if read.reader.kind is ReaderKind.PYICEBERG:
-            rows = scan_to_arrow(session, str(read.table.declared), read.metadata)
-            connection.register(f"{read.view}_rows", rows)
-            source = quoted_identifier(f"{read.view}_rows")
-        else:
-            file = scratch / f"{read.view}.metadata.json"
-            file.write_text(json.dumps(read.metadata.json, default=dict), encoding="utf-8")
-            source = f"iceberg_scan({text_literal(str(file))})"
-            if files is not None:
-                listed = ", ".join(map(text_literal, files)) or "NULL"
-                source += f" WHERE filename IN ({listed})"
-        connection.execute(f"CREATE VIEW {view} AS SELECT {columns} FROM {source}")
-
-
-def _view_columns(schema: Schema) -> str:
-    """The columns of a table; a variant is given as JSON, which Arrow can have."""
-    return ", ".join(
-        f"{name}::JSON AS {name}"
-        if isinstance(column.type, Primitive) and column.type.name == "variant"
-        else name
-        for column in schema.fields
-        for name in [quoted_identifier(column.name)]
-    )
-
-
-def _folders(reads: Sequence[TableRead]) -> Iterator[str]:
-    """The folders of the tables, as their manifests may write them."""
-    for read in reads:
-        properties: dict[str, Any] = read.metadata.json["properties"]
-        keys = ("write.data.path", "write.metadata.path", "write.object-storage.path")
-        for location in (read.metadata.json["location"], *(properties.get(key) for key in keys)):
-            if location and (path := local_path(location)) is not None:
-                yield from (f"{path}/", f"file:{path}/", f"file://{path}/", f"{location.rstrip('/')}/")

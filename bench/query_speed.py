@@ -1,0 +1,117 @@
+"""How long a query of an earlier state takes as a process, beside a script with a bare ``iceberg_scan``.
+
+``python -m bench.query_speed`` prints the medians of some rounds of a query on a table of 1,000,000 rows, and
+their ratio.  The script knows the metadata file and the snapshot; it loads the same extension and prints the
+same rows.  The goals are a ratio of 1.3, and two seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from bench.check_speed import compile_modules
+
+GOAL = 1.3
+_COLUMNS = 10
+_SCRIPT = """
+import importlib, json, sys
+from pathlib import Path
+import duckdb
+given = json.load(sys.stdin)
+connection = duckdb.connect()
+for name in ("avro", "iceberg"):
+    package = importlib.import_module(f"duckdb_extension_{name}")
+    (file,) = Path(package.__path__[0]).rglob(f"{name}.duckdb_extension")
+    connection.execute(f"LOAD '{file}'")
+rows = f"iceberg_scan('{given['location']}', snapshot_from_id => {given['snapshot']})"
+for row in connection.execute(given["query"].format(rows=rows)).fetchall():
+    print(*row, sep=",")
+"""
+_COMMAND = "import sys; from icemigrate.cli import main; sys.exit(main())"
+_QUERY = "SELECT v1, count(*) AS n, sum(v2) AS total FROM {rows} GROUP BY v1 ORDER BY v1"
+
+
+class Bench:
+    """A project with one table of four snapshots.
+
+    :ivar snapshot: the third one.
+    """
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        self._folder = folder
+        (folder / "migrations").mkdir()
+        (folder / "icemigrate.yaml").write_text("project: bench\n", encoding="utf-8")
+        columns = ["{name: id, type: long}", *(f"{{name: v{n}, type: long}}" for n in range(1, _COLUMNS))]
+        (folder / "migrations" / "0001_table.yaml").write_text(
+            f"tables: [{{name: lake.rows, columns: [{', '.join(columns)}]}}]\n", encoding="utf-8"
+        )
+        self._timed([sys.executable, "-c", _COMMAND, "apply", "--auto-approve", "--apply-with", "metadata"])
+        table = self._fill(rows)
+        self.snapshot = table.metadata.snapshots[-2]
+        self._location = table.metadata_location
+
+    def _fill(self, rows: int) -> Any:
+        import pyarrow as pa
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        state = self._folder / ".icemigrate"
+        catalog = SqlCatalog("local", uri=f"sqlite:///{state / 'catalog.db'}", warehouse=f"{state}/warehouse")
+        table = catalog.load_table("lake.rows")
+        part = rows // 4
+        for first in range(0, rows, part):
+            ids = range(first, first + part)
+            values = {f"v{n}": [number * n % (10**n) for number in ids] for n in range(1, _COLUMNS)}
+            table.append(pa.table({"id": list(ids), **values}))
+            time.sleep(0.01)  # a time lies between two snapshots
+        return table
+
+    def ours(self) -> float:
+        """The command, in seconds."""
+        at = datetime.fromtimestamp(self.snapshot.timestamp_ms / 1000, timezone.utc).isoformat()
+        text = _QUERY.format(rows=f"lake.rows FOR TIMESTAMP AS OF '{at}'")
+        return self._timed([sys.executable, "-c", _COMMAND, "table", "sql", text, "--format", "csv"])
+
+    def bare(self) -> float:
+        """The script, in seconds."""
+        given = {"location": self._location, "snapshot": self.snapshot.snapshot_id, "query": _QUERY}
+        return self._timed([sys.executable, "-c", _SCRIPT], json.dumps(given))
+
+    def _timed(self, command: Sequence[str], text: str = "") -> float:
+        begin = time.perf_counter()
+        done = subprocess.run(command, cwd=self._folder, input=text, text=True, capture_output=True)
+        seconds = time.perf_counter() - begin
+        if done.returncode:
+            raise SystemExit(f"the process ended with {done.returncode}: {done.stderr[-2000:]}")
+        return seconds
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    given = parser.parse_args()
+    compile_modules()
+    with tempfile.TemporaryDirectory() as name:
+        bench = Bench(Path(name), given.rows)
+        bench.ours(), bench.bare()
+        pairs = [(bench.ours(), bench.bare()) for _ in range(given.rounds)]
+    ours, bare = (statistics.median(side) for side in zip(*pairs, strict=True))
+    ratio = statistics.median(one / other for one, other in pairs)
+    print(f"query of an earlier state, {given.rows:,} rows: icemigrate {ours:.2f} s, script {bare:.2f} s")
+    print(f"ratio {ratio:.2f}, goal {GOAL}; load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""The tables of a query as views in DuckDB, which afterwards reads no other file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.catalog.metadata_files import local_path
+from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.types import Primitive
+from icemigrate.table_data.duckdb_session import (
+    load_iceberg,
+    lock_duckdb,
+    quoted_identifier,
+    text_literal,
+)
+from icemigrate.table_data.query_errors import duckdb_errors
+from icemigrate.table_data.query_metadata import PointMetadata
+from icemigrate.table_data.query_points import ResolvedPoint
+from icemigrate.table_data.query_readers import ReaderChoice, ReaderKind, reader_without_duckdb
+from icemigrate.table_data.query_scans import scan_to_arrow
+from icemigrate.table_data.table_session import CurrentTable, TableSession
+
+if TYPE_CHECKING:
+    import duckdb
+
+_READ_FORMATS = ("PARQUET", "PUFFIN")
+_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path")
+
+
+class TableRead(Frozen):
+    """A table that a query reads.
+
+    :param table: as the catalog has it.
+    :param point: the snapshot and the schema.
+    :param metadata: of that state.
+    :param reader: what reads it, and why.
+    :param view: its name in DuckDB.
+    """
+
+    table: CurrentTable
+    point: ResolvedPoint
+    metadata: PointMetadata
+    reader: ReaderChoice
+    view: str
+
+    @property
+    def declared(self) -> str:
+        """The table's name in migration files."""
+        return str(self.table.declared)
+
+
+class _OtherFiles(Frozen):
+    """What DuckDB must know of a snapshot's files before it opens one.
+
+    :param formats: formats that it does not read.
+    :param outside: files that are not in the folders of the table, such as ones that another client added.
+    """
+
+    formats: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+
+
+def create_views(
+    session: TableSession,
+    connection: duckdb.DuckDBPyConnection,
+    reads: Sequence[TableRead],
+    scratch: Path,
+    files: Sequence[Collection[str] | None] = (),
+) -> tuple[TableRead, ...]:
+    """Create the views, and lock DuckDB; the tables with the reader that each has.
+
+    :param scratch: a folder for files of the query.
+    :param files: for each table, the data files whose rows are wanted; ``None`` for all.  PyIceberg's scan
+        gives the rows of the other files too.
+    :raises IcemigrateError: a table cannot be read.
+    """
+    if any(read.reader.kind is ReaderKind.DUCKDB for read in reads):
+        load_iceberg(connection)
+    outside: list[str] = []
+    used = []
+    for read, wanted in zip(reads, files or [None] * len(reads), strict=True):
+        with duckdb_errors({read.view: read.declared}):
+            if read.reader.kind is ReaderKind.DUCKDB:
+                source, other = _iceberg_scan(connection, read, scratch)
+                if wanted is not None:
+                    listed = ", ".join(map(text_literal, wanted)) or "NULL"
+                    source += f" WHERE filename IN ({listed})"
+                outside += other.outside
+                if other.formats:
+                    reason = f"its data files are in {' and '.join(other.formats)}"
+                    choice = reader_without_duckdb(read.declared, read.metadata, reason)
+                    read = replace(read, reader=choice)
+            if read.reader.kind is ReaderKind.PYICEBERG:
+                rows = scan_to_arrow(session, read.declared, read.metadata)
+                connection.register(f"{read.view}_rows", rows)
+                source = quoted_identifier(f"{read.view}_rows")
+            columns = _view_columns(read.metadata.schema)
+            connection.execute(
+                f"CREATE VIEW {quoted_identifier(read.view)} AS SELECT {columns} FROM {source}"
+            )
+        used.append(read)
+    lock_duckdb(connection, [f"{scratch}/", *(f for read in reads for f in _folders(read))], outside)
+    return tuple(used)
+
+
+def _iceberg_scan(
+    connection: duckdb.DuckDBPyConnection, read: TableRead, scratch: Path
+) -> tuple[str, _OtherFiles]:
+    file = scratch / f"{read.view}.metadata.json"
+    file.write_text(json.dumps(read.metadata.json, default=dict), encoding="utf-8")
+    location = text_literal(str(file))
+    source = f"iceberg_scan({location})"
+    if read.metadata.snapshot is None:
+        return source, _OtherFiles()
+    inside = " OR ".join(f"starts_with(file_path, {text_literal(folder)})" for folder in _folders(read))
+    found = connection.execute(
+        "SELECT DISTINCT upper(file_format), CASE WHEN NOT (" + inside + ") THEN file_path END "
+        f"FROM iceberg_metadata({location}) WHERE status <> 'DELETED'"
+    ).fetchall()
+    formats = sorted({form.title() for form, _ in found if form not in _READ_FORMATS} - {"Orc"})
+    formats += ["ORC"] * any(form == "ORC" for form, _ in found)
+    return source, _OtherFiles(tuple(formats), tuple(path for _, path in found if path is not None))
+
+
+def _view_columns(schema: Schema) -> str:
+    """The columns of a table; a variant is given as JSON, which Arrow can have."""
+    return ", ".join(
+        f"{name}::JSON AS {name}"
+        if isinstance(column.type, Primitive) and column.type.name == "variant"
+        else name
+        for column in schema.fields
+        for name in [quoted_identifier(column.name)]
+    )
+
+
+def _folders(read: TableRead) -> Iterator[str]:
+    """The folders of a table, as its manifests may write them."""
+    properties: dict[str, Any] = read.metadata.json["properties"]
+    for location in (read.metadata.json["location"], *(properties.get(key) for key in _LOCATIONS)):
+        if location and (path := local_path(location)) is not None:
+            yield from (f"{path}/", f"file:{path}/", f"file://{path}/", f"{location.rstrip('/')}/")

@@ -1,0 +1,173 @@
+"""Rows of a table's life: each reader of queries gives those of Spark, at every snapshot, tag and branch."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import strategies as st
+
+from icemigrate.table_data.query_points import ReadPoint
+from icemigrate.table_data.query_tables import query_sql, query_table
+from icemigrate.table_data.table_session import open_tables
+from tests.support.compared_rows import compare_rows
+from tests.support.deleted_rows import Deleting
+from tests.support.random_spark_runs import run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CREATE = """
+    tables:
+      - name: db.life
+        format_version: FORMAT
+        columns:
+          - {name: id, type: int}
+          - {name: name, type: string}
+          - {name: price, type: float}
+          - {name: quantity, type: int}
+          - {name: exact, type: "decimal(9,2)"}
+          - {name: at, type: timestamptz}
+          - {name: part, type: "struct<a: int, b: string>"}
+          - {name: items, type: "list<struct<k: int, z: string>>"}
+          - {name: by_name, type: "map<string, struct<v: int>>"}
+        partition_by: ["bucket(4, id)"]
+        properties: {write.delete.mode: MODE, write.update.mode: MODE, write.merge.mode: MODE}
+"""
+LIFE = """\
+INSERT INTO @ SELECT /*+ COALESCE(1) */ id, concat('n', id), id / 4, id * 10, id / 8, timestamp'2026-01-01 00:00:00Z' + make_interval(0, 0, 0, id), named_struct('a', cast(id AS int), 'b', concat('b', id)), array(named_struct('k', cast(id AS int), 'z', 'z')), map('x', named_struct('v', cast(id AS int))) FROM range(1, 21)
+DELETE FROM @ WHERE id IN (3, 4)
+ALTER TABLE @ CREATE TAG narrow
+ALTER TABLE @ RENAME COLUMN name TO title
+ALTER TABLE @ DROP COLUMN quantity
+ALTER TABLE @ ALTER COLUMN id TYPE BIGINT
+ALTER TABLE @ ALTER COLUMN price TYPE DOUBLE
+ALTER TABLE @ ALTER COLUMN exact TYPE DECIMAL(18,2)
+ALTER TABLE @ ADD COLUMN quantity STRING
+ALTER TABLE @ RENAME COLUMN part.a TO renamed
+ALTER TABLE @ ADD COLUMN part.c DOUBLE
+ALTER TABLE @ DROP COLUMN part.b
+ALTER TABLE @ ADD COLUMN items.element.y INT
+ALTER TABLE @ RENAME COLUMN items.element.k TO kk
+ALTER TABLE @ RENAME COLUMN by_name.value.v TO vv
+INSERT INTO @ SELECT /*+ COALESCE(1) */ id + 3000000000, concat('t', id), id / 3, id * 1000000000, timestamp'2026-02-01 00:00:00Z' + make_interval(0, 0, 0, id), named_struct('renamed', cast(id AS int), 'c', cast(id AS double)), array(named_struct('kk', cast(id AS int), 'z', 'q', 'y', 5)), map('y', named_struct('vv', cast(id AS int))), concat('q', id) FROM range(21, 31)
+ALTER TABLE @ DROP PARTITION FIELD bucket(4, id)
+ALTER TABLE @ ADD PARTITION FIELD days(at)
+ALTER TABLE @ ADD PARTITION FIELD truncate(2, title)
+INSERT INTO @ SELECT id + 40, concat('u', id), id / 3, id, timestamp'2026-03-01 00:00:00Z' + make_interval(0, 0, 0, id), null, array(), map(), null FROM range(1, 5)
+DELETE FROM @ WHERE id IN (5, 3000000025, 42)
+UPDATE @ SET title = 'changed' WHERE id IN (7, 43)
+ALTER TABLE @ CREATE TAG wide
+ALTER TABLE @ CREATE BRANCH side
+INSERT INTO @.branch_side SELECT * FROM @ WHERE id = 8
+ALTER TABLE @ ALTER COLUMN quantity FIRST
+ALTER TABLE @ DROP PARTITION FIELD truncate(2, title)
+ALTER TABLE @ DROP COLUMN title
+"""  # noqa: E501 (one statement in a line)
+CONDITIONS = {
+    "narrow": ["id > 18", "name = 'n7'", "part.a = 9", "price BETWEEN 1 AND 2", "exact < 1",
+               "quantity IN (10, 50)"],
+    "wide": ["id > 3000000000", "id < 6", "title = 'changed'", "quantity IS NULL", "price > 5",
+             "part.renamed = 22", "at >= TIMESTAMP '2026-02-25 00:00:00'"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("format_version", "mode"), [(1, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")]
+)
+def test_each_reader_gives_the_rows_of_spark(
+    tmp_path: Path, spark: SparkSession, format_version: int, mode: str
+) -> None:
+    project = Life(tmp_path, spark, format_version, mode)
+    for statement in LIFE.splitlines():
+        project.statement(statement)
+    counts = compare_rows(project, "db.life")
+    assert counts["query"] >= 12
+    assert counts["pyiceberg"] == counts["query"]
+    # Partitions and statistics skip no file that has a wanted row.
+    with open_tables(project.opened) as session:
+        for tag, conditions in CONDITIONS.items():
+            for condition in conditions:
+                ours = query_table(session, "db.life", condition, ["id"], at=ReadPoint(tag=tag))
+                theirs = project.statement(f"SELECT id FROM @ VERSION AS OF '{tag}' WHERE {condition}")
+                assert sorted(ours["id"].to_pylist()) == sorted(row[0] for row in theirs), condition
+                assert theirs, f"{condition} finds no row"
+        text = "SELECT count(*) AS n FROM db.life a JOIN db.life FOR VERSION AS OF 'narrow' b USING (id)"
+        (expected,) = project.statement(
+            "SELECT count(*) FROM @ a JOIN (SELECT * FROM @ VERSION AS OF 'narrow') b USING (id)"
+        )
+        assert query_sql(session, text)["n"].to_pylist() == list(expected)
+
+
+@pytest.mark.parametrize("format_version", [2, 3])
+def test_equality_deletes_by_a_column_that_is_renamed_and_dropped(
+    tmp_path: Path, spark: SparkSession, format_version: int
+) -> None:
+    lake = Deleting(tmp_path, spark, format_version, identifier="[]")
+    lake.insert(range(6))
+    lake.delete_by_equality(4)
+    lake.insert([4])
+    lake.sql("DELETE FROM @ WHERE id = 2")
+    lake.delete_by_equality(0)
+    lake.sql("ALTER TABLE @ RENAME COLUMN id TO key")
+    before = compare_rows(lake, "db.t")
+    lake.sql("ALTER TABLE @ DROP COLUMN key")
+    assert compare_rows(lake, "db.t") == before
+    assert before["pyiceberg"] < before["query"]
+
+
+def test_random_histories(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> None:
+    def course(data: st.DataObject) -> None:
+        version = data.draw(st.sampled_from((1, 2, 3)))
+        mode = (
+            data.draw(st.sampled_from(("copy-on-write", "merge-on-read"))) if version > 1 else "copy-on-write"
+        )
+        project = Life(tmp_path_factory.mktemp("random"), spark, version, mode)
+        project.statement(LIFE.splitlines()[0])
+        for number in range(data.draw(st.integers(4, 9))):
+            statement = data.draw(st.sampled_from(STEPS)).replace("#", str(number))
+            with suppress(Exception):  # Spark refuses what does not fit the table of the moment
+                project.statement(statement)
+        compare_rows(project, "db.life")
+
+    run("histories that are read", course)
+
+
+STEPS = (
+    "DELETE FROM @ WHERE id % 7 = #",
+    "UPDATE @ SET price = price + # WHERE id % 5 = #",
+    "INSERT INTO @ (id, exact) SELECT id + 100 * #, id / 8 FROM range(5)",
+    "INSERT INTO @ (id, at) SELECT id + 200 * #, timestamp'2026-05-01 00:00:00Z' FROM range(5)",
+    "ALTER TABLE @ ADD COLUMN added_# STRING",
+    "INSERT INTO @ (id, added_#) VALUES (7, 'x')",
+    "ALTER TABLE @ DROP COLUMN quantity",
+    "ALTER TABLE @ ADD COLUMN quantity BIGINT",
+    "ALTER TABLE @ RENAME COLUMN name TO name_#",
+    "ALTER TABLE @ DROP COLUMN by_name",
+    "ALTER TABLE @ ALTER COLUMN id TYPE BIGINT",
+    "ALTER TABLE @ ALTER COLUMN exact TYPE DECIMAL(12,2)",
+    "ALTER TABLE @ RENAME COLUMN part.a TO a_#",
+    "ALTER TABLE @ ADD COLUMN part.c_# INT FIRST",
+    "ALTER TABLE @ ADD COLUMN items.element.y_# INT",
+    "ALTER TABLE @ DROP PARTITION FIELD bucket(4, id)",
+    "ALTER TABLE @ ADD PARTITION FIELD truncate(#, id)",
+    "ALTER TABLE @ ADD PARTITION FIELD days(at)",
+    "ALTER TABLE @ DROP PARTITION FIELD days(at)",
+    "ALTER TABLE @ DROP COLUMN at",
+    "ALTER TABLE @ CREATE TAG tag_#",
+    "CALL $.system.rewrite_data_files(table => 'db.life', options => map('rewrite-all', 'true'))",
+)
+
+
+class Life(Deleting):
+    """A project with the table `db.life`."""
+
+    def __init__(self, folder: Path, spark: SparkSession, format_version: int, mode: str) -> None:
+        super().__init__(folder, spark)
+        self.apply("0002", CREATE.replace("FORMAT", str(format_version)).replace("MODE", mode))
+
+    def statement(self, text: str) -> list[tuple[object, ...]]:
+        """Run a statement on `@`, the table."""
+        return self.sql(text.replace("@", f"{self.catalog}.db.life").replace("$", self.catalog))
