@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from icemigrate.catalog.metadata_files import local_path
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.schema import Schema
-from icemigrate.iceberg.types import Primitive
+from icemigrate.iceberg.types import Field, Primitive, walk_fields
 from icemigrate.table_data.duckdb_session import (
     load_iceberg,
     lock_duckdb,
@@ -127,14 +127,17 @@ def _iceberg_scan(
 
 
 def _view_columns(schema: Schema) -> str:
-    """The columns of a table; a variant is given as JSON, which Arrow can have."""
+    """The columns of a table; one with variants is given as JSON, because Arrow has none."""
     return ", ".join(
-        f"{name}::JSON AS {name}"
-        if isinstance(column.type, Primitive) and column.type.name == "variant"
-        else name
+        f"CASE WHEN {name} IS NOT NULL THEN {name}::JSON END AS {name}" if _has_variant(column) else name
         for column in schema.fields
         for name in [quoted_identifier(column.name)]
     )
+
+
+def _has_variant(column: Field) -> bool:
+    types = [column.type, *(field.type for _, field in walk_fields(column.type))]
+    return any(isinstance(kind, Primitive) and kind.name == "variant" for kind in types)
 
 
 def _folders(read: TableRead) -> Iterator[str]:

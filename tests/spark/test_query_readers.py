@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 from hypothesis import strategies as st
 
@@ -89,9 +90,11 @@ def test_each_reader_gives_the_rows_of_spark(
     # Partitions and statistics skip no file that has a wanted row.
     with open_tables(project.opened) as session:
         for tag, conditions in CONDITIONS.items():
+            rows = query_table(session, "db.life", at=ReadPoint(tag=tag))
+            unskipped = duckdb.connect().register("unskipped", rows)
             for condition in conditions:
                 ours = query_table(session, "db.life", condition, ["id"], at=ReadPoint(tag=tag))
-                theirs = project.statement(f"SELECT id FROM @ VERSION AS OF '{tag}' WHERE {condition}")
+                theirs = unskipped.execute(f"SELECT id FROM unskipped WHERE {condition}").fetchall()
                 assert sorted(ours["id"].to_pylist()) == sorted(row[0] for row in theirs), condition
                 assert theirs, f"{condition} finds no row"
         text = "SELECT count(*) AS n FROM db.life a JOIN db.life FOR VERSION AS OF 'narrow' b USING (id)"
@@ -116,6 +119,16 @@ def test_equality_deletes_by_a_column_that_is_renamed_and_dropped(
     lake.sql("ALTER TABLE @ DROP COLUMN key")
     assert compare_rows(lake, "db.t") == before
     assert before["pyiceberg"] < before["query"]
+
+
+def test_variants_are_json(tmp_path: Path, spark: SparkSession) -> None:
+    lake = Deleting(tmp_path, spark, 3)
+    name = f"{lake.catalog}.db.v"
+    lake.spark.sql(f"CREATE TABLE {name} (id INT, v VARIANT) TBLPROPERTIES ('format-version' = '3')")
+    lake.spark.sql(f"""INSERT INTO {name} VALUES (1, parse_json('{{"a": [1, "x"]}}')), (2, NULL)""")
+    with open_tables(lake.opened) as session:
+        rows = query_table(session, "db.v", "v IS NULL OR v->'a'->>0 = '1'")
+    assert sorted(rows.to_pylist(), key=str) == [{"id": 1, "v": '{"a":[1,"x"]}'}, {"id": 2, "v": None}]
 
 
 def test_random_histories(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> None:

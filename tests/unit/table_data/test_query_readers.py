@@ -108,7 +108,7 @@ def test_files_outside_of_the_table_are_read_and_no_others(tmp_path: Path) -> No
         ("variant", "/lake/t", False, ReaderKind.DUCKDB),
         ("timestamptz_ns", "/lake/t", False, ReaderKind.PYICEBERG),
         ("long", "s3://lake/t", False, ReaderKind.PYICEBERG),
-        ("long", "s3://lake/t", True, "because its files are at s3://lake/t; not by PyIceberg, because it has"),
+        ("long", "s3://lake/t", True, "its files are at s3://lake/t; not by PyIceberg, because it has"),
         ("variant", "s3://lake/t", False, "because column `v.element` has the type `variant`"),
         ("geometry", "/lake/t", False, "without Spark: column `v.element` has the type `geometry`"),
         ("unknown", "/lake/t", True, "has equality deletes"),
