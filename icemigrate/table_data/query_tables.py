@@ -237,7 +237,7 @@ def open_points(
 def _connected(
     session: TableSession, reads: Sequence[TableRead], files: Sequence[Collection[str] | None] = ()
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, tuple[TableRead, ...]]]:
-    """A DuckDB with a view for each table and point, which reads nothing else; the tables with their readers."""
+    """A DuckDB with a view for each table and point, which reads nothing else; the tables that it reads."""
     with tempfile.TemporaryDirectory(prefix="icemigrate-query-") as folder:
         scratch = Path(folder).resolve()
         with open_duckdb(scratch / "spill") as connection:
