@@ -44,13 +44,19 @@ def duckdb_errors(tables: Mapping[str, str]) -> Iterator[None]:
                 "a query reads tables of the catalog, no files",
             ) from error
         if type(error).__name__ in _IN_QUERY or _PREFIX_OF_QUERY.match(str(error)):
-            raise UsageError(f"DuckDB does not accept the query: {reason}", "correct the SQL") from error
+            raise UsageError(f"DuckDB does not accept the query: {reason}", _hint(reason)) from error
         if isinstance(error, duckdb.OutOfMemoryException):
             raise IcemigrateError(f"the query needs too much memory: {reason}", "read fewer rows") from error
         names = ", ".join(f"`{name}`" for name in tables.values())
         raise IcemigrateError(
             f"the query on {names} failed: {reason}", "`--explain` shows the reader and the files"
         ) from error
+
+
+def _hint(reason: str) -> str:
+    if reason.startswith("syntax error"):
+        return "correct the SQL; a name that is a keyword, such as `at`, is in double quotes"
+    return "correct the SQL"
 
 
 def _reason(text: str, tables: Mapping[str, str]) -> str:

@@ -102,7 +102,7 @@ def check_condition(text: str) -> None:
         is_one = False
     if not is_one:
         raise UsageError(
-            "`--where` takes one condition", "write it as after `WHERE`, such as `id = 1 AND at IS NULL`"
+            "`--where` takes one condition", "write it as after `WHERE`, such as `id = 1 AND name IS NULL`"
         )
 
 

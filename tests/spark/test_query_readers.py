@@ -71,7 +71,7 @@ CONDITIONS = {
     "narrow": ["id > 18", "name = 'n7'", "part.a = 9", "price BETWEEN 1 AND 2", "exact < 1",
                "quantity IN (10, 50)"],
     "wide": ["id > 3000000000", "id < 6", "title = 'changed'", "quantity IS NULL", "price > 5",
-             "part.renamed = 22", "at >= TIMESTAMP '2026-02-25 00:00:00'"],
+             "part.renamed = 22", '"at" >= TIMESTAMP \'2026-02-25 00:00:00\''],
 }  # fmt: skip
 
 

@@ -223,6 +223,13 @@ def test_duckdb_itself_refuses_other_files(sales: TableProject, tables: TableSes
         assert query.reads[0].reader.kind is ReaderKind.DUCKDB
 
 
+def test_a_keyword_as_a_name_needs_quotes(tables: TableSession) -> None:
+    with pytest.raises(UsageError) as error:
+        query_table(tables, "sales.orders", "at IS NOT NULL AND at >= '2026-01-02'")
+    assert "a name that is a keyword, such as `at`, is in double quotes" in (error.value.hint or "")
+    assert query_table(tables, "sales.orders", "\"at\" >= '2026-01-02'").num_rows == 1
+
+
 def test_equal_names_of_a_result_get_numbers(tables: TableSession) -> None:
     assert query_sql(tables, "SELECT 1 AS id, 2 AS id, 3 AS id_1").column_names == ["id", "id_2", "id_1"]
 
