@@ -97,7 +97,7 @@ def _require_unique(query: OpenQuery, key: Sequence[str], view: str, which: str)
 def _whole_rows(
     query: OpenQuery, columns: Sequence[str], before: str, after: str, samples: int, is_whole: bool
 ) -> RowDifference:
-    listed = _list(columns)
+    listed, texts = _list(columns), f"SELECT {_texts(columns)}"
     added = f"SELECT {listed} FROM {after} EXCEPT ALL SELECT {listed} FROM {before}"
     removed = f"SELECT {listed} FROM {before} EXCEPT ALL SELECT {listed} FROM {after}"
     return RowDifference(
@@ -105,8 +105,8 @@ def _whole_rows(
         removed=_number(query, f"SELECT count(*) FROM ({removed})"),
         is_whole=is_whole,
         samples=(
-            *_one_sided(query, "added", f"SELECT * FROM ({added}) ORDER BY ALL", columns, samples),
-            *_one_sided(query, "removed", f"SELECT * FROM ({removed}) ORDER BY ALL", columns, samples),
+            *_one_sided(query, "added", f"{texts} FROM (FROM ({added}) ORDER BY ALL)", columns, samples),
+            *_one_sided(query, "removed", f"{texts} FROM (FROM ({removed}) ORDER BY ALL)", columns, samples),
         ),
     )
 
@@ -132,7 +132,7 @@ def _by_key(
     counts = ["count(*)", *(f"count(*) FILTER ({text})" for text in differs.values())]
     found = query.connection.execute(f"SELECT {', '.join(counts)} {both}").fetchone()
     assert found is not None, "an aggregate has a row"
-    order, first, second = _list(key), _list(columns, "a."), _list(columns, "b.")
+    order, first, second = _list(key), _texts(columns, "a."), _texts(columns, "b.")
     return (
         RowDifference(
             key=tuple(key),
@@ -158,6 +158,11 @@ def _by_key(
 
 def _list(names: Sequence[str], prefix: str = "") -> str:
     return ", ".join(f"{prefix}{quoted_identifier(name)}" for name in names)
+
+
+def _texts(names: Sequence[str], prefix: str = "") -> str:
+    """The columns as text: DuckDB writes every type, and Python has no value for some of them."""
+    return ", ".join(f"{prefix}{quoted_identifier(name)}::VARCHAR" for name in names)
 
 
 def _number(query: OpenQuery, text: str) -> int:
@@ -199,5 +204,5 @@ def _text(value: Any) -> str | None:
     """A value as text, cut where it is long; ``None`` for null."""
     if value is None:
         return None
-    text = value.hex() if isinstance(value, bytes) else str(value)
+    text = str(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

@@ -9,6 +9,7 @@ import pytest
 
 from icemigrate.errors import EngineError
 from icemigrate.table_data.compaction import compact
+from icemigrate.table_data.compare_snapshots import compare_snapshots
 from icemigrate.table_data.file_entries import list_files, list_manifests, list_partitions
 from icemigrate.table_data.snapshot_entries import list_snapshots
 from icemigrate.table_data.snapshot_rollback import rollback_table
@@ -101,6 +102,16 @@ def _compare_with_spark(project: OwnProject, name: str) -> None:
         expected = _rows(project, f"SELECT * FROM {name}.snapshots ORDER BY committed_at")
         assert [(e.snapshot_id, e.parent_id, e.operation) for e in entries] == [
             (r["snapshot_id"], r["parent_id"], r["operation"]) for r in expected
+        ]
+        deletion = next(entry for entry in entries if entry.tags == ("deleted",))
+        assert deletion.parent_id is not None
+        rows = [
+            compare_snapshots(tables, "db.events", before, after, key=["id"]).rows
+            for before, after in ((deletion.parent_id, "deleted"), ("deleted", "main"))
+        ]
+        assert [(r.added, r.removed, r.changed, r.is_whole) for r in rows if r is not None] == [
+            (0, 3, 0, True),
+            (1, 0, 0, True),
         ]
         history = _rows(project, f"SELECT * FROM {name}.history WHERE is_current_ancestor")
         described = describe_table(tables, "db.events")

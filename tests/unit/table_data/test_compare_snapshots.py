@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from decimal import Decimal
 
 import pytest
@@ -25,7 +26,11 @@ tables:
 def loads(tmp_path_factory: pytest.TempPathFactory) -> tuple[TableProject, list[int]]:
     """Three rows; a fourth; after a migration one row changed, one removed, and two new equal ones."""
     project = TableProject.create(tmp_path_factory.mktemp("loads"), ORDERS)
-    rows = [{"id": number, "customer": name, "amount": Decimal(number)} for number, name in enumerate("abc")]
+    at = datetime(2026, 11, 27, 20, 37, tzinfo=timezone.utc)
+    rows = [
+        {"id": number, "customer": name, "amount": Decimal(number), "at": at}
+        for number, name in enumerate("abc")
+    ]
     ids = [append_rows(project, rows), append_rows(project, [{"id": 3, "customer": "d"}])]
     project.migrate(2, RENAME)
     table = foreign_table(project)
@@ -79,6 +84,8 @@ def test_whole_rows_are_compared_as_often_as_they_are_there(loads: tuple[TablePr
     assert (found.rows.added, found.rows.removed, found.rows.changed) == (3, 2, 0)
     assert found.files_kept == 1
     assert found.files_removed.rows == 3
+    removed = [sample for sample in found.rows.samples if sample.change == "removed"]
+    assert [value.before for value in removed[0].values] == ["1", "b", "1.00", "2026-11-27 20:37:00+00", None]
 
 
 def test_a_snapshot_and_itself(loads: tuple[TableProject, list[int]]) -> None:
