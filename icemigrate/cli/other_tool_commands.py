@@ -47,7 +47,7 @@ FOREIGN_COMMANDS: tuple[tuple[str, str], ...] = (
     ),
     (
         "use `icemigrate new`",
-        "generate create add revision make makemigrations make-migration migration g create-migration",
+        "create add revision make makemigrations make-migration migration g create-migration",
     ),
     (
         "`icemigrate apply --baseline` records existing tables, `icemigrate import` writes a "

@@ -126,6 +126,8 @@ DECLARATION_CODES: Mapping[str, str] = {
     "column; its `using` computes everything in it.",
     "retype-unneeded": "Iceberg promotes this type without rewriting rows. Set the new `type` instead of "
     "`retype`.",
+    "rows-needed": "A change of a column needs rows to be read or written, which the commands of `table` "
+    "do not do. Declare it in a migration file.",
     "said-twice": "A property sets the same as a dedicated key such as `retention`. Keep one of the two.",
     "table-mark-missing": "The query of a check does not read the table's rows. Write `{table}` instead of "
     "the table's name.",

@@ -65,7 +65,7 @@ def _field(found: FieldDifference) -> str:
     if found.change in ("added", "dropped"):
         return f"column {path} {after or before} was {found.change}"
     words = {"required": "is required", "optional": "may be null", "described": "has another comment"}
-    return f"column {path} {words[found.change]}"
+    return f"column {path} {words.get(found.change, phrases.one_line(found.change))}"
 
 
 def _files(symbol: str, word: str, files: FileSet, style: TerminalStyle) -> Iterator[str]:

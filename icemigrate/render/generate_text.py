@@ -24,7 +24,8 @@ def generate_text(result: GenerateResult, style: TerminalStyle) -> str:
     else:
         columns = " as the migration files declare it" if result.schema_from == "files" else ""
         made = f"{style.good('wrote')} {phrases.path_text(result.path)}: {rows} of `{table}`{columns}"
-    how = f"generated in {phrases.elapsed_text(result.elapsed_ms)} {_GENERATORS[result.generator]}"
+    generator = _GENERATORS.get(result.generator, phrases.one_line(result.generator))
+    how = f"generated in {phrases.elapsed_text(result.elapsed_ms)} {generator}"
     return f"{made}, {size}, seed {result.seed}\n{how}\n"
 
 

@@ -61,7 +61,7 @@ def explanation_text(result: QueryExplanation, style: TerminalStyle) -> str:
 
 def _table_text(table: QueriedTable, style: TerminalStyle) -> str:
     snapshot = "without snapshots" if table.snapshot_id is None else f"at snapshot {table.snapshot_id}"
-    reader = {"duckdb": "DuckDB", "pyiceberg": "PyIceberg"}[table.reader]
+    reader = {"duckdb": "DuckDB", "pyiceberg": "PyIceberg"}.get(table.reader, phrases.one_line(table.reader))
     skipped = table.files - table.files_read
     rows = [
         ("reader", f"{reader}: {phrases.one_line(table.reason)}"),
