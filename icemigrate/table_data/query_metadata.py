@@ -30,7 +30,8 @@ class PointMetadata(Frozen):
 
     :param json: with one snapshot, or none.
     :param schema: the schema that the rows are read with.
-    :param hidden: columns that only delete files need; no query sees them.
+    :param hidden: dropped columns that only delete files and partition specs need; no query sees them.
+    :param lacks_fields: whether one of them is missing: it is nested, or no schema has it.
     :param has_equality_deletes: whether delete files delete rows by their values.
     """
 
@@ -38,6 +39,7 @@ class PointMetadata(Frozen):
     schema: Schema
     hidden: tuple[str, ...] = ()
     has_equality_deletes: bool = False
+    lacks_fields: bool = False
 
     @property
     def snapshot(self) -> Mapping[str, Any] | None:
@@ -61,7 +63,10 @@ def point_metadata(metadata: Mapping[str, Any], point: ResolvedPoint, read: Read
     schemas = {schema["schema-id"]: schema for schema in metadata["schemas"]}
     wanted = schemas[point.schema_id]
     ids = set[int]().union(*(_equality_ids(snapshot, read) for snapshot in snapshots))
-    hidden = tuple(_hidden_fields(wanted, list(schemas.values()), ids))
+    sources = {f["source-id"] for spec in metadata["partition-specs"] for f in spec["fields"]}
+    schema = schema_from_json(wanted)
+    missing = (ids | sources) - {field.id for _, field in schema.walk()}
+    hidden = tuple(_hidden_fields(missing, list(schemas.values())))
     schemas[point.schema_id] = {**wanted, "fields": [*wanted["fields"], *hidden]}
     json = {
         **metadata,
@@ -79,16 +84,16 @@ def point_metadata(metadata: Mapping[str, Any], point: ResolvedPoint, read: Read
     if "schema" in json:
         json["schema"] = schemas[point.schema_id]
     names = tuple(field["name"] for field in hidden)
-    return PointMetadata(json, schema_from_json(wanted), names, bool(ids))
+    return PointMetadata(json, schema, names, bool(ids), len(hidden) < len(missing))
 
 
-def _hidden_fields(
-    wanted: Mapping[str, Any], schemas: list[Mapping[str, Any]], ids: set[int]
-) -> Iterator[dict[str, Any]]:
-    """Dropped columns by whose values rows were deleted: without one of them DuckDB ends the process."""
-    there = {field["id"] for field in wanted["fields"]}
+def _hidden_fields(missing: set[int], schemas: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Dropped columns by whose values rows were deleted, or files partitioned.
+
+    Without one of the former DuckDB ends the process, without one of the latter each filter fails.
+    """
     earlier = {field["id"]: field for schema in schemas for field in schema["fields"]}
-    for number in sorted(ids - there):
+    for number in sorted(missing):
         if number in earlier:
             yield {
                 "id": number,

@@ -83,6 +83,8 @@ def _against_duckdb(metadata: PointMetadata) -> Iterator[str]:
         yield f"its files are at {metadata.json['location']}"
     if _is_encrypted(metadata.json):
         yield "it is encrypted"
+    if metadata.lacks_fields:
+        yield "a partition spec or a delete file needs a nested field that was dropped"
     yield from _typed(metadata.schema, _DUCKDB_LACKS)
 
 

@@ -127,7 +127,7 @@ def test_variants_are_json(tmp_path: Path, spark: SparkSession) -> None:
     lake.spark.sql(f"CREATE TABLE {name} (id INT, v VARIANT) TBLPROPERTIES ('format-version' = '3')")
     lake.spark.sql(f"""INSERT INTO {name} VALUES (1, parse_json('{{"a": [1, "x"]}}')), (2, NULL)""")
     with open_tables(lake.opened) as session:
-        rows = query_table(session, "db.v", "v IS NULL OR v->'a'->>0 = '1'")
+        rows = query_table(session, "db.v", "v IS NULL OR (v->'a'->>0) = '1'")
     assert sorted(rows.to_pylist(), key=str) == [{"id": 1, "v": '{"a":[1,"x"]}'}, {"id": 2, "v": None}]
 
 

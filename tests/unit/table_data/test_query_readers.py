@@ -15,7 +15,7 @@ from icemigrate.table_data.query_tables import open_sql_query, query_table
 from icemigrate.table_data.query_values import json_values
 from tests.support.stored_rows import append_stored
 from tests.support.table_project import ORDERS, TableProject
-from tests.support.table_rows import foreign_table
+from tests.support.table_rows import append_rows, foreign_table
 
 VALUES: dict[str, Any] = {
     "boolean": True,
@@ -99,6 +99,20 @@ def test_files_outside_of_the_table_are_read_and_no_others(tmp_path: Path) -> No
         assert query_table(session, "sales.orders")["customer"].to_pylist() == ["added"]
         with open_sql_query(session, "SELECT * FROM sales.orders") as query, pytest.raises(duckdb.Error):
             query.connection.execute(f"SELECT * FROM '{tmp_path}/other.parquet'")
+
+
+def test_a_dropped_column_of_an_old_partition_spec_breaks_no_filter(tmp_path: Path) -> None:
+    text = "allow: [destructive]\ntables: [{name: sales.orders, PART}]"
+    project = TableProject.create(
+        tmp_path, ORDERS, text.replace("PART", 'partition_by: ["truncate(1, customer)"]')
+    )
+    append_rows(project, [{"id": number, "customer": f"{number}x"} for number in (1, 2, 3)])
+    project.migrate(3, text.replace("PART", "partition_by: []"))
+    project.migrate(4, text.replace("PART", "drop_columns: [customer]"))
+    append_rows(project, [{"id": 4}])
+    with project.tables() as session:
+        assert query_table(session, "sales.orders", "id IN (1, 4)")["id"].to_pylist() in ([1, 4], [4, 1])
+        assert query_table(session, "sales.orders").column_names == ["id", "amount", "at"]
 
 
 @pytest.mark.parametrize(
