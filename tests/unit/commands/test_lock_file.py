@@ -281,6 +281,7 @@ def test_the_page_names_every_command_that_writes_to_it() -> None:
     found = {p.stem for p in (root / "icemigrate" / "commands").glob("*.py") if writes.search(p.read_text())}
     commands = {
         "init": "new",
+        "diff": "diff",
         "import_tables": "import",
         "drift_accept": "drift --accept",
         "revert": "revert",
