@@ -47,6 +47,7 @@ OPENS = {
     "commands/desired_sources.py": "the folder of a declaration, named on the command line",
     "table_data/duckdb_session.py": "the extensions of DuckDB in their packages",
     "table_data/query_tables.py": "a temporary folder",
+    "table_data/query_views.py": "a temporary folder",
     "pipeline/stream_checkpoint.py": "the folder of a checkpoint, which its user names",
 }
 """Modules that open, list or change files, and what."""

@@ -129,11 +129,14 @@ def write_sealed(path: Path, entries: Iterable[Entry]) -> None:
 
 
 def move_segment(path: Path, new: Path) -> None:
-    """Give a sealed segment another name, in a folder of the same file system.
+    """Give a sealed segment another name, in a folder of the same file system, and the time of now.
+
+    Spark's file source leaves out files that are seven days older than the newest one.
 
     :raises LogError: it cannot be moved.
     """
     try:
+        os.utime(path)
         path.rename(new)
         sync_folder(new.parent)
     except OSError as error:
@@ -162,10 +165,13 @@ def lock_log(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise _no_log(folder, error) from error
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LogError(
+                f"another process drains the log {folder}", "wait for its end, or stop it"
+            ) from None
         yield
-    except BlockingIOError:
-        raise LogError(f"another process drains the log {folder}", "wait for its end, or stop it") from None
     finally:
         os.close(number)
 

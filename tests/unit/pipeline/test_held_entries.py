@@ -1,0 +1,61 @@
+"""Segments of held entries: when they go back into the log."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from icemigrate.pipeline.held_entries import HELD, drop_held, take_back
+from icemigrate.wal import Entry, EntryKind
+from icemigrate.wal.log_folder import LogError, lock_log, sealed_segments, write_sealed
+
+QUERY = "7439b67c-3a39-4e32-8f20-a29bf516c4fa"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log with held segments of three batches."""
+    (tmp_path / HELD).mkdir()
+    for number in (2, 12, 13):
+        path = tmp_path / HELD / f"{QUERY}-{number}-00000.wal"
+        write_sealed(path, [Entry("acme", EntryKind.LOGS, number, b"x")])
+        os.utime(path, (1, 1))
+    return tmp_path
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in sealed_segments(folder)]
+
+
+def test_segments_of_complete_batches_go_back_with_a_new_time(log: Path) -> None:
+    began = time.time()
+    assert take_back(QUERY, 12, log) == 2
+    assert names(log) == [f"0-{QUERY}-12-00000.wal", f"0-{QUERY}-2-00000.wal"]
+    assert names(log / HELD) == [f"{QUERY}-13-00000.wal"]
+    # Spark's source leaves out files that are much older than the newest one.
+    assert all(path.stat().st_mtime >= int(began) for path in sealed_segments(log))
+    assert take_back(QUERY, 12, log) == 0
+
+
+def test_segments_of_another_stream_and_of_no_batch_stay(log: Path) -> None:
+    assert take_back("other", 99, log) == 0
+    assert take_back(QUERY, -1, log) == 0
+
+
+def test_a_repeated_batch_drops_what_it_held(log: Path) -> None:
+    drop_held(QUERY, 1, log)
+    assert len(names(log / HELD)) == 3, "12 and 13 are not batch 1"
+    drop_held(QUERY, 12, log)
+    assert names(log / HELD) == [f"{QUERY}-13-00000.wal", f"{QUERY}-2-00000.wal"]
+
+
+def test_one_process_drains_a_log(log: Path) -> None:
+    with lock_log(log), pytest.raises(LogError, match="another process drains the log"), lock_log(log):
+        pass
+    with lock_log(log):
+        pass
+    with pytest.raises(BlockingIOError), lock_log(log):
+        raise BlockingIOError("of the block")
