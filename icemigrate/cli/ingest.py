@@ -95,7 +95,7 @@ def command(
             is_stopping=stopping,
         )
     settings.answer(result)
-    return ExitCode.ERROR if result.held else ExitCode.OK
+    return ExitCode.ERROR if result.deferred else ExitCode.OK
 
 
 @contextmanager

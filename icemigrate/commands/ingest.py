@@ -82,7 +82,7 @@ def ingest_log(
             project=project.name,
             environment=session.environment.environment.name,
             batches=len(batches),
-            held=batches[-1].held if batches else 0,
+            deferred=sum(batch.deferred for batch in batches),
             tables=_totals(batches),
         )
 

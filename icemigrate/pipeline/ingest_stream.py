@@ -19,6 +19,7 @@ from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
+from icemigrate.pipeline.deferred_entries import defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.entry_files import (
     FILE_COLUMNS,
     BatchContext,
@@ -26,7 +27,6 @@ from icemigrate.pipeline.entry_files import (
     file_batches,
     read_result,
 )
-from icemigrate.pipeline.held_entries import drop_held, hold_entries, take_back
 from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.pipeline.tenant_tables import TenantTables
@@ -65,12 +65,12 @@ class BatchResult(Frozen):
     """What a batch did.
 
     :param number: from 0, within the checkpoint.
-    :param held: entries that stay in the log, because their table has a problem.
+    :param deferred: entries that stay in the log, because their table has a problem.
     """
 
     number: int
     tables: tuple[TableBatch, ...]
-    held: int = 0
+    deferred: int = 0
 
     @property
     def entries(self) -> int:
@@ -173,7 +173,7 @@ class _Batches:
     def _run(self, segments: DataFrame, number: int) -> BatchResult:
         id_ = stream_id(self._settings.checkpoint)
         assert id_ is not None, "Spark writes the id before the first batch"
-        drop_held(id_, number, self._settings.log)
+        drop_deferred(id_, number, self._settings.log)
         entries = segments.select("path", "content").mapInArrow(entry_batches, ENTRY_COLUMNS)
         ordered = entries.repartition("tenant", "kind").sortWithinPartitions(
             "tenant", "kind", "segment", "offset"
@@ -185,10 +185,10 @@ class _Batches:
             commit_table(self._session, f"{id_}-{number}", found) for found in by_table(results)
         )
         failed = [table for table in committed if table.problem is not None]
-        held = 0
+        deferred = 0
         if failed:
-            held = hold_entries(_of_tables(entries, failed), id_, number, self._settings.log)
-        return BatchResult(number, committed, held)
+            deferred = defer_entries(_of_tables(entries, failed), id_, number, self._settings.log)
+        return BatchResult(number, committed, deferred)
 
 
 def _require_running(results: Sequence[TableEntries]) -> None:

@@ -16,7 +16,7 @@ class _Batch(Protocol):
     @property
     def number(self) -> int: ...
     @property
-    def held(self) -> int: ...
+    def deferred(self) -> int: ...
     @property
     def entries(self) -> int: ...
     @property
@@ -25,9 +25,9 @@ class _Batch(Protocol):
 
 def batch_text(batch: _Batch) -> str:
     """One line after each batch."""
-    held = f", {_count(batch.held, 'stays', 'stay')} in the log" if batch.held else ""
+    deferred = f", {_count(batch.deferred, 'stays', 'stay')} in the log" if batch.deferred else ""
     tables = _count(batch.table_count, "table", "tables")
-    return f"batch {batch.number}: {_count(batch.entries, 'entry', 'entries')} in {tables}{held}\n"
+    return f"batch {batch.number}: {_count(batch.entries, 'entry', 'entries')} in {tables}{deferred}\n"
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -42,7 +42,7 @@ def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     failed = [table for table in result.tables if table.problem is not None]
     for table in failed[:_SHOWN_PROBLEMS]:
         whose = phrases.one_line(f"{table.tenant}, {table.kind}")
-        lines.append(f"{style.bad('held')}  {whose}: {phrases.one_line(table.problem or '')}")
+        lines.append(f"{style.bad('deferred')}  {whose}: {phrases.one_line(table.problem or '')}")
     if len(failed) > _SHOWN_PROBLEMS:
         lines.append(f"and {len(failed) - _SHOWN_PROBLEMS} more")
     if quarantined:
@@ -52,8 +52,9 @@ def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     if lines:
         lines.append("")
     written = f"{_count(entries, 'entry', 'entries')} as {_count(rows, 'row', 'rows')}"
-    held = ""
-    if result.held:
-        held = f"; {_count(result.held, 'stays', 'stay')} in the log, and the next run tries them again"
-    lines.append(f"Ingested {written} into {_count(len(done), 'table', 'tables')}{held}.")
+    deferred = ""
+    if result.deferred:
+        stay = _count(result.deferred, "stays", "stay")
+        deferred = f"; {stay} in the log, and the next run tries them again"
+    lines.append(f"Ingested {written} into {_count(len(done), 'table', 'tables')}{deferred}.")
     return "\n".join(lines) + "\n"

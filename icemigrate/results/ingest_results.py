@@ -29,12 +29,12 @@ class IngestResult(Frozen):
     """What a run did.
 
     :param batches: the number of its batches.
-    :param held: entries of the last batch that stay in the log.
+    :param deferred: entries that stay in the log, because their table has a problem.
     :param tables: the tables, by name.
     """
 
     project: str
     environment: str
     batches: Count
-    held: Count
+    deferred: Count
     tables: tuple[IngestedTable, ...]

@@ -80,7 +80,7 @@ def test_each_entry_is_in_a_table_exactly_once(tmp_path: Path) -> None:
     result = json.loads(done.stdout)
     problems = {table["tenant"]: table["problem"] for table in result["tables"] if table["problem"]}
     assert problems == {"initech": "there is no table `otel.initech_traces`"}
-    assert result["held"] == 20
+    assert result["deferred"] == 20
     for name, first in (("acme", 0), ("globex", 1)):
         assert counts(project, f"otel.{name}_traces") == Counter(range(first, 60, 3))
 

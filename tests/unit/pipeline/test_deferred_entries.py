@@ -1,4 +1,4 @@
-"""Segments of held entries: when they go back into the log."""
+"""Segments of deferred entries: when they go back into the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.pipeline.held_entries import HELD, drop_held, take_back
+from icemigrate.pipeline.deferred_entries import DEFERRED, drop_deferred, take_back
 from icemigrate.wal import Entry, EntryKind
 from icemigrate.wal.log_folder import LogError, lock_log, sealed_segments, write_sealed
 
@@ -17,10 +17,10 @@ QUERY = "7439b67c-3a39-4e32-8f20-a29bf516c4fa"
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log with held segments of three batches."""
-    (tmp_path / HELD).mkdir()
+    """A log with deferred segments of three batches."""
+    (tmp_path / DEFERRED).mkdir()
     for number in (2, 12, 13):
-        path = tmp_path / HELD / f"{QUERY}-{number}-00000.wal"
+        path = tmp_path / DEFERRED / f"{QUERY}-{number}-00000.wal"
         write_sealed(path, [Entry("acme", EntryKind.LOGS, number, b"x")])
         os.utime(path, (1, 1))
     return tmp_path
@@ -34,7 +34,7 @@ def test_segments_of_complete_batches_go_back_with_a_new_time(log: Path) -> None
     began = time.time()
     assert take_back(QUERY, 12, log) == 2
     assert names(log) == [f"0-{QUERY}-12-00000.wal", f"0-{QUERY}-2-00000.wal"]
-    assert names(log / HELD) == [f"{QUERY}-13-00000.wal"]
+    assert names(log / DEFERRED) == [f"{QUERY}-13-00000.wal"]
     # Spark's source leaves out files that are much older than the newest one.
     assert all(path.stat().st_mtime >= int(began) for path in sealed_segments(log))
     assert take_back(QUERY, 12, log) == 0
@@ -46,10 +46,10 @@ def test_segments_of_another_stream_and_of_no_batch_stay(log: Path) -> None:
 
 
 def test_a_repeated_batch_drops_what_it_held(log: Path) -> None:
-    drop_held(QUERY, 1, log)
-    assert len(names(log / HELD)) == 3, "12 and 13 are not batch 1"
-    drop_held(QUERY, 12, log)
-    assert names(log / HELD) == [f"{QUERY}-13-00000.wal", f"{QUERY}-2-00000.wal"]
+    drop_deferred(QUERY, 1, log)
+    assert len(names(log / DEFERRED)) == 3, "12 and 13 are not batch 1"
+    drop_deferred(QUERY, 12, log)
+    assert names(log / DEFERRED) == [f"{QUERY}-13-00000.wal", f"{QUERY}-2-00000.wal"]
 
 
 def test_one_process_drains_a_log(log: Path) -> None:

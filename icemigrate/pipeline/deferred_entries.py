@@ -1,7 +1,7 @@
 """Entries of tables with a problem: they stay in the log, in segments of their own.
 
-The folder ``held`` of the log has them.  The name of a segment begins with its batch, and the next run takes
-a segment back into the log once its batch is complete, so that an entry is in one of both.
+The folder ``deferred`` of the log has them.  The name of a segment begins with its batch, and the next run
+takes a segment back into the log once its batch is complete, so that an entry is in one of both.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from icemigrate.wal.log_folder import (
     write_sealed,
 )
 
-HELD = "held"
-HELD_COLUMNS = "entries long"
+DEFERRED = "deferred"
+DEFERRED_COLUMNS = "entries long"
 
 
-def hold_entries(entries: Any, query: str, number: int, log: Path) -> int:
-    """Write entries to held segments, which replace those of an earlier attempt of the batch.
+def defer_entries(entries: Any, query: str, number: int, log: Path) -> int:
+    """Write entries to deferred segments, which replace those of an earlier attempt of the batch.
 
     :param entries: a ``DataFrame`` with the columns of
         :data:`~icemigrate.pipeline.segment_entries.ENTRY_COLUMNS`.
@@ -36,28 +36,28 @@ def hold_entries(entries: Any, query: str, number: int, log: Path) -> int:
     :returns: how many there are.
     :raises LogError: a segment cannot be written.
     """
-    create_folder(log / HELD)
+    create_folder(log / DEFERRED)
     prefix = f"{query}-{number}"
-    held = entries.mapInArrow(partial(_write_segment, log / HELD, prefix), HELD_COLUMNS).collect()
-    return sum(row.entries for row in held)
+    deferred = entries.mapInArrow(partial(_write_segment, log / DEFERRED, prefix), DEFERRED_COLUMNS).collect()
+    return sum(row.entries for row in deferred)
 
 
-def drop_held(query: str, number: int, log: Path) -> None:
-    """Remove what an earlier attempt of a batch held."""
-    for path in _held(log):
+def drop_deferred(query: str, number: int, log: Path) -> None:
+    """Remove what an earlier attempt of a batch deferred."""
+    for path in _deferred_segments(log):
         if path.name.startswith(f"{query}-{number}-"):
             remove_segment(path)
 
 
 def take_back(query: str, complete: int, log: Path) -> int:
-    """Move held segments of complete batches back into the log.
+    """Move deferred segments of complete batches back into the log.
 
     :param query: the id of the stream.
     :param complete: the number of its last complete batch; -1 for none.
     :returns: how many segments there are.
     """
     count = 0
-    for path in _held(log):
+    for path in _deferred_segments(log):
         number, _, rest = path.name.removeprefix(f"{query}-").partition("-")
         if path.name.startswith(f"{query}-") and number.isdigit() and int(number) <= complete:
             move_segment(path, log / f"0-{query}-{number}-{rest}")
@@ -65,8 +65,8 @@ def take_back(query: str, complete: int, log: Path) -> int:
     return count
 
 
-def _held(log: Path) -> tuple[Path, ...]:
-    folder = log / HELD
+def _deferred_segments(log: Path) -> tuple[Path, ...]:
+    folder = log / DEFERRED
     return sealed_segments(folder) if folder.is_dir() else ()
 
 
