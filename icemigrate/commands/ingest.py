@@ -12,10 +12,11 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.ingest_stream import BatchResult, IngestSettings, ingest
-from icemigrate.pipeline.quarantine import quarantine_schema
-from icemigrate.pipeline.tenant_tables import tenant_tables
+from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
+from icemigrate.pipeline.tenant_tables import may_be_equal, tenant_tables
 from icemigrate.project import Project
 from icemigrate.results.ingest_results import IngestedTable, IngestResult
+from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.table_session import TableSession, open_tables
 from icemigrate.wal.log_folder import lock_log
@@ -60,6 +61,11 @@ def ingest_log(
         quarantine = TableName.parse(request.quarantine)
     except BadName as error:
         raise UsageError(f"`--quarantine`: {error}") from error
+    if any(may_be_equal(pattern, quarantine) for pattern in tables.patterns.values()):
+        raise UsageError(
+            f"the quarantine `{quarantine}` can be the table of a tenant",
+            "give another name with `--quarantine`",
+        )
     batches = list[BatchResult]()
 
     def remember(batch: BatchResult) -> None:
@@ -88,12 +94,18 @@ def ingest_log(
 
 
 def _create_quarantine(session: TableSession, name: TableName) -> None:
-    if session.find(name) is None:
+    found = session.find(name)
+    if found is None:
         create_table(session, str(name), quarantine_schema())
+    elif missing := missing_columns(load_target(found).columns):
+        raise UsageError(
+            f"table `{name}` cannot be the quarantine: it lacks {', '.join(missing)}",
+            "give another name with `--quarantine`; the table is created",
+        )
 
 
 def _totals(batches: list[BatchResult]) -> tuple[IngestedTable, ...]:
-    """What all batches did, by table; the problem is that of the last batch."""
+    """What all batches did, by table; the problem is the last one."""
     found = dict[tuple[str, str | None, str | None], list[TableBatch]]()
     for batch in batches:
         for table in batch.tables:
@@ -105,7 +117,7 @@ def _totals(batches: list[BatchResult]) -> tuple[IngestedTable, ...]:
             kind=kind,
             entries=sum(one.entries for one in parts if one.problem is None),
             rows=sum(one.rows for one in parts),
-            problem=parts[-1].problem,
+            problem=next((one.problem for one in reversed(parts) if one.problem is not None), None),
         )
         for (name, tenant, kind), parts in sorted(found.items(), key=lambda item: item[0][0])
     )

@@ -34,6 +34,7 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import BadMetadata, order_from_json, spec_fields_from_json, spec_from_json
 from icemigrate.iceberg.table import MAIN_BRANCH, BranchHead, Ref, Snapshot
 from icemigrate.iceberg.table_properties import (
+    BATCH_PROPERTY,
     COMMIT_PROPERTY,
     CREATION_PROPERTY,
     FENCE_PROPERTY,
@@ -64,6 +65,7 @@ RESERVED_PROPERTIES = frozenset(
 """Names that Iceberg answers itself where properties are shown (``TableProperties.RESERVED_PROPERTIES``)."""
 _EXCLUDED_PROPERTIES = RESERVED_PROPERTIES | {
     OWNER_PROPERTY,
+    BATCH_PROPERTY,
     FENCE_PROPERTY,
     COMMIT_PROPERTY,
     CREATION_PROPERTY,

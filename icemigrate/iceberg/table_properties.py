@@ -29,6 +29,8 @@ FENCE_PROPERTY = "icemigrate.fence"
 COMMIT_PROPERTY = "icemigrate.commit"
 """On a table: the run, and a random word, of the last commit of a migration that put no tag on the table.  It
 proves which metadata file a run has committed."""
+BATCH_PROPERTY = "icemigrate.batch"
+"""On a table, and in a snapshot's summary: the batch of ``ingest`` that was committed last."""
 CREATION_PROPERTY = "icemigrate.creation"
 """On a table of a REST catalog: the request that created it, until a second commit sets the field ids;
 see :mod:`icemigrate.metadata_engine.rest_creation`."""
@@ -59,6 +61,7 @@ RESERVED_PROPERTIES = MappingProxyType(
         OWNER_PROPERTY: "icemigrate sets it to the project that owns the table; remove the property",
         FENCE_PROPERTY: "icemigrate sets it when a lock is taken over; remove the property",
         COMMIT_PROPERTY: "icemigrate sets it in its commits; remove the property",
+        BATCH_PROPERTY: "icemigrate sets it in the commits of `ingest`; remove the property",
         CREATION_PROPERTY: "icemigrate sets it while it creates a table; remove the property",
         "cherry-pick-snapshot-id": "it is a snapshot operation, not a table property; remove the property",
     }

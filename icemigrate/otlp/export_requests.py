@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,30 +74,3 @@ def _write_ids_as_hex(node: Any) -> None:
                 node[name] = base64.b64decode(value).hex()
             else:
                 _write_ids_as_hex(value)
-
-
-def split_lines(data: bytes) -> list[bytes]:
-    """The lines of a file of the OpenTelemetry Collector's file exporter, each an export request in JSON."""
-    return [line for line in data.split(b"\n") if line.strip()]
-
-
-def kind_of_line(line: bytes) -> EntryKind:
-    """What an export request in JSON describes, by its only field.
-
-    :raises UnreadablePayload: it is none.
-    """
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise UnreadablePayload(f"the line is no JSON: {error}") from None
-    for name, kind in _FIELDS.items():
-        if isinstance(found, Mapping) and name in found:
-            return kind
-    raise UnreadablePayload(f"the line has none of {', '.join(f'`{name}`' for name in _FIELDS)}")
-
-
-_FIELDS = {
-    "resourceSpans": EntryKind.TRACES,
-    "resourceLogs": EntryKind.LOGS,
-    "resourceMetrics": EntryKind.METRICS,
-}

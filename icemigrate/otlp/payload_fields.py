@@ -19,8 +19,8 @@ from icemigrate.errors import IcemigrateError
 
 Message: TypeAlias = Mapping[str, Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_LATEST_NS = 253_402_300_800 * 1_000_000_000
-"""The beginning of the year 10000, in nanoseconds: Python's times end there."""
+_LATEST_NS = 2**63
+"""In the year 2262: differences of times are numbers of 64 bits."""
 _DEEPEST = 32
 """How deep a value of an attribute can be nested."""
 
@@ -160,13 +160,13 @@ def hex_id(parent: Message, name: str, size: int) -> bytes | None:
 def nanoseconds(parent: Message, name: str) -> int | None:
     """A time in nanoseconds since 1970 (UTC); ``None`` where it is missing or zero, which means unknown.
 
-    :raises UnreadablePayload: it is no such time, or not before the year 10000.
+    :raises UnreadablePayload: it is no such time, or not before the year 2262.
     """
     found = integer(parent, name, 65)
     if not found:
         return None
     if not 0 < found < _LATEST_NS:
-        raise _unexpected(name, found, "a time between 1970 and 10000 in nanoseconds")
+        raise _unexpected(name, found, "a time between 1970 and 2262 in nanoseconds")
     return found
 
 

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from icemigrate.errors import ConflictError
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.table_properties import BATCH_PROPERTY
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.pipeline.entry_files import TableEntries, layout_of
 from icemigrate.table_data.parquet_output import delete_files
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.table_session import CurrentTable, TableSession
-
-BATCH_KEY = "icemigrate.batch"
-"""The key of a snapshot's summary: the batch whose entries it has."""
 
 
 class TableBatch(Frozen):
@@ -32,15 +30,27 @@ class TableBatch(Frozen):
 
 
 def is_committed(table: CurrentTable, batch: str) -> bool:
-    """Whether a snapshot of the table has the entries of a batch."""
-    return any((s.get("summary") or {}).get(BATCH_KEY) == batch for s in table.metadata["snapshots"])
+    """Whether the table has the entries of a batch.
+
+    The table says so itself, because the snapshot of the batch may have expired.
+    """
+    summaries = ((snapshot.get("summary") or {}) for snapshot in table.metadata["snapshots"])
+    return batch == (table.metadata.get("properties") or {}).get(BATCH_PROPERTY) or any(
+        summary.get(BATCH_PROPERTY) == batch for summary in summaries
+    )
 
 
 def by_table(results: Iterable[TableEntries]) -> list[list[TableEntries]]:
-    """The results of all tasks, those of one table together."""
-    found = dict[tuple[str, str | None, str | None], list[TableEntries]]()
+    """The results of all tasks, those of one table together.
+
+    :raises AssertionError: a table has the entries of two tenants or kinds, which the check of the patterns
+        and of the tenants' ids prevents.
+    """
+    found = dict[str, list[TableEntries]]()
     for result in results:
-        found.setdefault((result.table, result.tenant, result.kind), []).append(result)
+        found.setdefault(result.table or f"{result.tenant} {result.kind}", []).append(result)
+    for group in found.values():
+        assert len({(result.tenant, result.kind) for result in group}) == 1, "a table has one tenant and kind"
     return list(found.values())
 
 
@@ -68,6 +78,8 @@ def commit_table(session: TableSession, batch: str, results: Sequence[TableEntri
 def _commit(
     session: TableSession, name: str, batch: str, files: tuple[DataFile, ...], layouts: set[str | None]
 ) -> None:
+    mark = {BATCH_PROPERTY: batch}
+
     def prepare(table: CurrentTable, _earlier: RowChange | None) -> RowChange:
         if is_committed(table, batch):
             delete_files(files, session.store.files)
@@ -77,6 +89,6 @@ def _commit(
                 f"another client changed the columns of table `{name}` during the batch",
                 "run the command again: it repeats the batch",
             )
-        return RowChange(table, files, summary={BATCH_KEY: batch})
+        return RowChange(table, files, summary=mark, properties=mark)
 
     commit_rows(session, name, prepare)

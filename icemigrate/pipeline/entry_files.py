@@ -15,7 +15,7 @@ import msgspec
 
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.errors import IcemigrateError
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.data_files import DataFile
@@ -41,6 +41,8 @@ FILE_COLUMNS = (
 """The columns of :class:`TableEntries`, in Spark's syntax."""
 _MOST_ROWS = 200_000
 """Rows of one table that a task has in memory."""
+_IGNORE_CASE = frozenset({"hive", "glue"})
+"""Kinds of catalogs that ignore the case of names."""
 _QUARANTINE_BYTES = 64 * 1024 * 1024
 """Payloads that cannot be read and that a task has in memory."""
 
@@ -183,8 +185,11 @@ class EntryFileWriter:
             self._quarantined_bytes = 0
 
     def quarantined(self) -> TableEntries | None:
-        """The files of the quarantine, after the last entry."""
-        return self._quarantine.result(None, None) if self._quarantine.entries else None
+        """The files of the quarantine, after the last entry; a problem of it stops the batch."""
+        if not self._quarantine.entries:
+            return None
+        result = self._quarantine.result(None, None)
+        return result if result.problem is None else replace(result, stops=True)
 
     def target(self, declared: TableName) -> LoadTarget:
         """A table as it is now.
@@ -195,6 +200,9 @@ class EntryFileWriter:
         stored = self.store.load(name)
         if stored is None:
             raise NoTable(f"there is no table `{declared}`")
+        if self._context.settings.type in _IGNORE_CASE and str(name) != str(name).lower():
+            # Another tenant's id can differ in case alone.
+            raise NoTable(f"the catalog ignores case, and the name `{name}` has upper-case letters")
         return load_target(CurrentTable(declared, name, stored))
 
     def write_rows(self, rows: list[Row], target: LoadTarget) -> tuple[DataFile, ...]:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _SOURCE = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's source ``binaryFile``."""
+_RETURN_SECONDS = 60
+"""How often a continuous run seals what killed writers left, and tries deferred entries again."""
 _POLL_SECONDS = 1
 """How often a run looks for a request to stop."""
 
@@ -97,16 +99,19 @@ def ingest(
     :raises LogError: the log cannot be read.
     :raises IcemigrateError: the catalog, the storage or Spark failed; the next run repeats the batch.
     """
-    seal_abandoned(settings.log)
-    if (id_ := stream_id(settings.checkpoint)) is not None:
-        take_back(id_, last_complete(settings.checkpoint), settings.log)
+    _return_segments(settings)
     batches = _Batches(session, settings, on_batch)
     stopping = is_stopping or threading.Event()
     try:
         with convert_java_errors():
             _use_own_python(spark)
             query = _start(spark, settings, batches)
+            waited = 0
             while not query.awaitTermination(_POLL_SECONDS):
+                waited += _POLL_SECONDS
+                if settings.interval_s is not None and waited >= _RETURN_SECONDS:
+                    _return_segments(settings)
+                    waited = 0
                 if stopping.is_set():
                     batches.finish()
                     query.stop()
@@ -115,6 +120,13 @@ def ingest(
         if batches.failure is not None:
             raise batches.failure from None  # Spark has only its text, below those of its own calls
         raise
+
+
+def _return_segments(settings: IngestSettings) -> None:
+    """Seal what killed writers left, and take deferred entries back into the log."""
+    seal_abandoned(settings.log)
+    if (id_ := stream_id(settings.checkpoint)) is not None:
+        take_back(id_, last_complete(settings.checkpoint), settings.log)
 
 
 def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
@@ -28,6 +28,14 @@ def quarantine_schema() -> Schema:
         Field(number, name, Primitive(type_)) for number, (name, type_) in enumerate(_COLUMNS.items(), 1)
     )
     return Schema(tuple(fields))
+
+
+def missing_columns(columns: Iterable[Field]) -> tuple[str, ...]:
+    """The columns of the quarantine that a table lacks, or has with another type, in words."""
+    types = {column.name: column.type for column in columns if not column.required}
+    return tuple(
+        f"`{name}` ({type_})" for name, type_ in _COLUMNS.items() if types.get(name) != Primitive(type_)
+    )
 
 
 def quarantine_row(entry: Mapping[str, Any], problem: str) -> Row:

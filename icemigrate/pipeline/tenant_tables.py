@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
@@ -53,9 +54,35 @@ def tenant_tables(arguments: Sequence[str]) -> TenantTables:
         if _KINDS[word] in found:
             raise UsageError(f"the kind `{word}` is given twice", "give each kind one table")
         found[_KINDS[word]] = _pattern(pattern)
+    for (kind, one), (other_kind, other) in combinations(found.items(), 2):
+        if may_be_equal(one, other):
+            raise UsageError(
+                f"a table of {kind.value} can have the same name as a table of {other_kind.value}",
+                "give the names different endings, such as `_traces` and `_logs`",
+            )
     if not found:
         raise UsageError("no table is given", f"give one for each kind: `traces=otel.{PLACEHOLDER}_traces`")
     return TenantTables(found)
+
+
+def may_be_equal(one: TableName, other: TableName) -> bool:
+    """Whether two patterns, or a pattern and a name, can be the same name for some tenants, ignoring case."""
+    parts, others = ((*name.namespace, name.name) for name in (one, other))
+    return len(parts) == len(others) and all(map(_parts_may_be_equal, parts, others))
+
+
+def _parts_may_be_equal(one: str, other: str) -> bool:
+    one, other = one.lower(), other.lower()
+    if _STAND_IN not in one and _STAND_IN not in other:
+        return one == other
+    begins = sorted((one.partition(_STAND_IN)[0], other.partition(_STAND_IN)[0]), key=len)
+    ends = sorted((one.rpartition(_STAND_IN)[2], other.rpartition(_STAND_IN)[2]), key=len)
+    if _STAND_IN not in one or _STAND_IN not in other:
+        # A plain name is its own beginning and its own end.
+        plain, pattern = (other, one) if _STAND_IN in one else (one, other)
+        begin, end = pattern.partition(_STAND_IN)[0], pattern.rpartition(_STAND_IN)[2]
+        return plain.startswith(begin) and plain.endswith(end)
+    return begins[1].startswith(begins[0]) and ends[1].endswith(ends[0])
 
 
 def _pattern(text: str) -> TableName:

@@ -33,12 +33,14 @@ class RowChange(Frozen):
     :param data: new files.
     :param removed: locations of files that the table no longer has.
     :param summary: further keys of the snapshot's summary.
+    :param properties: of the table, set in the same commit.
     """
 
     base: CurrentTable
     data: tuple[DataFile, ...]
     removed: frozenset[str] = frozenset()
     summary: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -116,7 +118,7 @@ def _commit(session: TableSession, table: CurrentTable, change: RowChange) -> in
             removed=change.removed,
         )
         written, number = snapshot.files, int(snapshot.json["snapshot-id"])
-        commit = _table_commit(table, metadata, snapshot.json, main)
+        commit = _table_commit(table, metadata, snapshot.json, change.properties)
         # From here until an answer, the catalog may refer to the files.
         may_refer = True
         session.store.commit([commit])
@@ -132,7 +134,10 @@ def _commit(session: TableSession, table: CurrentTable, change: RowChange) -> in
         raise
 
 
-def _table_commit(table: CurrentTable, metadata: Json, snapshot: Json, main: Json | None) -> TableCommit:
+def _table_commit(
+    table: CurrentTable, metadata: Json, snapshot: Json, properties: Mapping[str, str]
+) -> TableCommit:
+    main = metadata["refs"].get(MAIN_BRANCH)
     updates: list[Json] = [
         {"action": "add-snapshot", "snapshot": snapshot},
         {
@@ -142,6 +147,8 @@ def _table_commit(table: CurrentTable, metadata: Json, snapshot: Json, main: Jso
             "snapshot-id": snapshot["snapshot-id"],
         },
     ]
+    if properties:
+        updates.append({"action": "set-properties", "updates": dict(properties)})
     wanted: list[Json] = [
         *requirements(metadata, updates),
         # Files have the columns and the partitions of these.

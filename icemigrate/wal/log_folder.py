@@ -17,7 +17,7 @@ from uuid import uuid4
 from icemigrate.errors import IcemigrateError, os_error_reason
 from icemigrate.frozen import Frozen
 from icemigrate.wal.entries import Entry
-from icemigrate.wal.segment_format import HEADER_SIZE, SegmentEncoder, decode_segment
+from icemigrate.wal.segment_format import HEADER_SIZE, TORN, SegmentEncoder, decode_segment
 
 SEALED, OPEN = ".wal", ".wal.open"
 
@@ -41,12 +41,17 @@ def new_segment(folder: Path) -> OpenSegment:
 
     :raises OSError: the folder cannot be written.
     """
-    path = folder / f"{time.time_ns() // 1_000_000:013}-{uuid4().hex}{OPEN}"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    number = os.open(path, flags, 0o640)
-    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    sync_folder(folder)
-    return OpenSegment(path, number)
+    while True:
+        path = folder / f"{time.time_ns() // 1_000_000:013}-{uuid4().hex}{OPEN}"
+        number = os.open(path, flags, 0o640)
+        with suppress(BlockingIOError):
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(path, number):
+                sync_folder(folder)
+                return OpenSegment(path, number)
+        # A reader took the new file for one that its writer had left, before it was locked.
+        os.close(number)
 
 
 def create_folder(folder: Path) -> None:
@@ -245,16 +250,23 @@ def _is_at(path: Path, number: int) -> bool:
 
 
 def _close_segment(path: Path, number: int) -> SealedTail:
+    """Seal a segment that its writer left; only half an entry at its end is cut.
+
+    Damaged bytes stay: readers report them.
+    """
     with os.fdopen(os.dup(number), "rb") as stream:
         data = stream.read()
-    content = decode_segment(data)
-    if not content.entries:
-        remove(OpenSegment(path, number))
-        return SealedTail(None, max(0, len(data) - HEADER_SIZE))
-    footer = SegmentEncoder(data[:HEADER_SIZE]).encode_footer(len(content.entries))
-    os.ftruncate(number, content.end)
-    cut = 0 if content.is_sealed else len(data) - content.end
-    return SealedTail(seal(OpenSegment(path, number), footer, content.end), cut)
+    segment, content = OpenSegment(path, number), decode_segment(data)
+    torn = content.damaged[-1] if content.damaged and content.damaged[-1].reason == TORN else None
+    end = len(data) if torn is None else torn.offset
+    if end <= HEADER_SIZE:
+        remove(segment)
+        return SealedTail(None, len(data) - end)
+    os.ftruncate(number, end)
+    footer = b""
+    if content.end and not content.is_sealed:
+        footer = SegmentEncoder(data[:HEADER_SIZE]).encode_footer(len(content.entries))
+    return SealedTail(seal(segment, footer, end), len(data) - end)
 
 
 def write_all(number: int, data: bytes, offset: int) -> None:

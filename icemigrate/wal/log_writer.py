@@ -114,7 +114,6 @@ class Writer:
             segment = self._writable()
             data = b"".join(segment.encoder.encode_entry(entry) for entry in listed)
             end = self._write(segment, data, len(listed))
-            self._wake.notify()
         if self._fsync is Fsync.ALWAYS:
             self._sync(segment, end)
         if segment.end >= self._segment_bytes:
@@ -170,6 +169,7 @@ class Writer:
                 raise self._failed("be written", error) from error
             self._current = _Segment(opened)
             self._write(self._current, self._current.encoder.header, 0)
+            self._wake.notify()
         return self._current
 
     def _write(self, segment: _Segment, data: bytes, entries: int) -> int:

@@ -153,13 +153,13 @@ def _entry_at(content: bytes, at: int, mark: bytes) -> tuple[StoredEntry, int] |
         return "no entry begins here"
     begin = at + _FRAME_SIZE
     if begin > len(content):
-        return _TORN
+        return TORN
     length, checksum = _FRAME.unpack_from(content, begin - _FRAME.size)
     if not _BODY.size < length <= _LONGEST_BODY:
         return f"the length {length} of the entry is invalid"
     end = begin + length
     if end > len(content):
-        return _TORN
+        return TORN
     body = content[begin:end]
     if crc32(body, crc32(_LENGTH.pack(length))) != checksum:
         return "the checksum of the entry is wrong"
@@ -174,7 +174,7 @@ def _entry_at(content: bytes, at: int, mark: bytes) -> tuple[StoredEntry, int] |
     return StoredEntry(at, entry), end
 
 
-_TORN = "the segment ends within an entry"
+TORN = "the segment ends within an entry"
 
 
 def _footer_at(content: bytes, at: int, mark: bytes) -> int | None:

@@ -10,16 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from icemigrate.errors import ConflictError, UsageError
+from icemigrate.errors import ConflictError, ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
-from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
-from icemigrate.pipeline.entry_files import BatchContext, file_batches, read_result
-from icemigrate.pipeline.quarantine import quarantine_schema
+from icemigrate.metadata_engine.table_store import StoredTable
+from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table, is_committed
+from icemigrate.pipeline.entry_files import BatchContext, EntryFileWriter, file_batches, read_result
+from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.segment_entries import entry_batches
-from icemigrate.pipeline.tenant_tables import tenant_tables
+from icemigrate.pipeline.tenant_tables import may_be_equal, tenant_tables
+from icemigrate.table_data.load_database import open_load_database
+from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.query_tables import query_table
-from icemigrate.table_data.table_session import TableSession
+from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.wal import Entry, EntryKind
 from icemigrate.wal.segment_format import SegmentEncoder
 from tests.support.table_project import TableProject
@@ -133,6 +136,46 @@ def test_a_repeated_batch_is_committed_once(project: TableProject) -> None:
         assert len(rows(session, "otel.acme_traces")) == 2
 
 
+def test_a_repeated_batch_is_known_after_its_snapshot_expired(project: TableProject) -> None:
+    entries = [entry("acme", spans(1))]
+    with project.tables() as session:
+        run(session, entries)
+        table = session.load("otel.acme_traces")
+        later = {**table.stored.json, "snapshots": []}
+        assert is_committed(CurrentTable(table.declared, table.name, StoredTable("x", later)), "q-0")
+        assert not is_committed(CurrentTable(table.declared, table.name, StoredTable("x", later)), "q-1")
+
+
+def test_the_mark_of_a_batch_is_no_drift(project: TableProject, capsys: pytest.CaptureFixture[str]) -> None:
+    with project.tables() as session:
+        run(session, [entry("acme", spans(1))])
+    assert project.run("drift") == ExitCode.OK
+    assert "icemigrate.batch" not in capsys.readouterr().out
+
+
+def test_a_quarantine_with_a_problem_stops_the_batch(project: TableProject) -> None:
+    project.migrate(2, "tables: [{name: other.quarantine, columns: [{name: tenant, type: long}]}]\n")
+    with project.tables() as session:
+        columns = load_target(session.load("other.quarantine")).columns
+        assert "`tenant` (string)" in missing_columns(columns)
+        assert "`payload` (binary)" in missing_columns(columns)
+        assert missing_columns(load_target(session.load(str(QUARANTINE))).columns) == ()
+        store = session.store
+        context = BatchContext(
+            session.environment.catalog.settings,
+            TABLES,
+            session.environment.names,
+            TableName(("no",), "table"),
+        )
+        with open_load_database() as db:
+            writer = EntryFileWriter(context, store, db)
+            bad = dict.fromkeys(("tenant", "kind", "encoding", "segment", "offset"))
+            writer.quarantine({**bad, "payload": b"x"}, "damaged")
+            result = writer.quarantined()
+    assert result is not None
+    assert (result.problem, result.stops) == ("there is no table `no.table`", True)
+
+
 def test_files_that_are_not_committed_are_deleted(project: TableProject) -> None:
     with project.tables() as session:
         for _ in range(2):
@@ -198,12 +241,35 @@ def test_a_changed_table_refuses_files_of_its_earlier_columns(
         (["traces=otel.traces"], "the name `otel.traces` is the same for all tenants"),
         (["traces=${tenant}"], "`${tenant}` has no namespace: write `namespace.${tenant}`"),
         (["logs=a.${tenant}", "logs=b.${tenant}"], "the kind `logs` is given twice"),
+        *(
+            (list(patterns), "a table of traces can have the same name as a table of logs")
+            for patterns in (
+                ("traces=a.${tenant}", "logs=a.${tenant}"),
+                ("traces=a.${tenant}", "logs=a.${tenant}_logs"),
+                ("traces=a.t_${tenant}", "logs=a.${tenant}_t"),
+                ("traces=a.${tenant}_T", "logs=a.${tenant}_t"),
+                ("traces=${tenant}.x", "logs=a_${tenant}.${tenant}"),
+            )
+        ),
     ],
 )
 def test_a_pattern_that_names_no_table_is_refused(arguments: list[str], message: str) -> None:
     with pytest.raises(UsageError) as error:
         tenant_tables(arguments)
     assert error.value.message == message
+
+
+def test_the_quarantine_is_no_table_of_a_tenant() -> None:
+    tables = tenant_tables(["traces=otel.${tenant}_traces", "logs=`t_${tenant}`.logs"])
+    for name, is_shared in {
+        ("otel", "quarantine"): False,
+        ("otel", "x_traces"): True,
+        ("otel", "X_TRACES"): True,
+        ("t_a", "logs"): True,
+        ("t_a", "x_logs"): False,
+    }.items():
+        found = any(may_be_equal(p, TableName(name[:1], name[1])) for p in tables.patterns.values())
+        assert found is is_shared, name
 
 
 def test_a_tenant_fills_its_part_of_a_name() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -125,6 +126,45 @@ def test_a_torn_tail_is_cut(tmp_path: Path) -> None:
     assert [tail.path and tail.path.name for tail in tails] == ["0-copy.wal", None]
     assert tails[0].cut > 0
     assert sorted(payloads(tmp_path)) == [b"torn", b"whole", b"whole"]
+
+
+def test_damaged_bytes_of_a_killed_writer_stay(tmp_path: Path) -> None:
+    log = Writer(tmp_path)
+    log.append("a", EntryKind.LOGS, b"x" * 100)
+    (path,) = tmp_path.glob(f"*{OPEN}")
+    data = path.read_bytes()
+    log.close()
+    cases = {
+        "0-checksum": data[:-1] + b"?",
+        "1-later-version": data[:7] + b"\x02" + data[8:],
+        "2-garbage": data + b"\0" * 50,
+    }
+    for name, content in cases.items():
+        (tmp_path / f"{name}{OPEN}").write_bytes(content)
+    assert [tail.cut for tail in seal_abandoned(tmp_path)] == [0, 0, 0]
+    for name, content in cases.items():
+        sealed = (tmp_path / f"{name}.wal").read_bytes()
+        assert sealed.startswith(content)
+        assert decode_segment(sealed).damaged
+
+
+def test_a_new_segment_that_a_reader_took_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A double: the reader comes between the creation of the file and its lock."""
+    real, taken = fcntl.flock, list[object]()
+
+    def flock(number: int, operation: int) -> None:
+        if not taken:
+            taken.append(None)
+            taken.extend(seal_abandoned(tmp_path))
+        real(number, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with Writer(tmp_path) as log:
+        log.append("a", EntryKind.LOGS, b"x")
+    assert len(taken) == 2
+    assert payloads(tmp_path) == [b"x"]
 
 
 FULL = """
