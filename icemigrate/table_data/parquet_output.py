@@ -30,6 +30,7 @@ from icemigrate.table_data.partition_columns import (
     partition_columns,
     stored_partition,
 )
+from icemigrate.table_data.row_relations import missing_required
 
 _CODECS = {"zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed"}
 _LARGEST_FILE = 128 * 1024 * 1024
@@ -39,7 +40,7 @@ _LARGEST_PART = 60
 
 
 class NullInRequired(Exception):
-    """A required column has a null; the rows have to be checked one by one."""
+    """A required column or field has a null; the rows have to be checked one by one."""
 
 
 class TemporaryFile(Frozen):
@@ -55,7 +56,7 @@ def write_parquet(
     """Write the rows of a query to temporary files, by partition and in the table's order.
 
     :param query: its columns are those of the table.
-    :param is_checked: whether the query has no nulls in required columns.
+    :param is_checked: whether the query has no nulls in required columns and fields.
     :raises NullInRequired: it has one.
     :raises EngineError: the table has a partition field that is not supported.
     """
@@ -69,8 +70,7 @@ def write_parquet(
         limit = f", FILE_SIZE_BYTES {min(size, _LARGEST_FILE)}"
         db.run(f"COPY ({ordered}) TO {text_literal(str(folder))} ({_options(target)}{limit})")
         found = tuple(TemporaryFile(path) for path in sorted(folder.rglob("*.parquet"), key=_number))
-    required = [column.name for column in target.columns if column.required]
-    if required and not is_checked and any(_has_null(file.path, required) for file in found):
+    if not is_checked and _has_null(db, found, target):
         raise NullInRequired
     return found
 
@@ -123,21 +123,17 @@ def _partitioned(
             yield TemporaryFile(path, stored_partition(columns, partition))
 
 
-def _has_null(path: Path, required: Sequence[str]) -> bool:
-    """Whether a required column has a null, by the statistics of a file."""
-    import pyarrow.parquet as pq
+def _has_null(db: LoadDatabase, files: Sequence[TemporaryFile], target: LoadTarget) -> bool:
+    """Whether a file has a null in a required column, or in a required field inside a column.
 
-    footer = pq.ParquetFile(path).metadata
-    positions = (
-        [i for i in range(footer.num_columns) if footer.row_group(0).column(i).path_in_schema in required]
-        if footer.num_row_groups
-        else []
-    )
-    return any(
-        footer.row_group(group).column(i).statistics.null_count
-        for group in range(footer.num_row_groups)
-        for i in positions
-    )
+    A condition on one unnested column is cheap: DuckDB answers it from the statistics of the files.
+    """
+    conditions = [condition for column in target.columns for condition in missing_required(column)]
+    if not conditions or not files:
+        return False
+    listed = ", ".join(text_literal(str(file.path)) for file in files)
+    rows = f"read_parquet([{listed}], hive_partitioning = false)"
+    return any(db.query(f"SELECT 1 FROM {rows} WHERE {condition} LIMIT 1") for condition in conditions)
 
 
 def copy_to_table(

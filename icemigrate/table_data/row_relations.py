@@ -93,6 +93,14 @@ def _lossy(type_: Type, given: str, name: str) -> str | None:
     return f"TRY_CAST(TRY_CAST({name} AS {duckdb_type(type_)}) AS {given}) IS DISTINCT FROM {name}"
 
 
+def missing_required(column: Field) -> Iterator[str]:
+    """Conditions on a stored column: each is true where it, or a field inside it, lacks a required value."""
+    name = quoted_identifier(column.name)
+    if column.required:
+        yield f"{name} IS NULL"
+    yield from _missing_inside(column.type, name)
+
+
 def _missing_inside(type_: Type, value: str, depth: int = 0) -> Iterator[str]:
     """Conditions that are true where a required field inside a value is null."""
     item = f"item{depth}"

@@ -22,6 +22,7 @@ from icemigrate.table_data.row_changes import FILE, ChangedRows, files_relation
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_load import load_source, require_rows_fit
 from icemigrate.table_data.row_readers import spark_reason, stored_rows
+from icemigrate.table_data.row_relations import missing_required
 from icemigrate.table_data.row_sources import RowSource
 from icemigrate.table_data.spark_row_changes import NoteSpark, merge_in_spark, no_note
 from icemigrate.table_data.table_session import CurrentTable, TableSession
@@ -143,15 +144,13 @@ def _staged(db: LoadDatabase, target: LoadTarget, source: RowSource, on: Sequenc
     name = f"staged_{uuid4().hex}"
     columns = ", ".join(_name(column.name) for column in target.columns)
     db.run(f"CREATE TEMP TABLE {name} AS SELECT {columns} FROM {_empty(target)} WHERE false")
-    required = [column.name for column in target.columns if column.required]
+    missing = " OR ".join(condition for column in target.columns for condition in missing_required(column))
 
     def write(query: str, is_checked: bool) -> Sequence[None]:
         db.run(f"INSERT INTO {name} {query}")
-        if required and not is_checked:
-            missing = " OR ".join(f"{_name(column)} IS NULL" for column in required)
-            if db.query(f"SELECT 1 FROM {name} WHERE {missing} LIMIT 1"):
-                db.run(f"DELETE FROM {name}")
-                raise NullInRequired
+        if missing and not is_checked and db.query(f"SELECT 1 FROM {name} WHERE {missing} LIMIT 1"):
+            db.run(f"DELETE FROM {name}")
+            raise NullInRequired
         return ()
 
     bad = BadRows()
