@@ -51,8 +51,9 @@ def describe_data_file(
 
     :param fields: that the file has, in order.
     :param metadata: of the table, whose properties choose the metrics.
-    :param nan_counts: numbers of values that are not a number, by column; a column that is not there has no
-        such metric, unless its bounds prove that there are none.
+    :param nan_counts: numbers of values that are not a number, by column.  Without one for a column, its
+        bounds prove that there are none: as DuckDB's writer does, the writer gives no bounds where there are
+        some.  Arrow's writer skips such values, so they have to be counted.
     """
     import pyarrow.parquet as pq
 
@@ -148,6 +149,22 @@ def count_nans(fields: Sequence[Field], rows: Sequence[Mapping[str, Any]]) -> di
     """The numbers of values that are not a number, by column, for :func:`describe_data_file`."""
     columns = (c for c in _columns(fields) if c.field.type in _FLOATS and not c.is_repeated)
     return {c.path: sum(_is_nan(row, c.path) for row in rows) for c in columns}
+
+
+def count_arrow_nans(fields: Sequence[Field], table: Any) -> dict[FieldPath, int]:
+    """The numbers of a ``pyarrow.Table``, whose columns are the fields; see :func:`count_nans`."""
+    import pyarrow.compute as pc
+
+    counts = dict[FieldPath, int]()
+    for column in _columns(fields):
+        if column.field.type not in _FLOATS or column.is_repeated:
+            continue
+        first, *inner = column.path
+        values = table[first]
+        for name in inner:
+            values = pc.struct_field(values, [name])
+        counts[column.path] = pc.sum(pc.is_nan(values)).as_py() or 0
+    return counts
 
 
 def _is_nan(row: Mapping[str, Any], path: FieldPath) -> bool:

@@ -15,10 +15,11 @@ from typing import Any
 
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.names import FieldPath
 from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.parquet_arrow import arrow_schema
-from icemigrate.metadata_engine.parquet_metrics import describe_data_file
+from icemigrate.metadata_engine.parquet_metrics import count_arrow_nans, describe_data_file
 from icemigrate.metadata_engine.table_store import FileStore
 from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.duckdb_types import field_ids, is_exact
@@ -66,7 +67,8 @@ def write_parquet(
         found = tuple(_partitioned(db, query, target, folder, order))
     else:
         size = whole_number(target.properties.get("write.target-file-size-bytes")) or _LARGEST_FILE
-        ordered = query if order is None else f"{query} ORDER BY {order}"
+        # In parentheses, so that the terms name the new values of the query, whatever its form.
+        ordered = query if order is None else f"SELECT * FROM ({query}) ORDER BY {order}"
         limit = f", FILE_SIZE_BYTES {min(size, _LARGEST_FILE)}"
         db.run(f"COPY ({ordered}) TO {text_literal(str(folder))} ({_options(target)}{limit})")
         found = tuple(TemporaryFile(path) for path in sorted(folder.rglob("*.parquet"), key=_number))
@@ -147,10 +149,10 @@ def copy_to_table(
     copied: list[DataFile] = []
     try:
         for number, file in enumerate(written):
-            content = _exact(file.path, target)
+            content, nan_counts = _exact(file.path, target)
             folder = "/".join((target.data_folder, *_folder_names(target, file.partition)))
             location = f"{folder}/{number:05d}-0-{uuid.uuid4()}-00001.parquet"
-            found = describe_data_file(location, content, target.columns, target.metadata)
+            found = describe_data_file(location, content, target.columns, target.metadata, nan_counts)
             if found.records == 0:
                 continue
             copied.append(replace(found, partition=file.partition, sort_order_id=order_id))
@@ -174,10 +176,13 @@ def _folder_names(target: LoadTarget, partition: Sequence[Any]) -> Iterator[str]
         yield re.sub("[^A-Za-z0-9_.=-]", "_", text)[:_LARGEST_PART]
 
 
-def _exact(path: Path, target: LoadTarget) -> bytes:
-    """The content of a file, whose columns have the types that the specification requires."""
+def _exact(path: Path, target: LoadTarget) -> tuple[bytes, dict[FieldPath, int] | None]:
+    """The content of a file, whose columns have the types that the specification requires.
+
+    Where Arrow writes it again, the second value has its numbers of values that are not a number.
+    """
     if all(is_exact(column.type) for column in target.columns):
-        return path.read_bytes()
+        return path.read_bytes(), None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -188,4 +193,4 @@ def _exact(path: Path, target: LoadTarget) -> bytes:
     except pa.ArrowInvalid as error:
         raise EngineError(f"a row does not fit table `{target.name}`: {error}") from error
     pq.write_table(table, stream, compression="zstd", store_schema=False, store_decimal_as_integer=True)
-    return stream.getvalue()
+    return stream.getvalue(), count_arrow_nans(target.columns, table)

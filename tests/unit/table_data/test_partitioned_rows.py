@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from icemigrate.table_data.insert_rows import insert_data
+from icemigrate.table_data.row_changes import update_data
+from icemigrate.table_data.upsert_rows import upsert
 from tests.support.written_tables import WrittenTables, _shared, written
 
 __all__ = ["_shared", "written"]
@@ -118,3 +120,29 @@ def test_partitioned_files_are_sorted_too(written: WrittenTables) -> None:
         found = pq.read_table(path)["x"].to_pylist()
         assert found == sorted(found)
         assert len(found) == 500
+
+
+@pytest.mark.parametrize("layout", ["", "\npartition_by: [part]"], ids=["plain", "parts"])
+@pytest.mark.parametrize("term", ["k", "truncate(1, k)"])
+def test_changed_rows_are_sorted_by_their_new_values(written: WrittenTables, layout: str, term: str) -> None:
+    name = written.create(
+        "columns: [{name: id, type: int}, {name: k, type: string}, {name: part, type: int}]\n"
+        f"sort_by: ['{term}']{layout}"
+    )
+    session = written.session
+    letters = [chr(ord("a") + number) for number in range(20)]
+    insert_data(session, name, pa.table({"id": list(range(20)), "k": letters, "part": [1] * 20}))
+    update_data(session, name, {"k": "chr(219 - ascii(k))"}, "true")
+    check_order(written, name, 20)
+    data = pa.table({"id": [25, 3, 21, 10], "k": ["b", "z", "q", "a"], "part": [1] * 4})
+    done = upsert(session, name, data, ["id"])
+    assert (done.inserted, done.updated) == (2, 2)
+    check_order(written, name, 22)
+
+
+def check_order(written: WrittenTables, name: str, count: int) -> None:
+    tasks = list(written.static(name).scan().plan_files())
+    keys = [pq.read_table(t.file.file_path.removeprefix("file://"))["k"].to_pylist() for t in tasks]
+    assert sum(map(len, keys)) == count
+    assert all(found == sorted(found) for found in keys)
+    assert {task.file.sort_order_id for task in tasks} == {1}
