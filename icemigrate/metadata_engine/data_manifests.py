@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen
@@ -19,7 +19,7 @@ from icemigrate.iceberg.partitioning import PartitionSpec
 from icemigrate.iceberg.schema_json import spec_to_json
 from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.data_files import DataFile, data_file_record
-from icemigrate.metadata_engine.manifest_lists import ManifestEntry, encode_avro, read_avro
+from icemigrate.metadata_engine.manifest_lists import ManifestEntry, encode_avro, encode_record, read_avro
 from icemigrate.metadata_engine.manifest_merge import ADDED, DELETED, EXISTING
 from icemigrate.metadata_engine.manifest_partitions import (
     field_summaries,
@@ -28,6 +28,10 @@ from icemigrate.metadata_engine.manifest_partitions import (
 )
 from icemigrate.metadata_engine.manifest_schemas import avro_name, avro_record, manifest_fields
 from icemigrate.metadata_engine.table_store import FileStore, Json
+
+PartitionKey: TypeAlias = tuple[int, bytes]
+"""A partition: the id of its spec, and its values in Avro, which are equal for values of Python that differ,
+such as a date and its number of days."""
 
 _DATA = 0
 _STATUS_NAMES = {ADDED: "added", EXISTING: "existing", DELETED: "deleted"}
@@ -64,6 +68,21 @@ class Manifests:
         summaries = field_summaries(fields, [self._values(file) for file in data])
         return self.content(self.default_spec, entries, summaries)
 
+    def merged(self, entries: Sequence[Mapping[str, Any]]) -> tuple[bytes, ManifestEntry]:
+        """The manifest of files of the default spec, whose fields are void; see :meth:`content`."""
+        fields = partition_type(self.default_spec, self._schema).fields
+        return self.content(self.default_spec, entries, field_summaries(fields, [(None,) * len(fields)]))
+
+    def partitions(self, data: Sequence[DataFile]) -> frozenset[PartitionKey]:
+        """The partitions that new files are in."""
+        fields = partition_type(self.default_spec, self._schema).fields
+        records = (partition_record(fields, self._values(file)) for file in data)
+        return frozenset(self._partition_key(self.default_spec, record) for record in records)
+
+    def _partition_key(self, spec: PartitionSpec, partition: Mapping[str, Any]) -> PartitionKey:
+        schema = avro_record("partition", partition_type(spec, self._schema).fields)
+        return spec.id, encode_record(schema, partition)
+
     def _values(self, file: DataFile) -> tuple[Any, ...]:
         """The partition of a file; all values are null where the spec has only void fields."""
         assert file.partition or not self.default_spec.live, "a file of a partitioned table has a partition"
@@ -73,13 +92,14 @@ class Manifests:
         self,
         spec: PartitionSpec,
         entries: Sequence[Mapping[str, Any]],
-        summaries: Sequence[Any] | None = None,
+        summaries: Sequence[Any] | None,
     ) -> tuple[bytes, ManifestEntry]:
         """The content of a manifest, and its entry in the manifest list.
 
         :param entries: files of one spec.  Sequence numbers of added ones are null: they inherit those of
             the manifest (specification, "Sequence Number Inheritance").
-        :param summaries: of the partition fields; ``None`` for those of void fields.
+        :param summaries: of the partition fields; ``None`` where they are unknown, so that readers skip no
+            file.
         """
         fields = manifest_fields(self._version, partition_type(spec, self._schema))
         current = current_schema_id(self._metadata)
@@ -100,12 +120,11 @@ class Manifests:
             header,
             "null" if codec.lower() == "uncompressed" else "deflate",
         )
-        no_value = {"contains_null": True, "contains_nan": False, "lower_bound": None, "upper_bound": None}
         return content, {
             **{"manifest_length": len(content), "partition_spec_id": spec.id, "content": _DATA},
             "added_snapshot_id": self._snapshot_id,
             **_counts(entries),
-            "partitions": [no_value for _ in spec.fields] if summaries is None else list(summaries),
+            **({} if summaries is None else {"partitions": list(summaries)}),
         }
 
     def without(
@@ -136,7 +155,8 @@ class Manifests:
             entries.append(self._rewritten(record, file, manifest, is_removed=is_removed))
         sequence = min(entry["sequence_number"] for entry in entries)
         content, entry = self.content(spec, entries, manifest.get("partitions"))
-        return RewrittenManifest(content, entry, sequence, tuple(gone))
+        partitions = frozenset(self._partition_key(spec, file["partition"]) for file in gone)
+        return RewrittenManifest(content, entry, sequence, tuple(gone), partitions)
 
     def _rewritten(
         self, record: Mapping[str, Any], file: Json, manifest: ManifestEntry, *, is_removed: bool
@@ -159,12 +179,14 @@ class RewrittenManifest(Frozen):
     :param entry: of the manifest list.
     :param sequence: the lowest sequence number of a file.
     :param removed: the deleted files, as the manifest describes them.
+    :param partitions: the partitions of the deleted files.
     """
 
     content: bytes
     entry: ManifestEntry
     sequence: int
     removed: tuple[Mapping[str, Any], ...]
+    partitions: frozenset[PartitionKey]
 
 
 def _counts(entries: Sequence[Mapping[str, Any]]) -> dict[str, int]:

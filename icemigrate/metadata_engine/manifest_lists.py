@@ -261,3 +261,10 @@ def encode_avro(
     level = _LEVEL if codec == "deflate" else None
     _fastavro().writer(stream, dict(schema), records, codec, metadata=metadata, codec_compression_level=level)
     return stream.getvalue()
+
+
+def encode_record(schema: Json, record: Mapping[str, Any]) -> bytes:
+    """One record in Avro, without a header."""
+    stream = BytesIO()
+    _fastavro().schemaless_writer(stream, dict(schema), record)
+    return stream.getvalue()

@@ -14,7 +14,7 @@ from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.metadata_engine.data_files import DataFile
-from icemigrate.metadata_engine.data_manifests import Manifests
+from icemigrate.metadata_engine.data_manifests import Manifests, PartitionKey
 from icemigrate.metadata_engine.manifest_lists import (
     ManifestEntry,
     WrittenLists,
@@ -116,7 +116,7 @@ def append_snapshot(
             FileChanges(
                 added=FileTotals.of((file.records, file.size) for file in data),
                 removed=FileTotals.of((f["record_count"], f["file_size_in_bytes"]) for f in gone),
-                partitions=len({file.partition for file in data} | {str(f["partition"]) for f in gone}),
+                partitions=len(draft.partitions),
             ),
             ManifestChanges(created=len(draft.contents) - 1, kept=draft.kept, replaced=draft.replaced),
         ),
@@ -131,6 +131,7 @@ class _ManifestListDraft:
 
     :ivar contents: of new files, by location.
     :ivar replaced: number of the parent's manifests that new ones replace.
+    :ivar partitions: those of new and removed files.
     """
 
     def __init__(
@@ -146,6 +147,7 @@ class _ManifestListDraft:
         self.contents = dict[str, bytes]()
         self.entries, self._before = entries, len(entries)
         self.replaced = 0
+        self.partitions = set[PartitionKey]()
         self._metadata, self._files, self._sequence = metadata, files, sequence
 
     @property
@@ -156,6 +158,7 @@ class _ManifestListDraft:
     def add(self, data: tuple[DataFile, ...]) -> None:
         """A manifest of new files, before all others."""
         content, entry = self.manifests.added(data)
+        self.partitions |= self.manifests.partitions(data)
         self.entries = (self._kept(content, entry, self._sequence, 0), *self.entries)
 
     def merge(self) -> None:
@@ -164,7 +167,7 @@ class _ManifestListDraft:
         merged = find_merge(self.entries, self._files, default_spec_id(self._metadata), version)
         if merged is None:
             return
-        content, entry = self.manifests.content(self.manifests.default_spec, merged.files)
+        content, entry = self.manifests.merged(merged.files)
         others = (e for e in self.entries if e["manifest_path"] not in merged.paths)
         self.entries = (*others, self._kept(content, entry, merged.sequence, 1))
         self.replaced += len(merged.paths)
@@ -183,6 +186,7 @@ class _ManifestListDraft:
                 entries.append(manifest)
                 continue
             gone.extend(found.removed)
+            self.partitions |= found.partitions
             self.replaced += 1
             entries.append(self._kept(found.content, found.entry, found.sequence, 1 + self.replaced))
         if len(gone) != len(set(removed)):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from icemigrate.table_data.insert_rows import insert_data
-from icemigrate.table_data.row_changes import update_data
+from icemigrate.table_data.query_tables import query_table
+from icemigrate.table_data.row_changes import delete_data, update_data
 from icemigrate.table_data.upsert_rows import upsert
 from tests.support.written_tables import WrittenTables, _shared, written
 
@@ -146,3 +149,40 @@ def check_order(written: WrittenTables, name: str, count: int) -> None:
     assert sum(map(len, keys)) == count
     assert all(found == sorted(found) for found in keys)
     assert {task.file.sort_order_id for task in tasks} == {1}
+
+
+@pytest.mark.parametrize("kind", [None, *VALUES])
+def test_a_change_counts_each_partition_once(written: WrittenTables, kind: str | None) -> None:
+    layout = "" if kind is None else "\npartition_by: [x]"
+    name = written.create(f"columns: [{{name: n, type: int}}, {{name: x, type: {kind or 'int'!r}}}]{layout}")
+    rows = [{"n": number, "x": value} for number, value in enumerate(VALUES[kind or "int"])]
+    insert_data(written.session, name, rows)
+
+    def changed() -> str:
+        summary = written.snapshots(name)[-1]["summary"]
+        return str(summary["changed-partition-count"])
+
+    assert changed() == str(len(rows) if kind else 1)
+    update_data(written.session, name, {"n": "n + 100"}, "n = 1")
+    assert changed() == "1"
+    update_data(written.session, name, {"x": "NULL"}, "n = 0")
+    assert changed() == ("2" if kind else "1")
+    delete_data(written.session, name, "n = 101")
+    assert changed() == "1"
+
+
+def test_files_of_a_manifest_without_summaries_are_found(written: WrittenTables) -> None:
+    name = written.create("columns: [{name: n, type: int}, {name: k, type: string}]\npartition_by: [k]")
+    insert_data(written.session, name, pa.table({"n": [1, 2, 3], "k": ["a", "b", "c"]}))
+    listed = written.snapshots(name)[-1]["manifest-list"].removeprefix("file://")
+    with Path(listed).open("rb") as stream:
+        reader = fastavro.reader(stream)
+        records, schema = [{**record, "partitions": None} for record in reader], reader.writer_schema
+    with Path(listed).open("wb") as stream:
+        fastavro.writer(stream, schema, records)
+    delete_data(written.session, name, "k = 'a'")
+    table = written.static(name)
+    (manifest,) = table.current_snapshot().manifests(table.io)  # type: ignore[union-attr]
+    assert manifest.partitions is None
+    assert table.scan(row_filter="k == 'b'").to_arrow()["n"].to_pylist() == [2]
+    assert query_table(written.session, name, "k = 'c'")["n"].to_pylist() == [3]
