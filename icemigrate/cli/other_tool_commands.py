@@ -15,6 +15,8 @@ from icemigrate.diagnostics import did_you_mean
 
 CAREFUL_COMMANDS = frozenset({"rollback", "unlock", "maintain", "squash", "repair"})
 """Commands that take something away or renounce a guard."""
+CAREFUL_TABLE_COMMANDS = frozenset({"delete", "drop-column", "expire", "rollback", "update"})
+"""Commands of `table` that do."""
 CAREFUL_OPTIONS = frozenset(
     {
         *("--auto-approve", "--discard-new-data", "--metadata-only", "--overwrite", "--partial", "--accept"),
@@ -122,8 +124,13 @@ _LAST = frozenset(["steps", "step", "count", "n", "number"])
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((.*)\)")
 
 
-def command_hint(word: str, known: Collection[str]) -> str | None:
-    """The command to call instead of an unknown one."""
+def command_hint(word: str, known: Collection[str], *, knows_other_tools: bool = True) -> str | None:
+    """The command to call instead of an unknown one.
+
+    :param knows_other_tools: whether a word of another tool gets the hint about its meaning.
+    """
+    if not knows_other_tools:
+        return did_you_mean(word, known, CAREFUL_COMMANDS | CAREFUL_TABLE_COMMANDS)
     plain = word.lower().replace("_", "-").replace(":", "-")
     meant = next((said for said, words in FOREIGN_COMMANDS if plain in words.split()), None)
     return meant or did_you_mean(word, known, CAREFUL_COMMANDS)

@@ -9,6 +9,7 @@ from typing import Any
 from icemigrate.diagnostics import Diagnostic, FilePosition
 from icemigrate.errors import Mistakes
 from icemigrate.frozen import Frozen
+from icemigrate.hidden_characters import escaped_json
 
 SHOWN_ROWS = 10
 """How many rows a message shows."""
@@ -77,11 +78,8 @@ class BadRows:
 
 
 def _line(row: BadRow) -> str:
-    return json.dumps(
-        {"file": row.file, "row": row.row, "problem": row.problem, "values": dict(row.values)},
-        ensure_ascii=False,
-        default=str,
-    )
+    found = {"file": row.file, "row": row.row, "problem": row.problem, "values": dict(row.values)}
+    return escaped_json(json.dumps(found, ensure_ascii=False, default=str))
 
 
 def shown_value(value: Any) -> str:

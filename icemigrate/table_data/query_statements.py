@@ -185,6 +185,9 @@ def _uses(tree: exp.Expression, text: str) -> Iterator[TableUse]:
 
     tokens = sqlglot.tokenize(text, read="duckdb")
     common = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for lateral in tree.find_all(exp.Lateral):
+        if not isinstance(lateral.this, exp.Subquery):
+            _check_function(lateral.this)
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, (exp.Identifier, exp.Dot)):
             _check_function(table.this)

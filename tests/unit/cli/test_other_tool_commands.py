@@ -110,3 +110,15 @@ def test_what_is_answered_and_what_is_careful_is_there() -> None:
     assert COMMANDS.keys() >= CAREFUL_COMMANDS
     assert CAREFUL_OPTIONS <= OPTIONS
     assert {option.split()[0] for option, _ in FOREIGN_OPTIONS} <= OPTIONS
+
+
+@pytest.mark.parametrize("word", ["drop", "remove", "list", "sync", "expir", "x"])
+def test_the_commands_of_table_get_no_hints_about_migrations(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["table", word, "sales.orders"])
+    said = capsys.readouterr().err
+    assert f"there is no command `table {word}`" in said
+    assert "icemigrate reset" not in said
+    assert "icemigrate status" not in said
+    assert ("did you mean `expire`?" in said) is (word == "expir")

@@ -133,6 +133,14 @@ def test_a_query_reads_its_tables(tables: TableSession, text: str, rows: list[tu
         ("SELECT * FROM read_csv('/etc/passwd')", "the table function `read_csv` is not allowed"),
         ("SELECT * FROM glob('/etc/*')", "the table function `glob` is not allowed"),
         ("SELECT * FROM duckdb_settings()", "the table function `duckdb_settings` is not allowed"),
+        (
+            "SELECT * FROM sales.orders, LATERAL duckdb_settings()",
+            "the table function `duckdb_settings` is not allowed",
+        ),
+        (
+            "SELECT * FROM sales.orders CROSS JOIN LATERAL read_text('/etc/passwd')",
+            "the table function `read_text` is not allowed",
+        ),
         ("SELECT * FROM query('SELECT 1')", "the table function `query` is not allowed"),
         ("SELECT * FROM '/etc/passwd'", "`/etc/passwd` has no namespace"),
         ("SELECT * FROM tables", "`tables` has no namespace"),
