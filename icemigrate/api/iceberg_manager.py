@@ -96,7 +96,9 @@ class IcebergManager:
         session: TableSession | None = getattr(self._sessions, "tables", None)
         if session is None:
             stack = ExitStack()
-            session = stack.enter_context(open_tables(self._project, self._environment))
+            session = stack.enter_context(
+                open_tables(self._project, self._environment, is_recorded=self._is_recorded)
+            )
             self._ends.append(stack)
             self._sessions.tables = session
         return session

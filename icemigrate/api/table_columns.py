@@ -9,7 +9,6 @@ from typing import Any
 from icemigrate.errors import Mistakes, UsageError
 from icemigrate.files.write.entry_parts import column_entry
 from icemigrate.frozen import replace
-from icemigrate.project.reserved_tables import reserved_names
 from icemigrate.table_data.new_table import create_declared, table_from_yaml
 from icemigrate.table_data.schema_inference import schema_from_arrow
 from icemigrate.table_data.table_session import TableSession
@@ -23,10 +22,7 @@ def create_from_entry(tables: TableSession, name: str, schema: Any, settings: Ma
     :raises UsageError: the name is invalid or reserved, the table exists, or the schema is of another kind.
     :raises Mistakes: the table would break a rule; the first one is in the message.
     """
-    declared, session = tables.parse(name), tables.environment
-    reason = reserved_names(session.project, (session.environment,)).reason(declared)
-    if reason is not None:
-        raise UsageError(f"`{declared}` {reason}", "choose another name")
+    declared = tables.parse(name)
     entry = {"columns": column_entries(schema), **settings}
     try:
         create_declared(tables, declared, table_from_yaml(declared, json.dumps(entry, default=str), name))

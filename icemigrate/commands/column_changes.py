@@ -27,7 +27,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import History
 from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.names import BadName, TableName, format_path, parse_path
-from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.table import Table, owner_of
 from icemigrate.planning.plan import (
     ALTER_VERSION,
     MISSING_CONSENT,
@@ -42,6 +42,7 @@ from icemigrate.project import Project
 from icemigrate.project.namespace_mapping import NamespaceMapping
 from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.command_results import PlanResult, errors_besides_consents, errors_of
+from icemigrate.table_data.writable_tables import require_owner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -180,7 +181,7 @@ def mistaken(request: ColumnChanges, errors: Sequence[Diagnostic]) -> Mistakes:
 def _plan(session: EnvironmentSession, request: ColumnChanges, is_recorded: bool) -> PlanResult:
     """The plan from the current table to the current table with the changes.
 
-    :raises UsageError: there is no such table, or a column exists already.
+    :raises UsageError: there is no such table, a project owns it and is not open, or a column exists already.
     :raises Mistakes: the entry is invalid.
     """
     file, declared = _read(request)
@@ -189,6 +190,8 @@ def _plan(session: EnvironmentSession, request: ColumnChanges, is_recorded: bool
     current = actual[name]
     if current is None:
         raise UsageError(f"there is no table `{declared}`", "`icemigrate status` lists the tables")
+    if not is_recorded:
+        require_owner(request.table, owner_of(current), None)
     _require_new_columns(request, current)
     history = session.history() if is_recorded else History(session.project.name)
     # Overrides of the environment are no part of the change.

@@ -6,6 +6,7 @@ from icemigrate.project import Project
 from icemigrate.results.snapshot_results import ExpireResult
 from icemigrate.table_data.snapshot_expiry import expire_snapshots, plan_expiry
 from icemigrate.table_data.table_session import open_tables
+from icemigrate.table_data.writable_tables import load_for_snapshots
 
 
 def plan_table_expire(
@@ -17,7 +18,7 @@ def plan_table_expire(
     :raises IcemigrateError: files of the table may not be deleted, or cannot be found.
     """
     with open_tables(project, environment) as tables:
-        return plan_expiry(tables, tables.load(table), older_than_days)
+        return plan_expiry(tables, load_for_snapshots(tables, table), older_than_days)
 
 
 def table_expire(

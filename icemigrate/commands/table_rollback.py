@@ -7,6 +7,7 @@ from icemigrate.project import Project
 from icemigrate.results.snapshot_results import RollbackTableResult
 from icemigrate.table_data.snapshot_rollback import plan_rollback_of_table, rollback_table
 from icemigrate.table_data.table_session import open_tables
+from icemigrate.table_data.writable_tables import load_for_snapshots
 
 
 def plan_table_rollback(
@@ -19,7 +20,7 @@ def plan_table_rollback(
     :raises CatalogError: the catalog cannot be read.
     """
     with open_tables(project, environment) as tables:
-        return plan_rollback_of_table(tables.load(table), snapshot)
+        return plan_rollback_of_table(load_for_snapshots(tables, table), snapshot)
 
 
 def table_rollback(

@@ -18,6 +18,7 @@ from icemigrate.iceberg.partitioning import UNPARTITIONED, UNSORTED, PartitionSp
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.snapshot_pins import SnapshotLog, SnapshotPin
 from icemigrate.iceberg.snapshot_writers import Writer
+from icemigrate.iceberg.table_properties import OWNER_PROPERTY
 from icemigrate.iceberg.types import Field
 
 DEFAULT_FORMAT_VERSION = 2
@@ -226,7 +227,11 @@ def creator_of(table: Table) -> str | None:
 
 def project_of(table: Table) -> str | None:
     """The project whose migration created a table; ``None`` without one."""
-    creator = creator_of(table)
+    return _creating_project(table.properties)
+
+
+def _creating_project(properties: Mapping[str, str]) -> str | None:
+    creator = properties.get(CREATED_BY_PROPERTY)
     return None if creator is None else creator.rpartition("/")[0]
 
 
@@ -236,6 +241,11 @@ def owner_of(table: Table) -> str | None:
     Older releases recorded only the creator of a table.
     """
     return table.owner or project_of(table)
+
+
+def recorded_owner(properties: Mapping[str, str]) -> str | None:
+    """The same as :func:`owner_of`, from all properties in a table's metadata."""
+    return properties.get(OWNER_PROPERTY) or _creating_project(properties)
 
 
 def trash_name(name: TableName, project: str, version: str) -> TableName:

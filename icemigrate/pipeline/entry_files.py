@@ -27,11 +27,13 @@ from icemigrate.otlp.telemetry_rows import Row, telemetry_rows
 from icemigrate.pipeline.quarantine import quarantine_row
 from icemigrate.pipeline.telemetry_arrow import UnsuitableTable, rows_table
 from icemigrate.pipeline.tenant_tables import TenantTables
+from icemigrate.planning.planning_context import ReservedNames
 from icemigrate.project.namespace_mapping import NamespaceMapping
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.parquet_output import copy_to_table, delete_files, write_parquet
 from icemigrate.table_data.table_session import CurrentTable
+from icemigrate.table_data.writable_tables import reason_against_rows
 from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
 FILE_COLUMNS = (
@@ -53,12 +55,14 @@ class BatchContext(Frozen):
     :param settings: of the catalog.
     :param names: declared names and those in the catalog.
     :param quarantine: the declared table of entries that cannot be read.
+    :param reserved: names of tables that only icemigrate writes.
     """
 
     settings: CatalogSettings
     tables: TenantTables
     names: NamespaceMapping
     quarantine: TableName
+    reserved: ReservedNames
 
 
 class TableEntries(Frozen):
@@ -194,7 +198,7 @@ class EntryFileWriter:
     def target(self, declared: TableName) -> LoadTarget:
         """A table as it is now.
 
-        :raises NoTable: there is none.
+        :raises NoTable: there is none, or only icemigrate writes it.
         """
         name = self._context.names.table(declared)
         stored = self.store.load(name)
@@ -203,7 +207,10 @@ class EntryFileWriter:
         if self._context.settings.type in _IGNORE_CASE and str(name) != str(name).lower():
             # Another tenant's id can differ in case alone.
             raise NoTable(f"the catalog ignores case, and the name `{name}` has upper-case letters")
-        return load_target(CurrentTable(declared, name, stored))
+        table = CurrentTable(declared, name, stored)
+        if (reason := reason_against_rows(self._context.reserved, table)) is not None:
+            raise NoTable(f"table `{declared}` {reason}: only icemigrate writes it")
+        return load_target(table)
 
     def write_rows(self, rows: list[Row], target: LoadTarget) -> tuple[DataFile, ...]:
         """Write rows as files of a table.

@@ -32,6 +32,7 @@ from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.pipeline.tenant_tables import TenantTables
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.table_data.table_session import TableSession
+from icemigrate.table_data.writable_tables import reserved_of
 from icemigrate.wal.log_folder import SEALED, seal_abandoned
 
 if TYPE_CHECKING:
@@ -166,7 +167,11 @@ class _Batches:
         self.failure: Exception | None = None
         environment = session.environment
         self._context = BatchContext(
-            environment.catalog.settings, settings.tables, environment.names, settings.quarantine
+            environment.catalog.settings,
+            settings.tables,
+            environment.names,
+            settings.quarantine,
+            reserved_of(environment),
         )
 
     def finish(self) -> None:

@@ -14,6 +14,7 @@ from icemigrate.spark_sql.literals import string_sql
 from icemigrate.table_data.file_entries import chosen_snapshot, open_files
 from icemigrate.table_data.live_files import DATA
 from icemigrate.table_data.table_session import TableSession
+from icemigrate.table_data.writable_tables import load_for_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +30,7 @@ def plan_compaction(tables: TableSession, name: str, *, where: str | None = None
     :raises UsageError: there is no such table.
     :raises MetadataError: a manifest cannot be read.
     """
-    table = tables.load(name)
+    table = load_for_rows(tables, name)
     files = list(open_files(tables, table).of(chosen_snapshot(table, None)))
     options = ", ".join(f"{string_sql(key)}, {string_sql(value)}" for key, value in _OPTIONS.items())
     parts = [f"table => {string_sql(path_sql((*table.name.namespace, table.name.name)))}"]

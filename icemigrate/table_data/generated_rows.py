@@ -21,6 +21,7 @@ from icemigrate.table_data.parquet_output import delete_files
 from icemigrate.table_data.partition_columns import order_sql
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.writable_tables import load_for_rows
 from icemigrate.test_data.parquet_file import GeneratorName, Report, RowRange, bloom_columns, write_rows
 
 _ROWS_OF_FILE = 1_048_576
@@ -52,7 +53,7 @@ def insert_generated(session: TableSession, name: str, rows: RowRange, report: R
     :raises OSError: a temporary file cannot be written.
     """
     with open_load_database() as db:
-        work = _GeneratedFiles(load_target(session.load(name)), rows, db, report)
+        work = _GeneratedFiles(load_target(load_for_rows(session, name)), rows, db, report)
         if work.target.spec.live or order_sql(work.target.order, work.target) is not None:
             paths = [str(path) for path in work.write()]
             source = file_source(paths, db, "parquet")

@@ -15,6 +15,7 @@ from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_load import require_rows_fit, write_source
 from icemigrate.table_data.row_sources import RowSource
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.writable_tables import load_for_rows
 
 
 class InsertedRows(Frozen):
@@ -65,7 +66,7 @@ def insert_files(
     """
     from icemigrate.table_data.file_sources import file_source
 
-    session.load(name)
+    load_for_rows(session, name)
     with open_load_database() as db:
         source = file_source(patterns, db, data_format)
         return insert_source(session, name, source, db, BadRows(are_kept=keeps_bad_rows))

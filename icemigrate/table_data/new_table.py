@@ -23,6 +23,7 @@ from icemigrate.iceberg.validation import find_violations
 from icemigrate.metadata_engine.table_creation import creation_commit
 from icemigrate.metadata_engine.table_store import CommitConflict
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.writable_tables import require_free_name
 
 
 def create_table(
@@ -38,7 +39,7 @@ def create_table(
     :param schema: a :class:`~icemigrate.iceberg.schema.Schema`, a :class:`~icemigrate.iceberg.table.Table`, a
         ``pyarrow.Schema``, or Iceberg's schema JSON.
     :param format_version: by default 2, or 3 where a type needs it.
-    :raises UsageError: there is a table of this name, or the name is invalid.
+    :raises UsageError: there is a table of this name, or the name is invalid or reserved.
     :raises Mistakes: Iceberg's or Spark's rules forbid the table; nothing is created.
     """
     declared = session.parse(name)
@@ -56,6 +57,7 @@ def create_declared(
     :param table: with any unique field ids.
     :param where: the file that declares it, for messages.
     """
+    require_free_name(session.environment, declared)
     name = session.environment.names.table(declared)
     if session.find(declared) is not None:
         raise UsageError(
@@ -86,7 +88,7 @@ def create_declared(
 def needed_version(schema: Schema) -> int:
     """The format version that a schema needs, at least the default one."""
     versions = (since_version(field.type) for _, field in walk_fields(schema.root))
-    return max(DEFAULT_FORMAT_VERSION, *versions)
+    return max((DEFAULT_FORMAT_VERSION, *versions))
 
 
 def _table(name: TableName, schema: Any) -> Table:

@@ -25,6 +25,7 @@ from icemigrate.table_data.spark_row_changes import (
     update_in_spark,
 )
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.writable_tables import load_for_rows
 
 FILE = "filename"
 """DuckDB's own column with the location of a row's data file."""
@@ -55,7 +56,7 @@ def delete_data(session: TableSession, name: str, where: str, on_spark: NoteSpar
     :param on_spark: called with the reason before Spark starts.
     :raises UsageError: there is no such table, or the condition is not valid.
     """
-    table = session.load(name)
+    table = load_for_rows(session, name)
     target = load_target(table)
     condition = parse_row_expression(where, target, "--where")
     if (reason := spark_reason(table, target, DELETE_MODE)) is not None:
@@ -85,7 +86,7 @@ def update_data(
     """
     if not updates:
         raise UsageError("there is no column to set", "give `column = expression`")
-    table = session.load(name)
+    table = load_for_rows(session, name)
     target = load_target(table)
     condition = parse_row_expression(where, target, "--where")
     values = {

@@ -21,6 +21,7 @@ from icemigrate.metadata_engine.table_store import (
 from icemigrate.metadata_engine.table_updates import requirements
 from icemigrate.table_data.parquet_output import delete_files
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.writable_tables import load_for_rows
 
 _TRIES = 20
 _LONGEST_PAUSE_S = 0.2
@@ -68,13 +69,13 @@ def commit_rows(session: TableSession, name: str, prepare: PrepareChange) -> Com
     The new files are deleted where the change fails, unless the catalog may refer to them.
 
     :param name: of the table, as migration files write it.
-    :raises UsageError: there is no such table.
+    :raises UsageError: there is no such table, or only icemigrate writes it.
     :raises ConflictError: other writers were faster each time.
     :raises CommitStateUnknown: the catalog does not show whether the commit was made.
     """
     change: RowChange | None = None
     for _ in range(_TRIES):
-        table = session.load(name)
+        table = load_for_rows(session, name)
         earlier = change
         try:
             change = prepare(table, earlier)

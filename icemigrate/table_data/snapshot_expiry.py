@@ -27,6 +27,7 @@ from icemigrate.metadata_engine.table_updates import requirements
 from icemigrate.results.snapshot_results import ExpireResult, KeptSnapshots
 from icemigrate.table_data.live_files import SnapshotManifest, TableFiles
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.writable_tables import load_for_snapshots
 
 _NAMED = 5
 _STATISTICS = ("statistics", "partition-statistics")
@@ -99,11 +100,11 @@ def expire_snapshots(
     :param name: of the table, as migration files write it.
     :param at: the time that the age is counted from; ``None`` for now.
     :param shown: what a user agreed to: no other snapshot expires.
-    :raises UsageError: there is no such table.
+    :raises UsageError: there is no such table, or another project owns it.
     :raises IcemigrateError: as :func:`plan_expiry`; nothing was changed.
     :raises CommitConflict: another writer committed first; nothing was changed.
     """
-    table = tables.load(name)
+    table = load_for_snapshots(tables, name)
     plan = plan_expiry(tables, table, older_than_days, at)
     if shown is not None and not set(plan.expired) <= set(shown.expired):
         raise IcemigrateError(

@@ -11,6 +11,7 @@ from icemigrate.results.snapshot_results import RollbackTableResult
 from icemigrate.table_data.snapshot_choice import ChosenSnapshot, ancestor_ids, choose_snapshot
 from icemigrate.table_data.snapshot_entries import get_current_snapshot, snapshot_entry
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.writable_tables import load_for_snapshots
 
 
 def plan_rollback_of_table(table: CurrentTable, snapshot: str | int) -> RollbackTableResult:
@@ -46,10 +47,11 @@ def rollback_table(tables: TableSession, name: str, snapshot: str | int) -> Roll
 
     :param name: of the table, as migration files write it.
     :param snapshot: an id, a tag, a branch or a time.
-    :raises UsageError: there is no such table or snapshot, or the snapshot is not in the line of main.
+    :raises UsageError: there is no such table or snapshot, another project owns the table, or the snapshot is
+        not in the line of main.
     :raises CommitConflict: another writer committed first; nothing was changed.
     """
-    table = tables.load(name)
+    table = load_for_snapshots(tables, name)
     plan = plan_rollback_of_table(table, snapshot)
     if plan.is_unchanged:
         return plan

@@ -39,10 +39,11 @@ class TableSession:
     """The tables of one environment: what commits changes, and what reads rows.
 
     :param environment: the project in the environment, with its catalog open.
+    :param project_name: ``None`` for a catalog that is open without a project.
     """
 
-    def __init__(self, environment: EnvironmentSession, store: TableStore) -> None:
-        self.environment, self.store = environment, store
+    def __init__(self, environment: EnvironmentSession, store: TableStore, project_name: str | None) -> None:
+        self.environment, self.store, self.project_name = environment, store, project_name
 
     @property
     def storage_properties(self) -> Mapping[str, str]:
@@ -96,9 +97,12 @@ _LISTED = 5
 
 
 @contextmanager
-def open_tables(project: Project, environment: str | None = None) -> Iterator[TableSession]:
+def open_tables(
+    project: Project, environment: str | None = None, *, is_recorded: bool = True
+) -> Iterator[TableSession]:
     """Open the tables of a project in an environment, until the block ends.
 
+    :param is_recorded: whether the project has a history, and is not only a catalog.
     :raises UsageError: there is no such environment.
     :raises CatalogError: there is no such catalog, or it is of a kind that only Spark can reach.
     """
@@ -111,6 +115,6 @@ def open_tables(project: Project, environment: str | None = None) -> Iterator[Ta
                 "use Spark SQL for its tables",
             )
         try:
-            yield TableSession(session, store)
+            yield TableSession(session, store, project.name if is_recorded else None)
         finally:
             store.close()

@@ -26,6 +26,7 @@ from icemigrate.table_data.row_relations import missing_required
 from icemigrate.table_data.row_sources import RowSource
 from icemigrate.table_data.spark_row_changes import NoteSpark, merge_in_spark, no_note
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.writable_tables import load_for_rows
 
 
 class StagedRows(Frozen):
@@ -80,7 +81,7 @@ def upsert_files(
     """Update or insert the rows of files; see :func:`upsert`."""
     from icemigrate.table_data.file_sources import file_source
 
-    session.load(name)
+    load_for_rows(session, name)
     with open_load_database() as db:
         source = file_source(patterns, db, data_format)
         return upsert_source(session, name, source, on, db, on_spark)
@@ -95,7 +96,7 @@ def upsert_source(
     on_spark: NoteSpark,
 ) -> ChangedRows:
     """Update or insert the rows of a source; see :func:`upsert`."""
-    table = session.load(name)
+    table = load_for_rows(session, name)
     first = load_target(table)
     staged = _staged(db, first, source, on)
     if (reason := spark_reason(table, first, MERGE_MODE)) is not None:

@@ -91,7 +91,7 @@ def test_columns_without_a_project_have_the_same_checks(lake: IcebergManager) ->
 
 def test_a_table_of_a_project_is_changed_in_the_project(orders: TableProject) -> None:
     with IcebergManager(orders.folder / ".icemigrate" / "catalog.db") as manager:
-        with pytest.raises(Mistakes, match="belongs to project `sales`"):
+        with pytest.raises(UsageError, match="belongs to project `sales`"):
             manager.add_column("sales.orders", "x", "int")
         assert "x" not in names(manager)
 

@@ -23,6 +23,7 @@ from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.writable_tables import reserved_of
 from icemigrate.wal import Entry, EntryKind
 from icemigrate.wal.segment_format import SegmentEncoder
 from tests.support.table_project import TableProject
@@ -86,7 +87,9 @@ def run(
     table = pa.Table.from_batches(list(entry_batches([segments])))
     ordered = table.sort_by([("tenant", "ascending"), ("kind", "ascending"), ("offset", "ascending")])
     environment = session.environment
-    context = BatchContext(environment.catalog.settings, TABLES, environment.names, QUARANTINE)
+    context = BatchContext(
+        environment.catalog.settings, TABLES, environment.names, QUARANTINE, reserved_of(environment)
+    )
     results = [
         read_result(Row(row))
         for result in file_batches(context, ordered.to_batches())
