@@ -169,6 +169,7 @@ def test_a_quarantine_with_a_problem_stops_the_batch(project: TableProject) -> N
             TABLES,
             session.environment.names,
             TableName(("no",), "table"),
+            reserved_of(session.environment),
         )
         with open_load_database() as db:
             writer = EntryFileWriter(context, store, db)
