@@ -14,6 +14,9 @@ from icemigrate.commands.drift import drift
 from icemigrate.commands.given_consents import parse_consents
 from icemigrate.commands.plan import plan
 from icemigrate.errors import ExitCode, Mistakes, UsageError
+from icemigrate.iceberg.metadata_parts import current_schema
+from icemigrate.iceberg.schema_json import schema_to_json
+from icemigrate.metadata_engine.table_store import TableCommit
 from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.drift_results import DriftFact
 from tests.support.table_project import ORDERS, TableProject, orders
@@ -96,8 +99,14 @@ def test_drift_knows_who_made_a_manual_change(orders: TableProject) -> None:
 def test_drift_does_not_take_a_later_value_for_a_manual_change(orders: TableProject) -> None:
     """The name that another client gave afterwards is no manual change, though a manual one preceded it."""
     change(orders, {"renames": {"amount": "total"}})
-    request = ColumnChanges("sales.orders", {"renames": {"total": "sum"}})
-    change_columns(orders.project, None, request, is_recorded=False)
+    with orders.tables() as session:
+        table = session.load("sales.orders")
+        schema = schema_to_json(current_schema(table.metadata))
+        (field,) = (one for one in schema["fields"] if one["name"] == "total")
+        field["name"] = "sum"
+        new = {**schema, "schema-id": 99}
+        updates = ({"action": "add-schema", "schema": new}, {"action": "set-current-schema", "schema-id": -1})
+        session.store.commit([TableCommit(table.name, table.stored, updates)])
     assert facts(orders)["columns.amount.name"].by is None
 
 
