@@ -137,6 +137,16 @@ def test_a_commit_of_the_product_that_races_with_an_append_is_its_own() -> None:
     assert judged(START, APPLIED, foreign=adds, applied=("0002",)) != []
 
 
+def test_a_race_of_two_changes_of_columns_gives_each_to_who_made_it() -> None:
+    theirs = next_to(START, fields={**START.fields, 2: Column("x_n", "int")})
+    ours = next_to(APPLIED, fields={**APPLIED.fields, 2: Column("x_n", "int")})
+    raced = Foreign("renames n", is_certain=False, changes_fields=True, column="x_n")
+    either = {1: raced, 2: raced}
+    assert judged(START, theirs, ours, theirs, foreign=either) == []
+    assert judged(START, APPLIED, ours, theirs, foreign=either) == []
+    assert "another client's column" in judged(START, theirs, ours, UNDONE, foreign=either)[0]
+
+
 def test_an_initial_column_that_another_client_renames_stays_so() -> None:
     renamed = next_to(APPLIED, fields={**APPLIED.fields, 2: Column("x_n", "int")})
     kept = next_to(UNDONE, fields={**UNDONE.fields, 2: Column("x_n", "int")})

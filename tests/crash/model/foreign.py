@@ -94,7 +94,7 @@ class OtherClients:
             certain = done.is_certain and len(between) == 1
             what = f"{done.what} on {name}"
             self.done.setdefault(after.uuid, {})[one] = Foreign(
-                what, done.added, done.deleted, certain, kind in CHANGES_FIELDS
+                what, done.added, done.deleted, certain, kind in CHANGES_FIELDS, done.column
             )
         return done.what
 
@@ -132,7 +132,7 @@ class OtherClients:
             self._sql(
                 f"ALTER TABLE {self._full(name)} ADD COLUMN {column} {random.choice(('STRING', 'DOUBLE'))}"
             )
-        return Foreign(f"adds column {column}")
+        return Foreign(f"adds column {column}", column=column)
 
     def _own(self, before: Commit, random: Random) -> str | None:
         own = sorted(c.name for c in before.fields.values() if c.name.startswith(MARK))
@@ -150,7 +150,7 @@ class OtherClients:
                 update.rename_column(own, new)
         else:
             self._sql(f"ALTER TABLE {self._full(name)} RENAME COLUMN {own} TO {new}")
-        return Foreign(f"renames column {own} to {new}")
+        return Foreign(f"renames column {own} to {new}", column=new)
 
     def _rename_first(self, name: str, before: Commit, random: Random) -> Foreign | None:
         """Rename a column that no migration touches."""
@@ -163,7 +163,7 @@ class OtherClients:
                 update.rename_column(old, f"{MARK}{old}")
         else:
             self._sql(f"ALTER TABLE {self._full(name)} RENAME COLUMN {old} TO {MARK}{old}")
-        return Foreign(f"renames column {old} to {MARK}{old}")
+        return Foreign(f"renames column {old} to {MARK}{old}", column=f"{MARK}{old}")
 
     def _squat(self, name: str, before: Commit, random: Random) -> Foreign | None:
         """Add a column under a name that a migration has given free."""
@@ -178,7 +178,7 @@ class OtherClients:
                 update.add_column(column, StringType())
         else:
             self._sql(f"ALTER TABLE {self._full(name)} ADD COLUMN {column} STRING")
-        return Foreign(f"adds column {column}, a name that was free")
+        return Foreign(f"adds column {column}, a name that was free", column=column)
 
     def _drop(self, name: str, before: Commit, random: Random) -> Foreign | None:
         own = self._own(before, random)
@@ -189,7 +189,7 @@ class OtherClients:
                 update.delete_column(own)
         else:
             self._sql(f"ALTER TABLE {self._full(name)} DROP COLUMN {own}")
-        return Foreign(f"drops column {own}")
+        return Foreign(f"drops column {own}", column=own)
 
     def _property(self, name: str, before: Commit, random: Random) -> Foreign | None:
         key, value = f"other.p{random.randint(1, 3)}", str(random.randint(1, 10**6))

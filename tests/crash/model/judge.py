@@ -36,6 +36,8 @@ class Foreign:
     :param added: the ids of rows that it wrote; ``deleted``, of those that it deleted.
     :param is_certain: whether the commit is surely its own; one that raced with the product's may not be.
     :param changes_fields: whether such an action adds, renames or drops columns.
+    :param column: the name of the column that it added or dropped, or that a column has from then on; empty
+        where the action failed, or changes no columns.
     """
 
     what: str
@@ -43,6 +45,7 @@ class Foreign:
     deleted: frozenset[int] = frozenset()
     is_certain: bool = True
     changes_fields: bool = False
+    column: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,9 +113,8 @@ class TableJudge:
         :param foreign: what another client did; ``None`` for a commit of the product.
         """
         before = self.before
-        raced = foreign is not None and not foreign.is_certain and not foreign.changes_fields
-        if raced and before is not None and before.fields != commit.fields:
-            foreign = None  # no action of this kind changes columns: the product's commit came between
+        if foreign is not None and before is not None and _is_other(foreign, before, commit):
+            foreign = None  # the product's commit came between
         try:
             if foreign is not None:
                 self._learn(commit, foreign)
@@ -135,10 +137,11 @@ class TableJudge:
         before = self.before.fields if self.before is not None else {}
         for number, column in commit.fields.items():
             is_renamed = number in self.column and number in before and column != before[number]
-            if is_renamed and foreign.is_certain:
+            is_own = is_renamed and (foreign.is_certain or column.name == foreign.column)
+            if is_own:
                 # A migration that does not touch the column has no say in it from now on.
                 self.adopted.add(self.column[number])
-            if number not in self.creator or (is_renamed and foreign.is_certain):
+            if number not in self.creator or is_own:
                 self.creator[number] = "foreign"
             if self.creator[number] == "foreign":
                 self.foreign_fields[number] = column
@@ -366,6 +369,17 @@ class TableJudge:
 
 def _difference(wanted: set[int], there: set[int]) -> str:
     return f"lost {sorted(wanted - there)}, appeared {sorted(there - wanted)}"
+
+
+def _is_other(foreign: Foreign, before: Commit, commit: Commit) -> bool:
+    """Whether a commit that raced with another client's changes columns that the client's action does not."""
+    if foreign.is_certain or before.fields == commit.fields:
+        return False
+    if not foreign.column:
+        return not foreign.changes_fields
+    names = ([column.name for column in one.fields.values()] for one in (before, commit))
+    was_there, is_there = (foreign.column in one for one in names)
+    return was_there == is_there
 
 
 def _foreign_part(properties: Mapping[str, str]) -> dict[str, str]:
