@@ -20,7 +20,7 @@ from bench.apply_speed import icemigrate, script, timed
 
 TABLES = (1, 100)
 _START = """
-from icemigrate.commands.project_files import open_project
+from icemigrate.project import open_project
 from icemigrate.execution.spark_start import open_engine
 from icemigrate.project import choose_environment
 open_engine(choose_environment(open_project(), None, {}), None).session.sql("SHOW NAMESPACES").collect()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.events import Event, MigrationRecorded
+from icemigrate.project import open_project
 from icemigrate.project.project_values import ApplyWith
 
 

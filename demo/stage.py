@@ -77,9 +77,8 @@ def load_trades(day: datetime, count: int) -> None:
 @cache
 def _session(folder: Path) -> SparkSession:
     """A session of the Spark that the first command has left running, on the catalog of a project."""
-    from icemigrate.commands.project_files import open_project
     from icemigrate.execution.spark_start import open_engine
-    from icemigrate.project import choose_environment
+    from icemigrate.project import choose_environment, open_project
 
     return open_engine(choose_environment(open_project(folder), None, {}), None).session
 

@@ -14,11 +14,12 @@ import yaml
 from icemigrate.changes import CHANGE_KINDS
 from icemigrate.changes.change import Change
 from icemigrate.commands.plan_from_empty import plan_from_empty
-from icemigrate.commands.project_files import load_files, open_project
+from icemigrate.commands.project_files import load_files
 from icemigrate.diagnostics import has_errors
 from icemigrate.files.write.migration_entries import format_migration_file
 from icemigrate.planning.plan import MigrationPlan, PlannedChange, Step
 from icemigrate.planning.stages import shown_statement
+from icemigrate.project import open_project
 from icemigrate.render.phrases import reversal_text
 
 _EXAMPLES = Path(__file__).with_name("kinds_of_change.yaml")

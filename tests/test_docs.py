@@ -39,7 +39,7 @@ def test_blocks_without_spark(page: Path, tmp_path: Path, monkeypatch: pytest.Mo
 def play_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Play a page; its project must be sound at the end, where it makes one."""
     from icemigrate.commands.check import check
-    from icemigrate.commands.project_files import open_project
+    from icemigrate.project import open_project
 
     folder = tmp_path / "market"
     folder.mkdir()

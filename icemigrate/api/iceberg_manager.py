@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 from icemigrate.api.project import Project
 from icemigrate.commands.column_changes import ColumnChanges, change_columns, column_addition
 from icemigrate.commands.given_consents import parse_consents
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import UsageError
 from icemigrate.frozen import replace
+from icemigrate.project import open_project
 from icemigrate.project.catalog_files import catalog_project, is_project_path
 from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.compare_results import CompareResult

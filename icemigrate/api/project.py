@@ -17,10 +17,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icemigrate.commands.project_files import open_project
 from icemigrate.events import Event
 from icemigrate.planning.plan import Plan
 from icemigrate.planning.undo import DEFAULT_UNDO_OPTIONS, UndoOptions
+from icemigrate.project import open_project
 from icemigrate.results.command_results import (
     ApplyResult,
     CheckResult,

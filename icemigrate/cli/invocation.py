@@ -41,8 +41,7 @@ class InvocationOptions:
         :param may_be_new: whether the folder may belong to no project yet.
         :raises IcemigrateError: it belongs to none.
         """
-        from icemigrate.commands.project_files import open_project
-        from icemigrate.project import require_project
+        from icemigrate.project import open_project, require_project
 
         project = open_project(self.project)
         if not may_be_new:

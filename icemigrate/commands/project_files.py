@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from icemigrate.commands.main_branch import version_order
 from icemigrate.diagnostics import Diagnostic, has_errors
@@ -13,20 +12,7 @@ from icemigrate.files.migration_folder import AppliedFile, LoadedMigrations, loa
 from icemigrate.files.read.migration_file import AnyFile, MigrationFile
 from icemigrate.files.version_number import number_of
 from icemigrate.history.recorded_versions import AppliedVersion, VersionState
-from icemigrate.project.project_reader import load_project
 from icemigrate.project.project_values import Project
-
-
-def open_project(path: Path | None = None) -> Project:
-    """Open the project of a file or a folder; by default of the working directory.
-
-    :raises UsageError: there is no such file.
-    :raises Mistakes: the project file has errors.
-    """
-    found = load_project(path)
-    if found.project is None:
-        raise Mistakes(found.diagnostics)
-    return found.project
 
 
 def load_files(

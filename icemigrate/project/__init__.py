@@ -7,6 +7,7 @@ from icemigrate.project.environments import choose_environment
 from icemigrate.project.project_reader import (
     ProjectReadResult,
     load_project,
+    open_project,
     read_project,
     require_project,
     safe_name,
@@ -32,6 +33,7 @@ __all__ = [
     "TableOverride",
     "choose_environment",
     "load_project",
+    "open_project",
     "pyiceberg_properties",
     "read_project",
     "require_project",

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from icemigrate.diagnostics import Diagnostic, has_errors, sort_key
-from icemigrate.errors import IcemigrateError, UsageError, os_error_reason
+from icemigrate.errors import IcemigrateError, Mistakes, UsageError, os_error_reason
 from icemigrate.files.parse.json_schemas import load_schema
 from icemigrate.files.parse.schema_validation import validate_node
 from icemigrate.files.parse.source_text import SourceText, read_source, shown_path
@@ -84,6 +84,18 @@ def load_project(path: Path | None = None, directory: Path | None = None) -> Pro
 
 _MARKERS = ("migrations/icemigrate.lock", ".icemigrate/catalog.db")
 """Files that show the folder of a project without a project file."""
+
+
+def open_project(path: Path | None = None) -> Project:
+    """Open the project of a file or a folder; by default of the working directory.
+
+    :raises UsageError: there is no such file.
+    :raises Mistakes: the project file has errors.
+    """
+    found = load_project(path)
+    if found.project is None:
+        raise Mistakes(found.diagnostics)
+    return found.project
 
 
 def require_project(project: Project) -> None:

@@ -25,8 +25,8 @@ from typing import Any
 import yaml
 
 from icemigrate.commands.check import check
-from icemigrate.commands.project_files import open_project
 from icemigrate.diagnostics import Diagnostic
+from icemigrate.project import open_project
 
 HERE = Path.cwd()
 FOLDER = Path(__file__).parent

@@ -11,9 +11,9 @@ import pytest
 
 from icemigrate.cli import main
 from icemigrate.commands.check import check
-from icemigrate.commands.project_files import open_project
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import ExitCode
+from icemigrate.project import open_project
 from icemigrate.rules import RULES, RULES_BY_NAME, find_rule
 from icemigrate.rules.rule import Rule, RuleLevel
 from tests.checks.corpus import Case, all_cases, found, of_last

@@ -24,14 +24,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, TypeAlias
 
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.ref_names import FENCE_TAG, is_icemigrate_branch
 from icemigrate.iceberg.table_properties import FENCE_PROPERTY
 from icemigrate.iceberg.type_text import format_type
-from icemigrate.project import choose_environment, pyiceberg_properties
+from icemigrate.project import choose_environment, open_project, pyiceberg_properties
 from tests.crash.client import Blow, Gateway, Order
 from tests.crash.model.random_runs import jvm
 from tests.crash.test_fence import is_paused

@@ -22,7 +22,7 @@ BATCH = 50
 WRITER = """
 import sys
 from pathlib import Path
-from icemigrate.commands.project_files import open_project
+from icemigrate.project import open_project
 from icemigrate.table_data.insert_rows import insert_data
 from icemigrate.table_data.table_session import open_tables
 with open_tables(open_project(Path(sys.argv[1]))) as tables:

@@ -12,12 +12,12 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.commands.project_files import open_project
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.history.history_properties import History
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.type_text import format_type
+from icemigrate.project import open_project
 from tests.crash.client import Blow, Gateway, Order, run
 from tests.crash.messages import LEASE_RAN_OUT
 

@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from icemigrate.commands.check import check
-from icemigrate.commands.project_files import open_project
+from icemigrate.project import open_project
 from tests.checks.corpus import _Dumper
 
 HERE = Path.cwd()

@@ -18,8 +18,8 @@ from icemigrate.cli import main
 from icemigrate.commands import sql_findings
 from icemigrate.commands.check import check
 from icemigrate.commands.comparison_base import GitBase
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode, extra_hint
+from icemigrate.project import open_project
 from icemigrate.rules import RULES
 from icemigrate.rules.rule import Rule
 from tests.impact.corpus import BEFORE, CHANGE, FILES, Case, cases, told

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from icemigrate.commands.check import check
-from icemigrate.commands.project_files import open_project
+from icemigrate.project import open_project
 from tests.impact.corpus import BEFORE, CHANGE
 
 FILES = sorted((Path(__file__).parents[1] / "data" / "impact_uses").glob("*.yaml"))

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import icemigrate
-from icemigrate.commands.project_files import open_project
 from icemigrate.events import Event
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.history.history_properties import History
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.type_text import format_type
-from icemigrate.project import Project, choose_environment, pyiceberg_properties
+from icemigrate.project import Project, choose_environment, open_project, pyiceberg_properties
 from icemigrate.results.command_results import ApplyResult, PlanResult
 from icemigrate.spark.spark_engine import SparkEngine
 from tests.servers.hive_metastore import HiveMetastore

@@ -14,9 +14,8 @@ from urllib.request import urlopen
 import pytest
 
 import icemigrate
-from icemigrate.commands.project_files import open_project
 from icemigrate.execution.spark_start import spark_settings
-from icemigrate.project import choose_environment, pyiceberg_properties
+from icemigrate.project import choose_environment, open_project, pyiceberg_properties
 from icemigrate.spark.session import start_spark
 from infra.__main__ import PROJECT, down, up
 from infra.lake import BUCKET, CATALOG, DATABASE, DATABASE_USER, HOST, Lake, lake

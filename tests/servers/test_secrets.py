@@ -10,8 +10,8 @@ import pytest
 
 from icemigrate.cli import main
 from icemigrate.commands.doctor import doctor
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode
+from icemigrate.project import open_project
 from tests.servers.lake import Kind, Lake
 
 MIGRATION = "tables: [{name: market_data.trades, columns: [{name: id, type: long}]}]"

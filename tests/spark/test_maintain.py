@@ -17,10 +17,10 @@ import pytest
 from icemigrate.cli import main
 from icemigrate.commands import maintain as maintain_command
 from icemigrate.commands.maintain import MaintenancePlan, maintain, plan_maintenance
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ConflictError, EngineError, ExitCode, LockHeld, Mistakes, Stopped
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.undo import UndoOptions
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.spark import maintenance_calls

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.test import run_tests
+from icemigrate.project import open_project
 
 if TYPE_CHECKING:
     pass

@@ -11,7 +11,6 @@ import pytest
 
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.commands.status import status
 from icemigrate.commands.unlock import unlock
@@ -25,7 +24,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.type_text import format_type
 from icemigrate.planning.undo import UndoOptions
-from icemigrate.project import Project
+from icemigrate.project import Project, open_project
 from icemigrate.results.status_results import LockStatus
 
 if TYPE_CHECKING:

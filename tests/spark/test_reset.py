@@ -9,9 +9,9 @@ import pytest
 
 from icemigrate import Project
 from icemigrate.commands.abandoned_versions import abandon_versions
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reset import plan_reset
 from icemigrate.errors import UsageError
+from icemigrate.project import open_project
 from tests.support.spark_project import OwnProject
 
 if TYPE_CHECKING:

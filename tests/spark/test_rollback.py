@@ -296,9 +296,9 @@ def test_one_alone_only_where_nothing_later_depends_on_it(shop: Shop) -> None:
 
 
 def test_a_plan_that_fits_no_more_is_not_carried_out(shop: Shop) -> None:
-    from icemigrate.commands.project_files import open_project
     from icemigrate.commands.rollback import rollback
     from icemigrate.errors import StalePlan
+    from icemigrate.project import open_project
 
     shop.apply("0002", "{tables: [{name: db.trades, properties: {k: v}}]}")
     shown = shop.project.plan_rollback(spark=shop.spark).plan

@@ -14,7 +14,6 @@ from pathlib import Path
 from uuid import uuid4
 
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.execution.run import run_plan
 from icemigrate.frozen import replace
 from icemigrate.history.history_io import HistoryWriter
@@ -23,6 +22,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import order_to_json, schema_to_json, spec_to_json
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.views import View
+from icemigrate.project import open_project
 from tests.support.recording_engine import RecordingEngine
 
 HISTORY = TableName(("icemigrate",), "history")

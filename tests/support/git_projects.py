@@ -9,8 +9,8 @@ from pathlib import Path
 
 from icemigrate.commands.check import check
 from icemigrate.commands.comparison_base import GitBase
-from icemigrate.commands.project_files import open_project
 from icemigrate.diagnostics import Diagnostic
+from icemigrate.project import open_project
 
 TRADES = "tables: [{name: db.trades, columns: [{name: id, type: long}, {name: price, type: double}]}]\n"
 QUOTES = "tables: [{name: db.quotes, columns: [{name: id, type: long}]}]\n"

@@ -208,9 +208,8 @@ def _plain(line: str) -> str:
 
 def _query(text: str, folder: Path) -> list[str]:
     """What Spark's shell shows for a query; the catalog is that of the project's default environment."""
-    from icemigrate.commands.project_files import open_project
     from icemigrate.execution.spark_start import spark_settings
-    from icemigrate.project import choose_environment
+    from icemigrate.project import choose_environment, open_project
     from icemigrate.spark.session import start_spark
 
     session = start_spark(spark_settings(choose_environment(open_project(folder), None, dict(os.environ))))

@@ -6,9 +6,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from icemigrate import Project
-from icemigrate.commands.project_files import open_project
 from icemigrate.execution.spark_start import open_engine
-from icemigrate.project import choose_environment
+from icemigrate.project import choose_environment, open_project
 
 if TYPE_CHECKING:
     from pathlib import Path

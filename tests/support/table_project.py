@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from icemigrate.cli import main
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode
-from icemigrate.project import Project
+from icemigrate.project import Project, open_project
 from icemigrate.table_data.table_session import TableSession, open_tables
 
 ORDERS = """\

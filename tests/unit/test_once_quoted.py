@@ -9,9 +9,9 @@ import pytest
 
 from icemigrate.commands.check import check
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.diagnostics import Diagnostic, once_quoted
 from icemigrate.errors import IcemigrateError
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from tests.support.embedded_project import Embedded
 

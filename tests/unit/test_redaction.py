@@ -15,14 +15,13 @@ from icemigrate import redaction
 from icemigrate.catalog import open_catalog
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.cli import main
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.user_files import load_saved_plan
 from icemigrate.errors import EngineError, ExitCode, IcemigrateError, Mistakes
 from icemigrate.frozen import replace
 from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.plan_staleness import require_not_stale
-from icemigrate.project import Secret, choose_environment
+from icemigrate.project import Secret, choose_environment, open_project
 from icemigrate.redaction import (
     hide_environment,
     hide_parameters,

@@ -8,7 +8,6 @@ import pytest
 
 from icemigrate.commands.abandoned_versions import abandon_versions, record_abandoned
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.commands.status import history, status
 from icemigrate.errors import Mistakes, UsageError
@@ -16,6 +15,7 @@ from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.run import run_plan
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.render.phrases import timestamp_text
 from icemigrate.results.command_results import RepairResult

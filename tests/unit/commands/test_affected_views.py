@@ -15,12 +15,12 @@ from icemigrate.catalog.sqlite_reader import SqliteCatalog
 from icemigrate.cli import main
 from icemigrate.commands import affected_views
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import CatalogError
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
+from icemigrate.project import open_project
 from icemigrate.results.command_results import PlanResult
 from icemigrate.sql_impact import view_uses
 from tests.support.embedded_project import Embedded

@@ -12,7 +12,6 @@ import pytest
 from icemigrate.commands.abandoned_versions import abandon_versions
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.recreated_tables import adopt_recreated
 from icemigrate.commands.repair import repair
 from icemigrate.commands.rollback import plan_rollback, rollback
@@ -25,7 +24,7 @@ from icemigrate.execution.project_journal import open_journal
 from icemigrate.history.journal import LockedJournal
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.file_stores import TableFiles
-from icemigrate.project import Project
+from icemigrate.project import Project, open_project
 
 MAKE = "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n"
 ADD = "tables: [{name: db.t, columns: [{name: b, type: int}]}]\n"

@@ -9,8 +9,8 @@ import yaml
 
 from icemigrate.commands.check import check
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.show import show
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 
 COLUMNS = "columns: [{name: id, type: long}]"

@@ -9,7 +9,6 @@ import pytest
 from icemigrate.cli import main
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode
 from icemigrate.execution.engine_choice import maintenance_engine
 from icemigrate.execution.environment_session import open_environment
@@ -17,6 +16,7 @@ from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Field, Primitive
+from icemigrate.project import open_project
 from icemigrate.spark import session as spark_session
 from icemigrate.spark.engine_port import Engine
 

@@ -14,10 +14,10 @@ from icemigrate import Project
 from icemigrate.cli import main
 from icemigrate.commands.check import check
 from icemigrate.commands.comparison_base import GitBase, chosen_base
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.squash import squash
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import GitError
+from icemigrate.project import open_project
 from icemigrate.render.findings_text import check_text
 from icemigrate.render.terminal_style import PLAIN_STYLE
 from icemigrate.vcs import git

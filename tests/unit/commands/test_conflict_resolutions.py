@@ -15,7 +15,6 @@ from icemigrate.changes.change import PlanProblem
 from icemigrate.commands.apply import require_ready
 from icemigrate.commands.conflict_resolutions import with_tried_hints
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reconcile import plan_reconcile, reconcile_request, unready_tables
 from icemigrate.commands.rollback import plan_rollback, require_undoable
 from icemigrate.errors import ConflictError, UsageError
@@ -30,6 +29,7 @@ from icemigrate.iceberg.type_text import parse_type
 from icemigrate.iceberg.types import Field
 from icemigrate.planning.plan import Direction, MigrationPlan, Plan
 from icemigrate.planning.undo import UndoOptions
+from icemigrate.project import open_project
 from icemigrate.results.command_results import PlanResult
 from tests.support.embedded_project import HISTORY, Embedded, applied
 

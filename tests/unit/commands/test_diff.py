@@ -13,10 +13,9 @@ import pytest
 
 from icemigrate.commands.check import check
 from icemigrate.commands.diff import DiffOptions, diff
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.show import show
 from icemigrate.errors import IcemigrateError, Mistakes, UsageError
-from icemigrate.project import Project
+from icemigrate.project import Project, open_project
 from icemigrate.results.diff_results import DiffResult
 from tests.support.embedded_project import Embedded
 

@@ -13,8 +13,8 @@ from icemigrate.catalog.capabilities import CAPABILITY_MATRIX
 from icemigrate.cli import main
 from icemigrate.commands.capability_report import capability_statuses
 from icemigrate.commands.doctor import doctor
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode, extra_hint
+from icemigrate.project import open_project
 from icemigrate.results.command_results import DoctorCheck, DoctorResult
 from icemigrate.spark.jars import JARS_VARIABLE
 from tests.support.embedded_project import Embedded

@@ -12,7 +12,6 @@ from icemigrate.commands.check import check
 from icemigrate.commands.drift import drift
 from icemigrate.commands.drift_accept import accept_drift
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rebase import rebase
 from icemigrate.commands.squash import squash
 from icemigrate.errors import Mistakes, UsageError
@@ -22,6 +21,7 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Field, Primitive, Struct
 from icemigrate.planning.drift.differing_facts import find_differing_facts
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.results.drift_results import DriftResult
 from tests.support.embedded_project import Embedded

@@ -9,9 +9,9 @@ import pytest
 
 from icemigrate.commands.check import check
 from icemigrate.commands.comparison_base import GitBase
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rebase import rebase
 from icemigrate.errors import UsageError
+from icemigrate.project import open_project
 from tests.support.git_projects import TRADES, GitProject, column
 
 CITY, PHONE = "0002_city.yaml", "0002_phone.yaml"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import load_valid_files, open_project
+from icemigrate.commands.project_files import load_valid_files
 from icemigrate.commands.rebase import rebase
 from icemigrate.commands.repair import record_repairs, repair
 from icemigrate.commands.status import history, status
@@ -17,6 +17,7 @@ from icemigrate.execution.environment_session import open_environment
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
 from icemigrate.iceberg.names import TableName
+from icemigrate.project import open_project
 from icemigrate.render.status_text import status_text
 from icemigrate.render.terminal_style import PLAIN_STYLE
 from icemigrate.results.command_results import PlanResult, RepairedMigration

@@ -12,7 +12,7 @@ import pytest
 
 from icemigrate.commands.check import check
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import load_valid_files, open_project
+from icemigrate.commands.project_files import load_valid_files
 from icemigrate.commands.rebase import rebase
 from icemigrate.commands.repair import repair
 from icemigrate.commands.rollback import plan_rollback
@@ -31,6 +31,7 @@ from icemigrate.iceberg.table import Snapshot
 from icemigrate.iceberg.undo_record import LastCopy, with_last_copies
 from icemigrate.planning.plan import SquashedVersions
 from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from tests.support.embedded_project import HISTORY, Embedded
 

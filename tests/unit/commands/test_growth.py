@@ -12,8 +12,8 @@ import pytest
 from bench import many_changes, project, rest_server
 from icemigrate.commands.drift import drift
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.history import history_properties, undo_record_codec
+from icemigrate.project import open_project
 from tests.support.call_counts import calls
 
 Make = Callable[[Path, int], object]

@@ -11,11 +11,10 @@ from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.commands.check import check
 from icemigrate.commands.import_tables import import_tables
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import ExitCode, Mistakes, UsageError
 from icemigrate.iceberg.names import TableName
-from icemigrate.project import Project
+from icemigrate.project import Project, open_project
 from icemigrate.results.command_results import ImportResult
 from tests.support.embedded_project import Embedded, applied
 from tests.support.metadata_samples import sample

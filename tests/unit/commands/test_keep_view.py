@@ -17,7 +17,6 @@ from icemigrate.changes.keep_view import CHANGED_VIEW
 from icemigrate.cli import main
 from icemigrate.commands.maintain import still_due
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.errors import ExitCode
 from icemigrate.evidence.undo_evidence import failed_run_undo_planner
@@ -35,6 +34,7 @@ from icemigrate.iceberg.views import View, ViewQuery
 from icemigrate.maintenance.context import ActionOrSkipped, MaintenanceAction, MaintenanceContext
 from icemigrate.maintenance.expired_views import find_expired_views
 from icemigrate.planning.plan import MigrationPlan
+from icemigrate.project import open_project
 from icemigrate.results.maintain_results import SkippedTable
 from icemigrate.spark.view_statements import drop_kept_view
 from tests.support.embedded_project import HISTORY, Embedded

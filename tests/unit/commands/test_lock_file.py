@@ -11,7 +11,7 @@ from icemigrate.commands.check import check
 from icemigrate.commands.check import lock as lock_files
 from icemigrate.commands.init import new
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import load_files, open_project
+from icemigrate.commands.project_files import load_files
 from icemigrate.commands.rebase import rebase
 from icemigrate.commands.revert import revert
 from icemigrate.commands.squash import squash
@@ -19,6 +19,7 @@ from icemigrate.commands.status import status
 from icemigrate.diagnostics import Severity
 from icemigrate.errors import IcemigrateError
 from icemigrate.files.lock_file import FILE_NAME, lock_text
+from icemigrate.project import open_project
 from tests.support.embedded_project import Embedded
 from tests.support.git_projects import QUOTES, TRADES, GitProject, column, is_of_rule
 

@@ -9,11 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from icemigrate.commands.check import check
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.test import row_differences, scratch_project
 from icemigrate.commands.test_files import find_tests
 from icemigrate.errors import Mistakes, UsageError
-from icemigrate.project import Project, choose_environment
+from icemigrate.project import Project, choose_environment, open_project
 from icemigrate.render.formats import render
 from icemigrate.results.migration_test_results import CaseResult, MigrationTestsResult
 from tests.support.embedded_project import Embedded

@@ -8,13 +8,13 @@ import pytest
 
 from icemigrate.commands.drift import drift
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Field, Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import Primitive
 from icemigrate.planning.plan import TablePlan
+from icemigrate.project import open_project
 from tests.support.embedded_project import Embedded
 
 T = TableName(("db",), "t")

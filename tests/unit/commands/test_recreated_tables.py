@@ -13,7 +13,6 @@ from icemigrate.commands.drift_accept import accept_drift
 from icemigrate.commands.import_tables import import_tables
 from icemigrate.commands.maintain import plan_maintenance
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reconcile import plan_reconcile
 from icemigrate.commands.recreated_tables import adopt_recreated, record_recreated
 from icemigrate.commands.revert import revert
@@ -31,6 +30,7 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.type_text import parse_type
 from icemigrate.iceberg.types import Field
 from icemigrate.planning.undo import UndoOptions
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.results.command_results import AdoptedTable
 from tests.support.embedded_project import HISTORY, Embedded, applied

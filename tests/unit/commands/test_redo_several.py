@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.errors import Mistakes, UsageError
 from icemigrate.execution.run import run_plan
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
 from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.results.command_results import PlanResult, RollbackResult
 from tests.support.embedded_project import HISTORY, Embedded, applied

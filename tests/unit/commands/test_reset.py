@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reset import plan_reset, run_reset
 from icemigrate.commands.status import history, status
 from icemigrate.errors import EngineError, StalePlan, UsageError
@@ -26,6 +25,7 @@ from icemigrate.iceberg.table import Ref, Table
 from icemigrate.iceberg.type_text import parse_type
 from icemigrate.iceberg.types import Field
 from icemigrate.maintenance.trash import find_trashed_tables
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.results.reset_results import ResetResult
 from tests.support.embedded_project import HISTORY, Embedded

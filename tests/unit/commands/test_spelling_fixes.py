@@ -8,8 +8,8 @@ import pytest
 
 from icemigrate.cli import main
 from icemigrate.commands.check import check
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode
+from icemigrate.project import open_project
 from tests.support.embedded_project import Embedded
 
 WRONG = """\

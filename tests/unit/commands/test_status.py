@@ -11,7 +11,6 @@ import pytest
 
 from icemigrate.catalog.sqlite_reader import SqliteCatalog
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.status import history, status
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.failures import Interrupted
@@ -22,6 +21,7 @@ from icemigrate.iceberg.file_evidence_values import Evidence, EvidenceQuery, Val
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Snapshot
 from icemigrate.iceberg.types import Primitive
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.results.status_results import Status, TableStatus
 from tests.support.embedded_project import HISTORY, Embedded

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.status import status
 from icemigrate.errors import Mistakes
 from icemigrate.execution.environment_session import open_environment
@@ -15,6 +14,7 @@ from icemigrate.files.parse.source_text import SourceText
 from icemigrate.files.read.migration_reader import MigrationReadResult, read_migration
 from icemigrate.frozen import replace
 from icemigrate.history.history_properties import History
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.results.status_results import Status
 from tests.support.embedded_project import Embedded, applied

@@ -11,11 +11,11 @@ import pytest
 
 from icemigrate.catalog.readable_tables import load_readable_tables
 from icemigrate.cli import main
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import CatalogError, ExitCode, MetadataError
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.iceberg.locations import copies_of, shared_with, table_locations, unreadable_locations
 from icemigrate.iceberg.names import TableName
+from icemigrate.project import open_project
 from tests.support.embedded_project import Embedded
 
 GOOD, BAD = TableName(("db",), "good"), TableName(("db",), "bad")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.squash import squash
 from icemigrate.data_steps.backfill import Backfill
 from icemigrate.data_steps.column_mentions import bare_word
@@ -36,6 +35,7 @@ from icemigrate.planning.planning_context import PlanningContext
 from icemigrate.planning.stages import migration_stages, table_stages
 from icemigrate.planning.table_plan import plan_table
 from icemigrate.planning.undo.undo_inputs import UndoOptions
+from icemigrate.project import open_project
 from icemigrate.render.phrases import row_statement_lines
 from icemigrate.spark.engine_port import Marker
 from icemigrate.spark.publish import DirectPublisher

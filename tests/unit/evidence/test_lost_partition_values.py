@@ -10,14 +10,13 @@ import pytest
 from icemigrate.catalog import CatalogSettings
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.errors import EngineError
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.snapshot_files import append_snapshot
 from icemigrate.metadata_engine.sqlite_store import open_sqlite_store
 from icemigrate.metadata_engine.table_store import TableCommit
-from icemigrate.project import Project
+from icemigrate.project import Project, open_project
 
 TABLE = TableName.parse("db.t")
 MAKE = """

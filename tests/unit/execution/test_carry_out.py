@@ -11,14 +11,13 @@ import pytest
 
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reconcile import plan_reconcile, reconcile
 from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.errors import StalePlan
 from icemigrate.events import Event, SparkStarted, StatementStarted
 from icemigrate.execution import carry_out, engine_choice, spark_start
 from icemigrate.planning.plan import Plan
-from icemigrate.project import Project
+from icemigrate.project import Project, open_project
 from tests.support.embedded_project import Embedded, applied
 
 FIRST = "tables: [{name: db.t, columns: [{name: id, type: long}], properties: {k: one}}]\n"

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from icemigrate.commands.data_step_locations import locate_data_step_errors
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import EngineError, IcemigrateError, spark_condition
 from icemigrate.events import Event, StatementStarted
 from icemigrate.execution.environment_session import open_environment
@@ -21,6 +20,7 @@ from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Snapshot
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
+from icemigrate.project import open_project
 from icemigrate.spark.engine_port import Marker
 from icemigrate.spark.publish import DirectPublisher
 from tests.support.embedded_project import Embedded

@@ -8,11 +8,12 @@ import pytest
 
 from icemigrate.commands.check import check
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import load_valid_files, open_project
+from icemigrate.commands.project_files import load_valid_files
 from icemigrate.commands.squash import squash
 from icemigrate.errors import Mistakes
 from icemigrate.files.read import for_each
 from icemigrate.files.replay import replay_work
+from icemigrate.project import open_project
 from icemigrate.project.project_values import Project
 
 

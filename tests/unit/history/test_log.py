@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.status import history, history_events
 from icemigrate.commands.unlock import unlock
 from icemigrate.errors import HistoryError
@@ -30,6 +29,7 @@ from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.history.journal import Journal
 from icemigrate.iceberg.json_text import compress
 from icemigrate.iceberg.table import Snapshot
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.results.status_results import HistoryEvent, HistoryResult, LockStatus
 from icemigrate.system.process_identity import process_identity

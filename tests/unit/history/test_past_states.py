@@ -9,7 +9,6 @@ import pytest
 
 from icemigrate.commands.drift import drift
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reconcile import plan_reconcile, reconcile_request
 from icemigrate.execution.run import run_plan
 from icemigrate.history.event_log import EventLog, LogEntry, LogEvent, pack_log, unpack_log
@@ -18,6 +17,7 @@ from icemigrate.history.history_properties import History, decode_history
 from icemigrate.history.journal import Journal
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.plan import Plan
+from icemigrate.project import open_project
 from icemigrate.results.drift_results import DriftFact
 from tests.support.embedded_project import HISTORY, Embedded, applied
 

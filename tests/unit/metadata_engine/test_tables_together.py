@@ -15,7 +15,6 @@ from icemigrate.catalog import CatalogSettings
 from icemigrate.catalog.sqlite_reader import SqliteCatalog
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.reconcile import plan_reconcile, reconcile
 from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.commands.status import status
@@ -32,7 +31,7 @@ from icemigrate.metadata_engine.sqlite_store import open_sqlite_store
 from icemigrate.metadata_engine.table_commit import CommitDraft
 from icemigrate.metadata_engine.table_store import CommitRefused, Json, StoredTable, TableCommit
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer
-from icemigrate.project import Project
+from icemigrate.project import Project, open_project
 from icemigrate.render.json_documents import plan_document
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text

@@ -11,12 +11,11 @@ import pytest
 
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback, rollback
 from icemigrate.history import history_properties
 from icemigrate.history.history_properties import DIGEST_KEY, History, decode_history
 from icemigrate.metadata_engine.file_stores import TableFiles
-from icemigrate.project import Project
+from icemigrate.project import Project, open_project
 
 NAMES = [f"db.t{number}" for number in range(3)]
 

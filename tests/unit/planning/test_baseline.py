@@ -11,7 +11,6 @@ import pytest
 from icemigrate.commands.drift import drift
 from icemigrate.commands.import_tables import import_tables
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.revert import revert
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.commands.status import history, status
@@ -26,6 +25,7 @@ from icemigrate.history.journal import Journal
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.plan import Plan
 from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from icemigrate.results.command_results import PlanResult
 from tests.support.embedded_project import HISTORY, Embedded

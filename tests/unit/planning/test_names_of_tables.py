@@ -11,7 +11,6 @@ from icemigrate.commands.check import check
 from icemigrate.commands.import_tables import import_tables
 from icemigrate.commands.init import new
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.iceberg.metadata_tables import table_above
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Field, Schema
@@ -19,6 +18,7 @@ from icemigrate.iceberg.table import MAX_NAME_BYTES, Table, purge_name, trash_na
 from icemigrate.iceberg.types import Primitive
 from icemigrate.maintenance.trash import _VERSION
 from icemigrate.planning.plan import TablePlan
+from icemigrate.project import open_project
 from tests.support.embedded_project import Embedded
 
 T = TableName(("db",), "t")

@@ -13,13 +13,13 @@ import pytest
 from icemigrate.catalog.sqlite_reader import SqliteCatalog
 from icemigrate.commands import plan as plan_module
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.evidence import undo_evidence
 from icemigrate.execution.run import run_plan
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
 from icemigrate.planning.plan import Plan
+from icemigrate.project import open_project
 from tests.support.embedded_project import HISTORY, Embedded, applied
 
 CREATE = "tables: [{name: db.t, columns: [{name: a, type: int}, {name: b, type: int}], partition_by: [b]}]\n"

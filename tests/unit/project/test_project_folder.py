@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from icemigrate.cli import main
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode
+from icemigrate.project import open_project
 from icemigrate.project.project_reader import project_folder
 
 TABLE = "tables: [{name: db.t, columns: [{name: id, type: long}]}]\n"

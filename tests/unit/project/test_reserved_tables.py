@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import Mistakes
+from icemigrate.project import open_project
 from tests.support.embedded_project import HISTORY, Embedded
 
 TABLE = "tables: [{name: db.t, columns: [{name: a, type: int}]}]\n"

@@ -11,8 +11,8 @@ import pytest
 
 from icemigrate import IcebergManager
 from icemigrate.cli.group import TABLE_COMMANDS
-from icemigrate.commands.project_files import open_project
 from icemigrate.errors import ExitCode, IcemigrateError, UsageError
+from icemigrate.project import open_project
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.table_session import open_tables
 from tests.support.table_project import ORDERS, TableProject

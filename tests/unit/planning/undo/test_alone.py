@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.execution.run import run_plan
@@ -20,6 +19,7 @@ from icemigrate.iceberg.partition_evolution import add_partition_field
 from icemigrate.iceberg.partitioning import SortField, SortOrder, Transform
 from icemigrate.iceberg.table import Table
 from icemigrate.planning.undo import UndoOptions
+from icemigrate.project import open_project
 from tests.support.embedded_project import HISTORY, Embedded, applied
 
 CREATE = "tables: [{name: db.t, columns: [{name: a, type: int}, {name: b, type: int}]}]\n"

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from icemigrate.commands.plan import plan
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.execution.failures import Undone
 from icemigrate.execution.run import run_plan
@@ -19,6 +18,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.undo_record import UndoRecord
 from icemigrate.planning.undo import NamespaceContents
 from icemigrate.planning.undo.undo_inputs import emptied_namespaces
+from icemigrate.project import open_project
 from icemigrate.render.formats import render
 from tests.support.embedded_project import HISTORY, Embedded, applied
 

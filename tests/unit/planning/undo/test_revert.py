@@ -7,10 +7,11 @@ import pytest
 
 from icemigrate import Project
 from icemigrate.commands.plan_from_empty import plan_from_empty
-from icemigrate.commands.project_files import load_valid_files, open_project
+from icemigrate.commands.project_files import load_valid_files
 from icemigrate.errors import UsageError
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
+from icemigrate.project import open_project
 
 CREATE = """
     description: Make t

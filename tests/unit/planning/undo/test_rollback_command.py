@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from icemigrate.cli import main
-from icemigrate.commands.project_files import open_project
 from icemigrate.commands.rollback import plan_rollback, require_undoable
 from icemigrate.errors import Mistakes
 from icemigrate.execution.run import run_plan
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
 from icemigrate.planning.undo import UndoOptions
+from icemigrate.project import open_project
 from tests.support.embedded_project import HISTORY, Embedded
 
 CREATE = "{tables: [{name: db.t, columns: [{name: a, type: int}], properties: {k: v}}]}\n"
