@@ -66,7 +66,7 @@ class InvocationOptions:
 
     def show_step(self, text: str) -> None:
         """Write one line to standard error, as :meth:`show_progress`, whatever its names contain."""
-        from icemigrate.render.phrases import one_line
+        from icemigrate.render.display import one_line
 
         self.show_progress(f"{one_line(text)}\n")
 

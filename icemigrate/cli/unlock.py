@@ -34,7 +34,7 @@ def command(settings: InvocationOptions, auto_approve: bool) -> ExitCode:
     from icemigrate.commands.unlock import unlock
 
     def approve(lock: LockStatus) -> bool:
-        from icemigrate.render.phrases import one_line
+        from icemigrate.render.display import one_line
 
         write_stream(f"The lock is held by {one_line(lock.words)}.\n", sys.stderr)
         return auto_approve or _QUESTION.is_agreed_to()

@@ -17,7 +17,7 @@ from icemigrate.history.history_record import HistoryRecord, RunOutcome
 from icemigrate.history.recorded_versions import Intent
 from icemigrate.planning.plan import Direction
 from icemigrate.project import Project
-from icemigrate.render.phrases import timestamp_text
+from icemigrate.render.display import timestamp_text
 from icemigrate.results.status_results import LockStatus, UnlockResult
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from icemigrate.diagnostics import format_count
-from icemigrate.render import phrases
-from icemigrate.render.status_text import text_columns
+from icemigrate.render import display
 from icemigrate.render.table_cells import number_text, short_text, size_text
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
 from icemigrate.results.compare_results import (
     CompareResult,
     FieldDifference,
@@ -40,7 +40,7 @@ def compare_text(result: CompareResult, style: TerminalStyle) -> str:
 
 
 def _snapshot(word: str, entry: SnapshotEntry) -> str:
-    return f"  {word:<4} {entry.snapshot_id} ({phrases.timestamp_text(entry.at)})"
+    return f"  {word:<4} {entry.snapshot_id} ({display.timestamp_text(entry.at)})"
 
 
 def _schema(result: CompareResult, style: TerminalStyle) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _field(found: FieldDifference) -> str:
     if found.change in ("added", "dropped"):
         return f"column {path} {after or before} was {found.change}"
     words = {"required": "is required", "optional": "may be null", "described": "has another comment"}
-    return f"column {path} {words.get(found.change, phrases.one_line(found.change))}"
+    return f"column {path} {words.get(found.change, display.one_line(found.change))}"
 
 
 def _files(symbol: str, word: str, files: FileSet, style: TerminalStyle) -> Iterator[str]:

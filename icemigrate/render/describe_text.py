@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from icemigrate.diagnostics import format_count
-from icemigrate.render import phrases
+from icemigrate.render import display
 from icemigrate.render.growth_plot import plot_lines
-from icemigrate.render.status_text import text_columns
 from icemigrate.render.table_cells import number_text, short_text, size_text
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
 from icemigrate.results.describe_results import ColumnDescription, DescribeResult, TableSizes
 
 _MOST_COLUMNS, _MOST_PROPERTIES = 200, 50
@@ -37,8 +37,8 @@ def _facts(result: DescribeResult) -> Iterator[str]:
     yield f"  location   {short_text(result.location, _LONG)}"
     yield f"  metadata   {short_text(result.metadata_location, _LONG)}"
     yield f"  id         {short_text(result.uuid or '-')}"
-    yield f"  changed    {phrases.timestamp_text(result.updated_at)}"
-    yield f"  first seen {phrases.timestamp_text(result.created_at)}"
+    yield f"  changed    {display.timestamp_text(result.updated_at)}"
+    yield f"  first seen {display.timestamp_text(result.created_at)}"
     yield f"  history    {snapshots}, {branches}, {format_count(result.tags, 'tag')}"
     schemas, specs = format_count(result.schemas, "schema"), format_count(result.specs, "partition spec")
     yield f"  versions   {schemas}, {specs}, {format_count(result.metadata_files, 'metadata file')}"
@@ -112,4 +112,4 @@ def _health(result: DescribeResult, style: TerminalStyle) -> Iterator[str]:
     for found in result.health:
         yield f"  {style.changed('!')} {short_text(found.text, 200)} [{found.finding}]"
         if found.hint is not None:
-            yield style.dim(f"    {phrases.one_line(found.hint)}")
+            yield style.dim(f"    {display.one_line(found.hint)}")

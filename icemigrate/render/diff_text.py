@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icemigrate.render import phrases
+from icemigrate.render import display, phrases
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.diff_results import DiffResult
 
@@ -20,15 +20,15 @@ def diff_text(result: DiffResult, style: TerminalStyle) -> str:
     if result.path is None:
         return "\n".join([*lines, "Nothing to write: the declared state has all of it."]) + "\n"
     for table in result.tables:
-        lines.append(f"  ~ {phrases.note_line(table.table)}")
-        lines += [f"      {phrases.note_line(change)}" for change in table.changes]
+        lines.append(f"  ~ {display.note_line(table.table)}")
+        lines += [f"      {display.note_line(change)}" for change in table.changes]
     what = phrases.format_count(len(result.tables), "table")
-    lines.append(f"{style.good('wrote')} {phrases.path_text(result.path)}, with {what}")
+    lines.append(f"{style.good('wrote')} {display.path_text(result.path)}, with {what}")
     return "\n".join(lines) + "\n"
 
 
 def _remarks(result: DiffResult) -> Iterator[str]:
-    yield from (f"note: {phrases.note_line(note)}" for note in result.notes)
+    yield from (f"note: {display.note_line(note)}" for note in result.notes)
     if result.left_out:
         yield _DROPS
-        yield from (f"  {phrases.note_line(one)}" for one in result.left_out)
+        yield from (f"  {display.note_line(one)}" for one in result.left_out)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from icemigrate.diagnostics import format_count
-from icemigrate.render import phrases
-from icemigrate.render.status_text import text_columns
+from icemigrate.render import display
 from icemigrate.render.table_cells import number_text, short_text, size_text
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
 from icemigrate.results.file_results import FilesResult, ManifestsResult, PartitionsResult
 
 _CONTENTS = {"data": "data", "position_deletes": "position deletes", "equality_deletes": "equality deletes"}
@@ -45,7 +45,7 @@ def partitions_text(result: PartitionsResult, style: TerminalStyle) -> str:
             size_text(entry.size_bytes),
             number_text(entry.delete_files),
             number_text(entry.deletes),
-            phrases.timestamp_text(entry.updated_at) or "-",
+            display.timestamp_text(entry.updated_at) or "-",
         )
         for entry in result.partitions
     ]

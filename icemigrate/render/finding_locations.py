@@ -11,7 +11,7 @@ from typing import TypeVar
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
 from icemigrate.frozen import Frozen, replace
 from icemigrate.redaction import redact_secrets
-from icemigrate.render import phrases
+from icemigrate.render import display
 from icemigrate.results.command_results import CheckResult, Failure, PlanResult
 
 _Result = TypeVar("_Result")
@@ -57,8 +57,8 @@ class LocatedFinding(Frozen):
     def text(self) -> str:
         """Message and hint, without terminal control characters."""
         parts = [
-            phrases.one_line(self.message),
-            *(phrases.message_text(self.hint).splitlines() if self.hint else ()),
+            display.one_line(self.message),
+            *(display.message_text(self.hint).splitlines() if self.hint else ()),
         ]
         return "\n".join(parts)
 

@@ -15,7 +15,7 @@ from html import escape
 from icemigrate.diagnostics import Severity
 from icemigrate.hidden_characters import escaped_json, escaped_lines
 from icemigrate.redaction import redact_document
-from icemigrate.render import phrases
+from icemigrate.render import display, phrases
 from icemigrate.render.finding_locations import LocatedFinding, located_findings
 from icemigrate.render.findings_text import severity_counts
 from icemigrate.results.command_results import CheckResult, Failure
@@ -29,7 +29,7 @@ def github_text(result: CheckResult | Failure) -> str:
     if isinstance(result, CheckResult):
         tables = phrases.format_count(result.tables, "table")
         seen = f"{phrases.format_count(result.migrations, 'migration')}, {tables}"
-        lines.append(f"{phrases.one_line(result.project)}: {seen}: {severity_counts(result.diagnostics)}.")
+        lines.append(f"{display.one_line(result.project)}: {seen}: {severity_counts(result.diagnostics)}.")
     return "\n".join(lines) + "\n"
 
 
@@ -99,7 +99,7 @@ def _case(finding: LocatedFinding) -> Iterator[str]:
     text = xml_text(f"{place}: {finding.severity.value}: {finding.text} [{finding.code}]")
     yield f"    <testcase {head}>"
     if finding.severity is Severity.ERROR:
-        message = xml_attribute(phrases.one_line(finding.message))
+        message = xml_attribute(display.one_line(finding.message))
         yield f'      <failure type="{xml_attribute(finding.code)}" message="{message}">{text}</failure>'
     else:
         yield f"      <system-out>{text}</system-out>"

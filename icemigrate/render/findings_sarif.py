@@ -14,7 +14,7 @@ from urllib.parse import quote
 from icemigrate.diagnostics import Severity
 from icemigrate.hidden_characters import escaped_json
 from icemigrate.redaction import redact_document
-from icemigrate.render import phrases
+from icemigrate.render import display
 from icemigrate.render.finding_locations import LocatedFinding, located_findings, severity_by_code
 from icemigrate.results.command_results import CheckResult, Failure
 from icemigrate.rules import RULES
@@ -92,7 +92,7 @@ def _invocation(result: CheckResult | Failure) -> _Object:
     """Whether the check could be made at all; findings do not count against it (section 3.20.14)."""
     if isinstance(result, CheckResult) or result.diagnostics:
         return {"executionSuccessful": True}
-    notification = {"level": "error", "message": {"text": phrases.message_text(result.message)}}
+    notification = {"level": "error", "message": {"text": display.message_text(result.message)}}
     return {
         "executionSuccessful": False,
         "exitCode": result.exit_code,

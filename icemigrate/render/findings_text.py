@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from icemigrate.diagnostics import Diagnostic, Severity
-from icemigrate.render import phrases
+from icemigrate.render import display, phrases
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.command_results import CheckResult, Failure
 
@@ -14,11 +14,11 @@ def diagnostics_lines(diagnostics: Iterable[Diagnostic], style: TerminalStyle) -
     """One or two lines each: ``file:line:column: error: … [code]`` and the hint."""
     paints = {Severity.ERROR: style.bad, Severity.WARNING: style.changed, Severity.NOTE: style.moved}
     for d in diagnostics:
-        where = f"{style.bold(phrases.one_line(str(d.place)))}: " if d.place else ""
+        where = f"{style.bold(display.one_line(str(d.place)))}: " if d.place else ""
         severity = paints[d.severity](f"{d.severity.value}:")
-        yield f"{where}{severity} {phrases.one_line(d.message)} {style.dim(f'[{d.code}]')}"
+        yield f"{where}{severity} {display.one_line(d.message)} {style.dim(f'[{d.code}]')}"
         if d.hint:
-            yield from (f"    {line}" for line in phrases.message_text(d.hint).splitlines())
+            yield from (f"    {line}" for line in display.message_text(d.hint).splitlines())
 
 
 def severity_counts(diagnostics: Iterable[Diagnostic]) -> str:
@@ -40,10 +40,10 @@ def check_text(result: CheckResult, style: TerminalStyle) -> str:
     tables = phrases.format_count(result.tables, "table")
     seen = f"{phrases.format_count(result.migrations, 'migration')}, {tables}"
     if result.base is not None:
-        seen += f", new since {phrases.one_line(result.base)}"
+        seen += f", new since {display.one_line(result.base)}"
     if result.older_base is not None:
         left = phrases.format_count(result.older, "older finding")
-        where = phrases.one_line(result.older_base)
+        where = display.one_line(result.older_base)
         way = "`icemigrate check --git-base none` shows all"
         lines.append(style.dim(f"Omitted: {left} of files that are already on {where}; {way}."))
     paint = style.good if result.ok else style.bad
@@ -56,7 +56,7 @@ def failure_text(failure: Failure, style: TerminalStyle) -> str:
     lines = list(diagnostics_lines(failure.diagnostics, style))
     if lines:
         lines.append("")
-    lines.append(f"{style.bad('error:')} {phrases.message_text(failure.message)}")
+    lines.append(f"{style.bad('error:')} {display.message_text(failure.message)}")
     if failure.hint:
-        lines.append(f"    {phrases.message_text(failure.hint)}")
+        lines.append(f"    {display.message_text(failure.hint)}")
     return "\n".join(lines) + "\n"

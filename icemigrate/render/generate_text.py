@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from icemigrate.diagnostics import format_count
-from icemigrate.render import phrases
+from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.generate_results import GenerateResult
 
@@ -17,15 +17,15 @@ _GENERATORS = {
 def generate_text(result: GenerateResult, style: TerminalStyle) -> str:
     """The file or the snapshot, and which generator made the rows."""
     rows = f"{result.rows:,} row{'' if result.rows == 1 else 's'}"
-    table, size = phrases.visible_text(result.table), _size(result.file_bytes)
+    table, size = display.visible_text(result.table), _size(result.file_bytes)
     if result.path is None:
         files = format_count(result.files, "file")
         made = f"{style.good('inserted')} {rows} into `{table}`: snapshot {result.snapshot_id}, {files}"
     else:
         columns = " as the migration files declare it" if result.schema_from == "files" else ""
-        made = f"{style.good('wrote')} {phrases.path_text(result.path)}: {rows} of `{table}`{columns}"
-    generator = _GENERATORS.get(result.generator, phrases.one_line(result.generator))
-    how = f"generated in {phrases.elapsed_text(result.elapsed_ms)} {generator}"
+        made = f"{style.good('wrote')} {display.path_text(result.path)}: {rows} of `{table}`{columns}"
+    generator = _GENERATORS.get(result.generator, display.one_line(result.generator))
+    how = f"generated in {display.elapsed_text(result.elapsed_ms)} {generator}"
     return f"{made}, {size}, seed {result.seed}\n{how}\n"
 
 

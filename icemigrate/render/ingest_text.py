@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from icemigrate.render import phrases
-from icemigrate.render.status_text import text_columns
+from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
 from icemigrate.results.ingest_results import IngestResult
 
 _SHOWN_PROBLEMS = 20
@@ -41,12 +41,12 @@ def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     lines = []
     failed = [table for table in result.tables if table.problem is not None]
     for table in failed[:_SHOWN_PROBLEMS]:
-        whose = phrases.one_line(f"{table.tenant}, {table.kind}")
-        lines.append(f"{style.bad('deferred')}  {whose}: {phrases.one_line(table.problem or '')}")
+        whose = display.one_line(f"{table.tenant}, {table.kind}")
+        lines.append(f"{style.bad('deferred')}  {whose}: {display.one_line(table.problem or '')}")
     if len(failed) > _SHOWN_PROBLEMS:
         lines.append(f"and {len(failed) - _SHOWN_PROBLEMS} more")
     if quarantined:
-        rows_of = [(phrases.one_line(t.table), f"{t.entries:,}", f"{t.rows:,}") for t in quarantined]
+        rows_of = [(display.one_line(t.table), f"{t.entries:,}", f"{t.rows:,}") for t in quarantined]
         lines += text_columns(rows_of, ("quarantine", "entries", "rows"), style)
     entries, rows = sum(t.entries for t in done), sum(t.rows for t in done)
     if lines:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from html import escape
 
 from icemigrate.diagnostics import Diagnostic, Severity
-from icemigrate.render import phrases
+from icemigrate.render import display
 
 COMMENT_LIMIT = 65_000
 """The size limit of one text; the rest is reserved for the comment's marker."""
@@ -65,12 +65,12 @@ def fenced_sql(block: str) -> tuple[str, str, str]:
 
 def inline_code(name: str) -> str:
     """Code that may contain backticks; as HTML, because it is used in a summary too."""
-    return f"<code>{_harmless(phrases.one_line(name))}</code>"
+    return f"<code>{_harmless(display.one_line(name))}</code>"
 
 
 def safe_text(said: str) -> str:
     """Plain text: `code` stays code, all other Markdown and HTML is escaped."""
-    parts = re.split(r"(`[^`]+`)", phrases.one_line(said))
+    parts = re.split(r"(`[^`]+`)", display.one_line(said))
     return "".join(inline_code(p[1:-1]) if i % 2 else _harmless(p) for i, p in enumerate(parts))
 
 

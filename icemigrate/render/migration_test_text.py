@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icemigrate.render import phrases
+from icemigrate.render import display, phrases
 from icemigrate.render.findings_for_ci import xml_attribute, xml_text
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.migration_test_results import CaseResult, MigrationTestsResult
@@ -15,7 +15,7 @@ def tests_text(result: MigrationTestsResult, style: TerminalStyle) -> str:
     lines = list[str]()
     for case in result.cases:
         mark = style.good("passed") if case.outcome == "passed" else style.bad(case.outcome)
-        lines.append(f"{mark}  {phrases.path_text(case.file)}:{case.line}  {phrases.one_line(case.name)}")
+        lines.append(f"{mark}  {display.path_text(case.file)}:{case.line}  {display.one_line(case.name)}")
         for failure in case.failures:
             lines += [f"    {_indented(line)}" for line in failure.splitlines()]
     left_out = f", {result.left_out} left out" if result.left_out else ""
@@ -27,7 +27,7 @@ def tests_text(result: MigrationTestsResult, style: TerminalStyle) -> str:
 def _indented(line: str) -> str:
     """A line with its indentation, and without what a terminal would not show."""
     text = line.lstrip(" ")
-    return " " * (len(line) - len(text)) + phrases.note_line(text)
+    return " " * (len(line) - len(text)) + display.note_line(text)
 
 
 def tests_junit(result: MigrationTestsResult) -> str:
@@ -59,6 +59,6 @@ def _case(case: CaseResult) -> Iterator[str]:
     kind = "error" if case.outcome == "error" else "failure"
     yield f"    <testcase {head}>"
     text = "\n".join(case.failures)
-    message = xml_attribute(phrases.one_line(text.splitlines()[0]))
+    message = xml_attribute(display.one_line(text.splitlines()[0]))
     yield f'      <{kind} type="{case.outcome}" message="{message}">{xml_text(text)}</{kind}>'
     yield "    </testcase>"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timezone
 from itertools import groupby
 
 from icemigrate.changes.adopt_table import AdoptTable
@@ -13,7 +11,6 @@ from icemigrate.data_steps.rewrite import Rewrite
 from icemigrate.diagnostics import format_count as format_count
 from icemigrate.diagnostics import once_quoted
 from icemigrate.frozen import Frozen
-from icemigrate.hidden_characters import escape_hidden_characters, escaped_lines
 from icemigrate.iceberg.partition_evolution import OldSpecFiles
 from icemigrate.planning.merge import Conflict
 from icemigrate.planning.plan import (
@@ -32,7 +29,7 @@ from icemigrate.planning.stages import (
     TableStage,
     shown_statement,
 )
-from icemigrate.redaction import redact_secrets
+from icemigrate.render import display
 from icemigrate.results.command_results import ApplyResult, PlanResult
 from icemigrate.results.status_results import KeptViewStatus
 
@@ -121,8 +118,9 @@ def interrupted_line(versions: tuple[str, ...]) -> str:
     :param versions: each with the command of its run.
     """
     return (
-        f"Running or interrupted: {', '.join(map(one_line, versions))}. After an interruption `icemigrate "
-        "rollback` finishes a rollback and undoes an apply; `icemigrate apply` finishes an apply."
+        f"Running or interrupted: {', '.join(map(display.one_line, versions))}. "
+        "After an interruption `icemigrate rollback` finishes a rollback and undoes an apply; "
+        "`icemigrate apply` finishes an apply."
     )
 
 
@@ -280,7 +278,7 @@ def table_by_table_lines(result: PlanResult) -> Iterator[str]:
     """The line about migrations whose tables are not committed in one transaction; nothing without one."""
     versions = dict[str, list[str]]()
     for one in result.table_by_table:
-        versions.setdefault(one_line(one.reason), []).append(one.version)
+        versions.setdefault(display.one_line(one.reason), []).append(one.version)
     if versions:
         parts = (f"{', '.join(listed)} ({reason})" for reason, listed in versions.items())
         yield f"Readers can see some tables changed before others: {'; '.join(parts)}."
@@ -288,7 +286,7 @@ def table_by_table_lines(result: PlanResult) -> Iterator[str]:
 
 def old_partition_line(name: str, share: OldSpecFiles) -> str:
     """The old files of a table."""
-    return f"{one_line(name)}: {share} with an earlier partitioning."
+    return f"{display.one_line(name)}: {share} with an earlier partitioning."
 
 
 def hidden_losses_lines(count: int) -> Iterator[str]:
@@ -302,22 +300,22 @@ def hidden_losses_lines(count: int) -> Iterator[str]:
 
 def kept_view_line(table: str, view: KeptViewStatus) -> str:
     """A view with old column names, and the time until which it is kept."""
-    name, table = one_line(view.name), one_line(table)
+    name, table = display.one_line(view.name), display.one_line(table)
     if not view.exists:
         return f"{table}: view {name} of {view.version} is missing."
-    until = "" if view.until is None else f" until {timestamp_text(view.until)}"
+    until = "" if view.until is None else f" until {display.timestamp_text(view.until)}"
     return f"{table}: view {name} has the column names from before {view.version}{until}."
 
 
 def change_text(change: PlannedChange) -> str:
     """A change in a few words, on one line."""
-    return one_line(change.text)
+    return display.one_line(change.text)
 
 
 def migration_title(migration: MigrationPlan) -> str:
     """``0003  Rename volume``, or ``undo 0003  Rename volume``."""
     undo = "undo " if migration.direction is Direction.ROLLBACK else ""
-    return f"{undo}{migration.version}  {one_line(migration.description)}".rstrip()
+    return f"{undo}{migration.version}  {display.one_line(migration.description)}".rstrip()
 
 
 def recorded_text(migration: MigrationPlan) -> str | None:
@@ -325,60 +323,6 @@ def recorded_text(migration: MigrationPlan) -> str | None:
     if migration.squash is None or not migration.squash.versions:
         return None
     return f"only recorded: it replaces {join_with_and(migration.squash.versions)}, which are applied"
-
-
-_QUOTED = re.compile("`[^`]+`")
-_BREAKS = re.compile(r"[\t ]*[\r\n]\s*|\t+")
-
-
-def one_line(text: str) -> str:
-    """A text without line breaks, secrets masked, hidden characters as escapes.
-
-    Blanks stay as they are: two in a name make another name than one.  A line break inside backticks is part
-    of a name or a path, and becomes an escape; each other becomes a blank.
-    """
-    return escape_hidden_characters(redact_secrets(_BREAKS.sub(" ", _escape_quoted(text.strip()))))
-
-
-def path_text(path: str) -> str:
-    """The path of a file, secrets masked, hidden characters and line breaks as escapes."""
-    return escape_hidden_characters(redact_secrets(path))
-
-
-def note_line(text: str) -> str:
-    """A note on one line, its names in backticks once."""
-    return one_line(once_quoted(text))
-
-
-def visible_text(text: str) -> str:
-    """A text of several lines, secrets masked, hidden characters as escapes."""
-    return escaped_lines(redact_secrets(text))
-
-
-def message_text(text: str) -> str:
-    """A message or a hint of several lines: as :func:`visible_text`, with each name and path on one line."""
-    return visible_text(_escape_quoted(text))
-
-
-def _escape_quoted(text: str) -> str:
-    """The text with the line breaks of names and paths, which are in backticks, as escapes."""
-    return _QUOTED.sub(lambda name: escape_hidden_characters(name[0]), text) if "\n" in text else text
-
-
-def timestamp_text(at: datetime | None) -> str:
-    """``2026-11-27 20:37:00 UTC``."""
-    return "" if at is None else at.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def elapsed_text(milliseconds: int | None) -> str:
-    """``0.4 s``, ``12 s``, ``3 min 5 s``."""
-    if milliseconds is None:
-        return ""
-    seconds = milliseconds / 1000
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 OTHER_FILE = "other file"

@@ -15,7 +15,8 @@ from icemigrate.iceberg.snapshot_writers import WATCHED_DAYS, Writer
 from icemigrate.iceberg.type_text import format_type
 from icemigrate.iceberg.types import Field
 from icemigrate.planning.plan import AffectedWriter
-from icemigrate.render.phrases import format_count, note_line, one_line
+from icemigrate.render.display import note_line, one_line
+from icemigrate.render.phrases import format_count
 
 _WIDEST = 100
 

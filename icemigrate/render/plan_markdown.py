@@ -13,7 +13,7 @@ from icemigrate.diagnostics import Diagnostic, once_quoted
 from icemigrate.planning.merge import Conflict
 from icemigrate.planning.plan import MigrationPlan, Plan, PlannedChange, PlannedDataStep, Step, TablePlan
 from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
-from icemigrate.render import phrases
+from icemigrate.render import display, phrases
 from icemigrate.render.finding_locations import by_severity
 from icemigrate.render.markdown_text import (
     COMMENT_LIMIT,
@@ -101,7 +101,7 @@ def _table(
     for conflict in table.conflicts:
         yield from _conflict(conflict)
     if with_statements:
-        statements = [phrases.visible_text(one) for stage in stages for one in _statements(stage, migration)]
+        statements = [display.visible_text(one) for stage in stages for one in _statements(stage, migration)]
         if statements:
             yield from ("", *fenced_sql("\n".join(statements)))
     yield ""

@@ -16,7 +16,7 @@ from icemigrate.planning.plan import (
     TablePlan,
 )
 from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
-from icemigrate.render import phrases
+from icemigrate.render import display, phrases
 from icemigrate.render.findings_text import diagnostics_lines
 from icemigrate.render.plan_details import affected_writers_lines, new_table_lines, writer_lines
 from icemigrate.render.terminal_style import TerminalStyle
@@ -28,7 +28,7 @@ _INDENT = "  "
 def plan_text(result: PlanResult, style: TerminalStyle) -> str:
     """The whole plan."""
     plan = result.plan
-    lines = [style.dim(f"{plan.project} → {plan.environment} ({phrases.visible_text(plan.catalog)})"), ""]
+    lines = [style.dim(f"{plan.project} → {plan.environment} ({display.visible_text(plan.catalog)})"), ""]
     for migration in plan.migrations:
         lines += [*_migration(migration, plan, style), ""]
     found = list(diagnostics_lines(result.diagnostics, style))
@@ -49,13 +49,13 @@ def plan_text(result: PlanResult, style: TerminalStyle) -> str:
 def _migration(migration: MigrationPlan, plan: Plan, style: TerminalStyle) -> Iterator[str]:
     yield style.bold(phrases.migration_title(migration))
     for namespace in migration.create_namespaces:
-        yield f"{_INDENT}{style.symbol('+')} create namespace {phrases.one_line('.'.join(namespace))}"
+        yield f"{_INDENT}{style.symbol('+')} create namespace {display.one_line('.'.join(namespace))}"
     stages = plan_stages(plan, migration)
     for table in migration.tables:
         lines = _table(table, table_stages(stages, table), migration, style)
         yield from (f"{_INDENT}{line}" for line in lines)
     for namespace in migration.drop_namespaces:
-        dropped = phrases.one_line(".".join(namespace))
+        dropped = display.one_line(".".join(namespace))
         yield f"{_INDENT}{style.symbol('-')} drop namespace {dropped}, left empty"
     recorded = phrases.recorded_text(migration)
     if recorded is not None:
@@ -67,7 +67,7 @@ def _migration(migration: MigrationPlan, plan: Plan, style: TerminalStyle) -> It
 def _table(
     table: TablePlan, stages: Iterable[TableStage], migration: MigrationPlan, style: TerminalStyle
 ) -> Iterator[str]:
-    label = style.bold(phrases.one_line(phrases.table_label(table)))
+    label = style.bold(display.one_line(phrases.table_label(table)))
     yield f"{style.symbol(phrases.table_symbol(table))} {label}"
     for stage in stages:
         yield from (f"{_INDENT * 2}{line}" for line in _stage(stage, migration, style))
@@ -75,7 +75,7 @@ def _table(
     if files is not None:
         yield f"{_INDENT * 2}{style.dim(f'files: {files}')}"
     for note in table.notes:
-        yield f"{_INDENT * 2}{style.dim(f'note: {phrases.note_line(note)}')}"
+        yield f"{_INDENT * 2}{style.dim(f'note: {display.note_line(note)}')}"
     for writer in table.writers if style.details else ():
         paint = style.changed if writer.breaks else style.dim
         yield from (f"{_INDENT * 2}{paint(line)}" for line in writer_lines(writer))
@@ -91,7 +91,7 @@ def _stage(stage: TableStage, migration: MigrationPlan, style: TerminalStyle) ->
     for data_step in stage.data_steps:
         yield from _work(data_step, migration, style)
     for text in phrases.row_statement_lines(stage, migration):
-        yield from (f"{_INDENT * 2}{style.dim(line)}" for line in phrases.visible_text(text).splitlines())
+        yield from (f"{_INDENT * 2}{style.dim(line)}" for line in display.visible_text(text).splitlines())
     for step in stage.steps:
         yield from _step(step, migration, style)
 
@@ -103,12 +103,12 @@ def _step(step: Step, migration: MigrationPlan, style: TerminalStyle) -> Iterato
             yield from _costs(change, migration, style)
         yield from (f"{_INDENT * 2}{style.dim(line)}" for line in new_table_lines(change.change))
     for statement in step.statements:
-        for line in phrases.visible_text(shown_statement(statement)).splitlines():
+        for line in display.visible_text(shown_statement(statement)).splitlines():
             yield f"{_INDENT * 2}{style.dim(line)}"
 
 
 def _work(work: PlannedDataStep, migration: MigrationPlan, style: TerminalStyle) -> Iterator[str]:
-    yield f"{style.symbol(phrases.data_step_symbol(work))} {phrases.one_line(work.text)}"
+    yield f"{style.symbol(phrases.data_step_symbol(work))} {display.one_line(work.text)}"
     if work.work.writes:
         yield from _costs(work, migration, style)
 
@@ -118,14 +118,14 @@ def _costs(
 ) -> Iterator[str]:
     for hazard in change.hazards:
         paint = style.bad if hazard in migration.unconsented else style.changed
-        yield f"{_INDENT}{paint(phrases.one_line(phrases.hazard_text(hazard, migration)))}"
+        yield f"{_INDENT}{paint(display.one_line(phrases.hazard_text(hazard, migration)))}"
     paint = style.dim if change.reversal.answer is Reversibility.YES else style.changed
-    yield f"{_INDENT}{paint(phrases.one_line(phrases.reversal_text(change.reversal)))}"
+    yield f"{_INDENT}{paint(display.one_line(phrases.reversal_text(change.reversal)))}"
 
 
 def _conflict(conflict: Conflict, style: TerminalStyle) -> Iterator[str]:
-    yield style.bad(f"! conflict: {phrases.one_line(conflict.fact)}")
+    yield style.bad(f"! conflict: {display.one_line(conflict.fact)}")
     for label, value in (("base", conflict.base), ("wanted", conflict.wanted), ("actual", conflict.actual)):
-        yield f"{_INDENT * 2}{label:<7} {phrases.one_line(value)}"
+        yield f"{_INDENT * 2}{label:<7} {display.one_line(value)}"
     for label, text in phrases.labelled_resolutions(conflict):
-        yield f"{_INDENT * 2}{label:<7} {phrases.one_line(text)}"
+        yield f"{_INDENT * 2}{label:<7} {display.one_line(text)}"

@@ -20,7 +20,7 @@ from icemigrate.events import (
 )
 from icemigrate.hidden_characters import escaped_lines
 from icemigrate.redaction import redact_secrets
-from icemigrate.render import phrases
+from icemigrate.render import display, phrases
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.system.activity import hidden_activity
 
@@ -42,13 +42,13 @@ class ProgressWriter:
         """Write an event; events of no interest to a user are skipped."""
         if isinstance(event, SparkStarted):
             self._line(
-                self.style.dim(f"Spark started in {phrases.elapsed_text(round(event.elapsed * 1000))}")
+                self.style.dim(f"Spark started in {display.elapsed_text(round(event.elapsed * 1000))}")
             )
         elif isinstance(event, MigrationStarted):
             self._has_done = self._is_copied = False
             number = self.style.dim(f"({event.number} of {event.of})")
             self._line(
-                f"{self.style.bold(f'{event.version}  {phrases.one_line(event.description)}')} {number}"
+                f"{self.style.bold(f'{event.version}  {display.one_line(event.description)}')} {number}"
             )
         elif isinstance(event, StatementStarted):
             self._number = f"[{event.number}/{event.of}]"
@@ -60,11 +60,11 @@ class ProgressWriter:
         elif isinstance(event, StatementFinished):
             # A line that was written meanwhile has ended that of the statement.
             again = "" if self._is_open else f"  {self._number} "
-            self._write(again + self.style.dim(phrases.elapsed_text(round(event.elapsed * 1000))) + "\n")
+            self._write(again + self.style.dim(display.elapsed_text(round(event.elapsed * 1000))) + "\n")
             self._is_open = False
         elif isinstance(event, TablePublished) and self._is_copied:
             self._is_copied = False  # a commit of the marker alone is none that a user waits for
-            took = self.style.dim(phrases.elapsed_text(round(event.elapsed * 1000)))
+            took = self.style.dim(display.elapsed_text(round(event.elapsed * 1000)))
             what = f"{event.table}: all of it is" if event.tables == 1 else f"{event.tables} tables are"
             self._line(f"  {what} published in one commit {took}")
         elif isinstance(event, FilesRewritten):
@@ -76,10 +76,10 @@ class ProgressWriter:
             self._line(f"  {self.style.good('undone')}: no table was changed by {event.version}")
         elif isinstance(event, NoteAdded):
             where = f"{event.table}: " if event.table else ""
-            self._line(self.style.dim(f"  note: {phrases.one_line(where + event.text)}"))
+            self._line(self.style.dim(f"  note: {display.one_line(where + event.text)}"))
         elif isinstance(event, MigrationRecorded):
             verb = "done in" if self._has_done else "recorded in"
-            self._line(f"  {self.style.good(verb)} {phrases.elapsed_text(round(event.elapsed * 1000))}")
+            self._line(f"  {self.style.good(verb)} {display.elapsed_text(round(event.elapsed * 1000))}")
 
     def close(self) -> None:
         """End a line that a failure left open."""
@@ -100,5 +100,5 @@ class ProgressWriter:
 
 
 def _cut(text: str) -> str:
-    line = phrases.one_line(text)
+    line = display.one_line(text)
     return line if len(line) <= _WIDEST else line[: _WIDEST - 1] + "…"

@@ -8,10 +8,10 @@ from typing import Any
 
 from icemigrate.diagnostics import format_count
 from icemigrate.hidden_characters import escape_hidden_characters
-from icemigrate.render import phrases
-from icemigrate.render.status_text import text_columns
+from icemigrate.render import display
 from icemigrate.render.table_cells import size_text
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
 from icemigrate.results.query_results import QueriedTable, QueryExplanation
 
 _WIDEST = 60
@@ -61,10 +61,10 @@ def explanation_text(result: QueryExplanation, style: TerminalStyle) -> str:
 
 def _table_text(table: QueriedTable, style: TerminalStyle) -> str:
     snapshot = "without snapshots" if table.snapshot_id is None else f"at snapshot {table.snapshot_id}"
-    reader = {"duckdb": "DuckDB", "pyiceberg": "PyIceberg"}.get(table.reader, phrases.one_line(table.reader))
+    reader = {"duckdb": "DuckDB", "pyiceberg": "PyIceberg"}.get(table.reader, display.one_line(table.reader))
     skipped = table.files - table.files_read
     rows = [
-        ("reader", f"{reader}: {phrases.one_line(table.reason)}"),
+        ("reader", f"{reader}: {display.one_line(table.reason)}"),
         (
             "files",
             f"{table.files_read:,} of {format_count(table.files, 'file')} read; "
@@ -74,5 +74,5 @@ def _table_text(table: QueriedTable, style: TerminalStyle) -> str:
     ]
     if table.delete_files:
         rows.append(("deletes", format_count(table.delete_files, "delete file")))
-    title = style.bold(f"{phrases.visible_text(table.table)} {snapshot}")
+    title = style.bold(f"{display.visible_text(table.table)} {snapshot}")
     return "".join([f"{title}\n", *(f"  {name:<8}{text}\n" for name, text in rows)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from icemigrate.render import phrases
+from icemigrate.render import display, phrases
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.command_results import (
     DoctorCheck,
@@ -25,7 +25,7 @@ def doctor_text(result: DoctorResult, style: TerminalStyle) -> str:
         lines += ["", f"Capabilities of catalog kind `{result.catalog}`:"]
         for ability in result.abilities:
             mark = style.good("+") if ability.can else style.changed("-")
-            lines.append(f"  {mark} {phrases.one_line(ability.text)}")
+            lines.append(f"  {mark} {display.one_line(ability.text)}")
     failed = sum(c.state == "failed" for c in result.checkups)
     verdict = style.good("all checks passed") if result.ok else style.bad(f"{failed} failed")
     lines += ["", f"{result.project} in {result.environment}: {verdict}."]
@@ -36,12 +36,12 @@ def _lines(checkup: DoctorCheck, style: TerminalStyle) -> Iterator[str]:
     paint = {"ok": style.good, "note": style.changed, "failed": style.bad, "skipped": style.dim}[
         checkup.state
     ]
-    first, *others = phrases.visible_text(checkup.text).splitlines() or [""]
+    first, *others = display.visible_text(checkup.text).splitlines() or [""]
     yield f"{paint(_STATE_SYMBOLS[checkup.state])} {style.bold(checkup.name)}: {first}"
     yield from (f"    {line}" for line in others)
     if checkup.hint:
         yield from (
-            f"    {style.dim('→')} {line}" for line in phrases.visible_text(checkup.hint).splitlines()
+            f"    {style.dim('→')} {line}" for line in display.visible_text(checkup.hint).splitlines()
         )
 
 
@@ -87,7 +87,7 @@ def maintain_text(result: MaintainResult, style: TerminalStyle) -> str:
             lines += [style.bold(_TITLES[part]), *_acts(acts, style), ""]
     if result.kept and not result.done:
         lines += [style.bold("Skipped"), *(_skipped_table_line(kept, style) for kept in result.kept), ""]
-    lines += [style.dim(f"note: {phrases.note_line(note)}") for note in result.notes]
+    lines += [style.dim(f"note: {display.note_line(note)}") for note in result.notes]
     lines.append(style.bold(_summary(result)))
     if result.interrupted:
         lines.append(style.bad(phrases.interrupted_line(result.interrupted)))
@@ -96,17 +96,17 @@ def maintain_text(result: MaintainResult, style: TerminalStyle) -> str:
 
 def _acts(acts: Sequence[ActionSummary], style: TerminalStyle) -> Iterator[str]:
     for act in acts:
-        yield f"  {style.symbol('-')} {phrases.one_line(act.table)}: {act.outcome or act.text}"
+        yield f"  {style.symbol('-')} {display.one_line(act.table)}: {act.outcome or act.text}"
         if act.outcome is None:
-            yield from (f"      {style.changed(phrases.one_line(text))}" for text in act.consequences)
-            yield style.dim(f"      {phrases.one_line(act.statement)}")
+            yield from (f"      {style.changed(display.one_line(text))}" for text in act.consequences)
+            yield style.dim(f"      {display.one_line(act.statement)}")
 
 
 def _skipped_table_line(kept: SkippedTable, style: TerminalStyle) -> str:
     refused = f"{style.bad('refused')}: " if kept.is_refused else ""
     if kept.is_unreadable:
         refused = f"{style.bad('cannot be read')}: "
-    return f"  {phrases.one_line(kept.table)} ({kept.part}): {refused}{phrases.one_line(kept.reason)}"
+    return f"  {display.one_line(kept.table)} ({kept.part}): {refused}{display.one_line(kept.reason)}"
 
 
 def _summary(result: MaintainResult) -> str:
@@ -126,7 +126,7 @@ def _summary(result: MaintainResult) -> str:
     if not parts:
         return f"{result.project} in {result.environment}: nothing to maintain."
     if result.done:
-        took = phrases.elapsed_text(result.elapsed_ms)
+        took = display.elapsed_text(result.elapsed_ms)
         tables = phrases.format_count(len({act.table for act in result.acts}), "table")
         return f"Maintained {tables} in {result.environment} in {took}."
     return f"Maintenance: {', '.join(parts)}."
@@ -139,7 +139,7 @@ def reset_text(result: ResetResult, style: TerminalStyle) -> str:
     trashed = sum(t.action == "trash" for t in result.tables)
     tables = phrases.format_count(trashed, "table")
     if result.done:
-        took = phrases.elapsed_text(result.elapsed_ms)
+        took = display.elapsed_text(result.elapsed_ms)
         return (
             f"{style.good('Reset')} {result.environment} in {took}: {tables} moved to the trash, and the "
             "history is empty.\n`icemigrate apply` begins with the first migration again.\n"
@@ -153,11 +153,11 @@ def reset_text(result: ResetResult, style: TerminalStyle) -> str:
 
 
 def _reset_line(table: ResetTable, style: TerminalStyle) -> str:
-    name = phrases.one_line(table.table)
+    name = display.one_line(table.table)
     if table.trash is not None:
-        return f"{style.symbol('-')} {name}: into the trash, as {phrases.one_line(table.trash)}"
+        return f"{style.symbol('-')} {name}: into the trash, as {display.one_line(table.trash)}"
     if table.action == "keep":
-        return style.dim(f"· {name}: stays: {phrases.one_line(table.reason or '')}")
+        return style.dim(f"· {name}: stays: {display.one_line(table.reason or '')}")
     number = len(table.references)
     references = f", without {phrases.format_count(number, 'tag or branch', 'tags and branches')}"
     return f"{style.symbol('~')} {name}: stays, because a migration adopted it{references if number else ''}"

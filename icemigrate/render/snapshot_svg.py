@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icemigrate.render import phrases
+from icemigrate.render import display
 from icemigrate.render.snapshot_graph import GraphRow, graph_rows
 from icemigrate.render.svg_document import (
     BACKGROUND,
@@ -55,7 +55,7 @@ def _spans(entry: SnapshotEntry) -> Iterator[tuple[str, str]]:
         yield f"and {len(names) - _NAMED:,} more  ", DIM
     rows = "" if entry.rows is None else f", {entry.rows:,} rows"
     operation = short_text(entry.operation or "no operation")
-    yield f"{phrases.timestamp_text(entry.at)}, {operation}{rows}", DIM
+    yield f"{display.timestamp_text(entry.at)}, {operation}{rows}", DIM
 
 
 def _snapshot(row: GraphRow, at: int, left: int) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from icemigrate.diagnostics import format_count
-from icemigrate.render import phrases
+from icemigrate.render import display
 from icemigrate.render.snapshot_graph import GraphRow, graph_rows
-from icemigrate.render.status_text import text_columns
 from icemigrate.render.table_cells import number_text, refs_text, short_text, size_text
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.table_results import SnapshotEntry, SnapshotsResult
 
@@ -38,7 +38,7 @@ def _snapshot_row(entry: SnapshotEntry, style: TerminalStyle) -> tuple[str, ...]
     counts = (entry.added_rows, entry.deleted_rows, entry.rows)
     return (
         str(entry.snapshot_id),
-        phrases.timestamp_text(entry.at),
+        display.timestamp_text(entry.at),
         short_text(entry.operation or "-"),
         *map(number_text, counts),
         refs_text(entry, style),
@@ -97,7 +97,7 @@ def _label(row: GraphRow, style: TerminalStyle) -> str:
     parts = [
         str(entry.snapshot_id),
         refs_text(entry, style, is_graph=True),
-        phrases.timestamp_text(entry.at),
+        display.timestamp_text(entry.at),
         short_text(entry.operation or "-"),
         " ".join(changed),
         "" if entry.rows is None else _rows_text(entry.rows),
@@ -135,7 +135,7 @@ def rollback_table_text(result: RollbackTableResult, style: TerminalStyle) -> st
 def _side_line(word: str, entry: SnapshotEntry | None) -> Iterator[str]:
     if entry is not None:
         rows = "" if entry.rows is None else f", {_rows_text(entry.rows)}"
-        yield f"    {word:<4} {entry.snapshot_id} ({phrases.timestamp_text(entry.at)}{rows})"
+        yield f"    {word:<4} {entry.snapshot_id} ({display.timestamp_text(entry.at)}{rows})"
 
 
 def expire_text(result: ExpireResult, style: TerminalStyle) -> str:
@@ -146,7 +146,7 @@ def expire_text(result: ExpireResult, style: TerminalStyle) -> str:
         f"{'stays' if one.snapshots == 1 else 'stay'}: {short_text(one.reason, 200)}"
         for one in result.kept
     ]
-    since = phrases.timestamp_text(result.older_than)
+    since = display.timestamp_text(result.older_than)
     if result.is_empty:
         nothing = f"Nothing to expire: no snapshot of table `{table}` from before {since} can go."
         return "\n".join([nothing, *kept]) + "\n"
@@ -179,7 +179,7 @@ def compact_text(result: CompactResult, style: TerminalStyle) -> str:
         lines = [
             f"{style.changed('~')} {table}: compact {before} and {deletes}",
             "    Spark rewrites small files, and files with deleted rows, in parallel; rows do not change.",
-            style.dim(f"    {phrases.one_line(result.statement)}"),
+            style.dim(f"    {display.one_line(result.statement)}"),
         ]
     elif not result.rewritten_files:
         lines = [f"Table `{short_text(result.table)}` has no group of files to compact."]

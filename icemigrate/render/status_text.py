@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
 
-from icemigrate.render import phrases
+from icemigrate.render import display, phrases
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
 from icemigrate.results.command_results import (
     ApplyResult,
     ImportResult,
@@ -28,7 +27,6 @@ from icemigrate.results.status_results import (
     WaitingValues,
 )
 
-_COLUMN_SEPARATOR = "  "
 _WIDEST = 80
 _NAMED = 3
 """How many tables are named in one line."""
@@ -43,7 +41,7 @@ _SHORTEST_MS = 50
 def status_text(status: Status, style: TerminalStyle) -> str:
     """Migrations, then tables."""
     lines = [
-        style.dim(f"{status.project} → {status.environment} ({phrases.visible_text(status.catalog)})"),
+        style.dim(f"{status.project} → {status.environment} ({display.visible_text(status.catalog)})"),
         "",
     ]
     lines += text_columns(
@@ -51,8 +49,8 @@ def status_text(status: Status, style: TerminalStyle) -> str:
             (
                 m.version,
                 _state(_shown_state(m), style),
-                phrases.timestamp_text(m.applied_at),
-                phrases.one_line(m.description),
+                display.timestamp_text(m.applied_at),
+                display.one_line(m.description),
             )
             for m in status.migrations
         ],
@@ -61,25 +59,25 @@ def status_text(status: Status, style: TerminalStyle) -> str:
     )
     lines += [
         style.changed(
-            f"{m.version} was rolled back in part; still present: {phrases.one_line('; '.join(m.stays))}."
+            f"{m.version} was rolled back in part; still present: {display.one_line('; '.join(m.stays))}."
         )
         for m in status.migrations
         if m.stays
     ]
     lines += [
-        style.dim(f"{m.version} was rolled back at {phrases.timestamp_text(m.rolled_back_at)}.")
+        style.dim(f"{m.version} was rolled back at {display.timestamp_text(m.rolled_back_at)}.")
         for m in status.migrations
         if m.rolled_back_at is not None
     ]
     lines += [style.changed(_waiting_line(m.version, w)) for m in status.migrations for w in m.waiting]
     lines += [
-        style.changed(f"{m.version}: {phrases.one_line(text)}.")
+        style.changed(f"{m.version}: {display.one_line(text)}.")
         for m in status.migrations
         for text in m.not_restorable
     ]
     lines += [style.changed(text) for text in phrases.hidden_losses_lines(status.hidden_losses)]
     lines += [
-        style.bad(f"{m.version}: {phrases.one_line(m.interruption)}.")
+        style.bad(f"{m.version}: {display.one_line(m.interruption)}.")
         for m in status.migrations
         if m.interruption
     ]
@@ -93,7 +91,7 @@ def status_text(status: Status, style: TerminalStyle) -> str:
     lines += text_columns(
         [
             (
-                phrases.one_line(t.table if t.table == t.name else f"{t.table} (in the catalog: {t.name})"),
+                display.one_line(t.table if t.table == t.name else f"{t.table} (in the catalog: {t.name})"),
                 t.version or "–",
                 _presence(t, style),
                 ", ".join(t.pending) or "–",
@@ -103,9 +101,9 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         ("table", "at", "catalog", "pending"),
         style,
     )
-    lines += [f"{phrases.one_line(t.name)}: {phrases.note_line(t.note)}." for t in status.tables if t.note]
+    lines += [f"{display.one_line(t.name)}: {display.note_line(t.note)}." for t in status.tables if t.note]
     lines += [
-        style.bad(f"{phrases.one_line(t.name)} cannot be read: {phrases.note_line(t.unreadable)}.")
+        style.bad(f"{display.one_line(t.name)} cannot be read: {display.note_line(t.unreadable)}.")
         for t in status.tables
         if t.unreadable
     ]
@@ -115,17 +113,17 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         for t in status.tables
         if t.old_files is not None
     ]
-    differing = [phrases.one_line(t.name) for t in status.tables if t.differs]
+    differing = [display.one_line(t.name) for t in status.tables if t.differs]
     if differing:
         lines += ["", style.changed(_differing(differing))]
     if status.lock is not None:
-        lines += ["", style.changed(f"The lock is held by {phrases.one_line(status.lock.words)}.")]
+        lines += ["", style.changed(f"The lock is held by {display.one_line(status.lock.words)}.")]
     lines += ["", style.bold(_status_line(status))]
     return "\n".join(lines) + "\n"
 
 
 def _waiting_line(version: str, waiting: WaitingValues) -> str:
-    values = phrases.one_line(f"`{waiting.table}`: only {waiting.kept_in} has values of {waiting.listed}")
+    values = display.one_line(f"`{waiting.table}`: only {waiting.kept_in} has values of {waiting.listed}")
     ways = (
         f"`icemigrate rollback --only {version} --refill`, or `restore_columns` with `refill: true` in a new "
         "migration, restores them"
@@ -195,11 +193,11 @@ def history_text(history: HistoryResult, style: TerminalStyle) -> str:
         return f"{history.project} in {history.environment}: no migration was applied yet.\n"
     rows = [
         (
-            phrases.timestamp_text(e.at),
+            display.timestamp_text(e.at),
             _event(e, style),
             e.version or "–",
-            "–" if (e.duration_ms or 0) < _SHORTEST_MS else phrases.elapsed_text(e.duration_ms or 0),
-            phrases.one_line(e.by),
+            "–" if (e.duration_ms or 0) < _SHORTEST_MS else display.elapsed_text(e.duration_ms or 0),
+            display.one_line(e.by),
             " – ".join(
                 _short(text, of) for text, of in ((e.description, _WIDEST), (e.message, _REASON)) if text
             ),
@@ -214,7 +212,7 @@ def history_text(history: HistoryResult, style: TerminalStyle) -> str:
 
 
 def _short(text: str, widest: int = _WIDEST) -> str:
-    line = phrases.one_line("; ".join(part.strip() for part in text.splitlines() if part.strip()))
+    line = display.one_line("; ".join(part.strip() for part in text.splitlines() if part.strip()))
     return line if len(line) <= widest else f"{line[: widest - 1].rstrip()}…"
 
 
@@ -242,7 +240,7 @@ def apply_text(result: ApplyResult, style: TerminalStyle) -> str:
         )
     else:
         what = phrases.format_count(len(result.applied), "migration")
-        took = phrases.elapsed_text(result.elapsed_ms)
+        took = display.elapsed_text(result.elapsed_ms)
         lines.append(
             f"{style.good('Applied')} {what} to {result.environment} in {took}: {', '.join(result.applied)}."
         )
@@ -254,8 +252,8 @@ def reconcile_text(result: ReconcileResult, style: TerminalStyle) -> str:
     if not result.tables:
         return f"{phrases.NOTHING_TO_RECONCILE}\n"
     what = phrases.format_count(len(result.tables), "table")
-    took = phrases.elapsed_text(result.elapsed_ms)
-    names = ", ".join(map(phrases.one_line, result.tables))
+    took = display.elapsed_text(result.elapsed_ms)
+    names = ", ".join(map(display.one_line, result.tables))
     return f"{style.good('Reconciled')} {what} in {result.environment} in {took}: {names}.\n"
 
 
@@ -265,7 +263,7 @@ def unlock_text(result: UnlockResult, style: TerminalStyle) -> str:
         return f"{result.project} in {result.environment}: no process holds the lock.\n"
     if not result.taken:
         return "Cancelled: the lock was not released.\n"
-    return f"{style.good('Unlocked')}: {phrases.one_line(result.lock.words)} no longer holds the lock.\n"
+    return f"{style.good('Unlocked')}: {display.one_line(result.lock.words)} no longer holds the lock.\n"
 
 
 def rollback_text(result: RollbackResult, style: TerminalStyle) -> str:
@@ -282,7 +280,7 @@ def rollback_text(result: RollbackResult, style: TerminalStyle) -> str:
         what = phrases.format_count(len(result.rolled_back), "migration")
         lines.append(
             f"{style.good('Rolled back')} {what} in {result.environment} "
-            f"in {phrases.elapsed_text(result.elapsed_ms)}: {', '.join(result.rolled_back)}."
+            f"in {display.elapsed_text(result.elapsed_ms)}: {', '.join(result.rolled_back)}."
         )
         first, last = min(result.rolled_back, key=int), max(result.rolled_back, key=int)
         versions, which, files = f"{first}..{last}", "them", "their files were"
@@ -333,8 +331,8 @@ def _adopted_text(result: RepairResult, style: TerminalStyle) -> str:
     if not result.adopted:
         return f"{result.project} in {result.environment}: no table was created again.\n"
     lines = [
-        f"{style.good('Adopted')} {phrases.one_line(a.table)}: table {phrases.one_line(a.now)} takes the "
-        f"place of table {phrases.one_line(a.was)}."
+        f"{style.good('Adopted')} {display.one_line(a.table)}: table {display.one_line(a.now)} takes the "
+        f"place of table {display.one_line(a.was)}."
         for a in result.adopted
     ]
     lines.append("`icemigrate drift` shows in what the tables differ from their recorded state.")
@@ -346,23 +344,23 @@ def rebase_text(result: RebaseResult, style: TerminalStyle) -> str:
     if not result.renamed:
         return f"{result.project} in {result.environment}: no file needs a new number.\n"
     lines = [
-        f"{style.good('renamed')} {phrases.path_text(r.old)} → {phrases.path_text(r.new)}"
+        f"{style.good('renamed')} {display.path_text(r.old)} → {display.path_text(r.new)}"
         for r in result.renamed
     ]
-    lines += [f"{style.changed('warning:')} {phrases.note_line(note)}" for note in result.notes]
+    lines += [f"{style.changed('warning:')} {display.note_line(note)}" for note in result.notes]
     return "\n".join(lines) + "\n"
 
 
 def squash_text(result: SquashResult, style: TerminalStyle) -> str:
     """The written file, and the files that it replaces."""
-    lines = [f"{style.good('wrote')} {phrases.path_text(result.path)}"]
-    lines += [f"{style.changed('removed')} {phrases.path_text(path)}" for path in result.removed]
+    lines = [f"{style.good('wrote')} {display.path_text(result.path)}"]
+    lines += [f"{style.changed('removed')} {display.path_text(path)}" for path in result.removed]
     return "\n".join(lines) + "\n"
 
 
 def revert_text(result: RevertResult, style: TerminalStyle) -> str:
     """The file that was written."""
-    notes = [style.dim(f"note: {phrases.note_line(note)}") for note in result.notes]
+    notes = [style.dim(f"note: {display.note_line(note)}") for note in result.notes]
     return "\n".join([*notes, result.path]) + "\n"
 
 
@@ -370,29 +368,7 @@ def import_text(result: ImportResult, style: TerminalStyle) -> str:
     """The written file, or its content on a dry run, with notes as comments."""
     if result.path is None:
         head, *rest = result.content.splitlines(keepends=True)
-        return "".join([head, *(f"# note: {phrases.note_line(note)}\n" for note in result.notes), *rest])
-    notes = [style.dim(f"note: {phrases.note_line(note)}") for note in result.notes]
+        return "".join([head, *(f"# note: {display.note_line(note)}\n" for note in result.notes), *rest])
+    notes = [style.dim(f"note: {display.note_line(note)}") for note in result.notes]
     what = phrases.format_count(len(result.tables), "table")
-    return "\n".join([*notes, f"{style.good('wrote')} {phrases.path_text(result.path)}, with {what}"]) + "\n"
-
-
-def text_columns(rows: Sequence[tuple[str, ...]], heads: tuple[str, ...], style: TerminalStyle) -> list[str]:
-    """Rows as aligned columns with headings; empty without rows."""
-    if not rows:
-        return []
-    widths = [max(_width(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
-
-    def line(row: tuple[str, ...]) -> str:
-        return _COLUMN_SEPARATOR.join(
-            c + " " * (w - _width(c)) for c, w in zip(row, widths, strict=True)
-        ).rstrip()
-
-    return [style.dim(line(heads)), *map(line, rows)]
-
-
-def _width(text: str) -> int:
-    """How many cells a text takes on a terminal, escape codes not counted."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in plain)
-    marks = sum(unicodedata.combining(c) != 0 for c in plain)
-    return len(plain) + wide - marks
+    return "\n".join([*notes, f"{style.good('wrote')} {display.path_text(result.path)}, with {what}"]) + "\n"

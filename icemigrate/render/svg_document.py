@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from icemigrate.render.phrases import one_line
+from icemigrate.render.display import one_line
 
 TEXT, DIM, LINE, BACKGROUND = "#1f2328", "#59636e", "#d1d9e0", "#ffffff"
 BLUE, GREEN, ORANGE, PURPLE, RED = "#0969da", "#1a7f37", "#9a6700", "#8250df", "#cf222e"

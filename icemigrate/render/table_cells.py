@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.render import phrases
+from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.table_results import SnapshotEntry
 
@@ -14,11 +14,11 @@ _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 def short_text(text: str, longest: int = LONGEST_NAME) -> str:
     """A text on one line, hidden characters as escapes; a long one without its middle."""
-    shown = phrases.one_line(text[: 4 * longest] if len(text) > 8 * longest else text)
+    shown = display.one_line(text[: 4 * longest] if len(text) > 8 * longest else text)
     if len(shown) <= longest and len(text) <= 8 * longest:
         return shown
     end = longest // 3
-    tail = phrases.one_line(text[-4 * end :])[-end:]
+    tail = display.one_line(text[-4 * end :])[-end:]
     return f"{shown[: longest - end - 1]}…{tail}"
 
 

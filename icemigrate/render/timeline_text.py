@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from icemigrate.diagnostics import format_count
-from icemigrate.render import phrases
-from icemigrate.render.status_text import text_columns
+from icemigrate.render import display
 from icemigrate.render.table_cells import short_text
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
 from icemigrate.results.timeline_results import TimelineResult
 
 _LONG = 120
@@ -16,7 +16,7 @@ def timeline_text(result: TimelineResult, style: TerminalStyle) -> str:
     """A line for each event, the oldest first."""
     rows = [
         (
-            f"{'before ' if entry.is_earlier else ''}{phrases.timestamp_text(entry.at)}",
+            f"{'before ' if entry.is_earlier else ''}{display.timestamp_text(entry.at)}",
             entry.kind,
             short_text(entry.version or "", 20),
             short_text(entry.text, _LONG),

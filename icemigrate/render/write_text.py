@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from icemigrate.diagnostics import format_count
-from icemigrate.render import phrases
+from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.write_results import CreateTableResult, InsertResult, RowChangeResult
 
 
 def create_table_text(result: CreateTableResult, style: TerminalStyle) -> str:
     """The new table, and how a project adopts it."""
-    name = phrases.one_line(result.table)
+    name = display.one_line(result.table)
     columns = format_count(len(result.columns), "column")
     return (
-        f"Created table {name} in {phrases.one_line(result.environment)}: {columns}, "
+        f"Created table {name} in {display.one_line(result.environment)}: {columns}, "
         f"format version {result.format_version}.\n"
         + style.dim(f"No migration declares it: `icemigrate import {name}` writes one that does.")
         + "\n"
@@ -22,28 +22,28 @@ def create_table_text(result: CreateTableResult, style: TerminalStyle) -> str:
 
 def insert_text(result: InsertResult, style: TerminalStyle) -> str:
     """The inserted rows, and those that were left out."""
-    name = phrases.one_line(result.table)
+    name = display.one_line(result.table)
     lines = []
     if result.snapshot_id is None:
         lines.append(f"Inserted no rows into {name}.")
     else:
         rows, files = _rows(result.rows), format_count(result.files, "file")
         lines.append(
-            f"Inserted {rows} into {name} in {phrases.elapsed_text(result.elapsed_ms)} ({files}): "
+            f"Inserted {rows} into {name} in {display.elapsed_text(result.elapsed_ms)} ({files}): "
             f"snapshot {result.snapshot_id}."
         )
     if result.bad_rows:
         verb = "does" if result.bad_rows == 1 else "do"
         lines.append(
             style.changed(f"{_rows(result.bad_rows)} {verb} not fit the table")
-            + f": see {phrases.one_line(result.bad_rows_file or '')}."
+            + f": see {display.one_line(result.bad_rows_file or '')}."
         )
     return "\n".join(lines) + "\n"
 
 
 def row_change_text(result: RowChangeResult, _style: TerminalStyle) -> str:
     """The changed rows, and the files that were rewritten for them."""
-    name = phrases.one_line(result.table)
+    name = display.one_line(result.table)
     counts = {"inserted": result.inserted, "updated": result.updated, "deleted": result.deleted}
     parts = [f"{verb} {_rows(count)}" for verb, count in counts.items() if count]
     unchanged = f" ({_rows(result.unchanged)} unchanged)" if result.unchanged else ""
@@ -51,7 +51,7 @@ def row_change_text(result: RowChangeResult, _style: TerminalStyle) -> str:
         return f"No row of {name} changes{unchanged}.\n"
     words = " and ".join(parts)
     files = f"{format_count(result.files_removed, 'file')} replaced by {result.files_added}"
-    took = phrases.elapsed_text(result.elapsed_ms)
+    took = display.elapsed_text(result.elapsed_ms)
     head = f"{words[:1].upper()}{words[1:]} of {name} in {took}{unchanged}"
     return f"{head}; {files}: snapshot {result.snapshot_id}.\n"
 

@@ -16,8 +16,8 @@ from icemigrate.execution.run import run_plan
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
 from icemigrate.project import open_project
+from icemigrate.render.display import timestamp_text
 from icemigrate.render.formats import render
-from icemigrate.render.phrases import timestamp_text
 from icemigrate.results.command_results import RepairResult
 from tests.support.embedded_project import HISTORY, Embedded, applied
 

@@ -25,15 +25,9 @@ from icemigrate.events import (
 )
 from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
+from icemigrate.render.display import elapsed_text, one_line, timestamp_text, visible_text
 from icemigrate.render.formats import names_for, render
-from icemigrate.render.phrases import (
-    elapsed_text,
-    format_count,
-    join_with_and,
-    one_line,
-    timestamp_text,
-    visible_text,
-)
+from icemigrate.render.phrases import format_count, join_with_and
 from icemigrate.render.progress_text import ProgressWriter
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle, style_for
 from icemigrate.results.command_results import (
