@@ -68,6 +68,23 @@ def test_patterns_name_ascii_digits(module: Path) -> None:
     assert r"\d" not in text
 
 
+def test_the_name_of_a_class_has_one_meaning() -> None:
+    """No other class or type has the name of a class, apart from two names of the Python API."""
+    homes: dict[str, list[str]] = {}
+    classes = set[str]()
+    for module in MODULES:
+        text = module.read_text(encoding="utf-8")
+        for keyword, name in re.findall(
+            r"^(class )?([A-Z]\w*[a-z]\w*)(?: = |: TypeAlias = |[(:])", text, re.MULTILINE
+        ):
+            homes.setdefault(name, []).append(str(module.relative_to(PACKAGE)))
+            classes |= {name} if keyword else set()
+    twice = {name: found for name, found in homes.items() if name in classes and len(found) > 1}
+    assert twice.pop("Project") == ["api/project.py", "project/project_values.py"]
+    assert twice.pop("Writer") == ["iceberg/snapshot_writers.py", "wal/log_writer.py"]
+    assert not twice
+
+
 def test_every_room_is_a_package_and_so_in_the_wheel() -> None:
     folders = {module.parent for module in MODULES}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []

@@ -31,7 +31,7 @@ from icemigrate.project.catalog_files import catalog_project, is_project_path
 from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.compare_results import CompareResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
-from icemigrate.results.table_results import SnapshotEntry
+from icemigrate.results.table_results import SnapshotInfo
 from icemigrate.table_data.table_session import TableSession, open_tables
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from icemigrate.table_data.insert_rows import InsertedRows
-    from icemigrate.table_data.row_changes import ChangedRows
+    from icemigrate.table_data.row_changes import RowChangeOutcome
 
 
 class IcebergManager:
@@ -150,7 +150,7 @@ class IcebergManager:
 
         return insert_data(self._tables(), table, data)
 
-    def update_data(self, table: str, updates: Mapping[str, object], where: str) -> ChangedRows:
+    def update_data(self, table: str, updates: Mapping[str, object], where: str) -> RowChangeOutcome:
         """Set columns of the rows for which a condition is true, in one snapshot.
 
         Rows of format version 3, or with ``merge-on-read``, need Spark, which is started.
@@ -164,7 +164,7 @@ class IcebergManager:
 
         return update_data(self._tables(), table, expressions(updates), where)
 
-    def delete_data(self, table: str, where: str) -> ChangedRows:
+    def delete_data(self, table: str, where: str) -> RowChangeOutcome:
         """Delete the rows for which a condition is true, in one snapshot; with Spark as :meth:`update_data`.
 
         :param where: a condition in DuckDB's SQL; ``true`` for all rows.
@@ -173,7 +173,7 @@ class IcebergManager:
 
         return delete_data(self._tables(), table, where)
 
-    def upsert(self, table: str, data: Any, on: str | Sequence[str]) -> ChangedRows:
+    def upsert(self, table: str, data: Any, on: str | Sequence[str]) -> RowChangeOutcome:
         """Update the rows that have the keys of some data, and insert the others, in one snapshot.
 
         With Spark as :meth:`update_data`.
@@ -251,13 +251,13 @@ class IcebergManager:
 
     # Snapshots
 
-    def list_snapshots(self, table: str) -> tuple[SnapshotEntry, ...]:
+    def list_snapshots(self, table: str) -> tuple[SnapshotInfo, ...]:
         """The snapshots that the table still has, the oldest first."""
         from icemigrate.table_data.snapshot_entries import list_snapshots
 
         return list_snapshots(self._tables().load(table))
 
-    def get_current_snapshot(self, table: str) -> SnapshotEntry | None:
+    def get_current_snapshot(self, table: str) -> SnapshotInfo | None:
         """The snapshot of the main branch; ``None`` for a table without rows."""
         from icemigrate.table_data.snapshot_entries import get_current_snapshot
 

@@ -47,7 +47,7 @@ class ListedManifest(Frozen):
     snapshot_id: int | None = None
 
 
-class ManifestList(Frozen):
+class LiveManifests(Frozen):
     """The manifests in a manifest list.
 
     :param manifests: manifests with live data files.
@@ -65,7 +65,7 @@ class ManifestList(Frozen):
 
 def read_manifest_list(
     metadata: Mapping[str, Any], read: ReadBytes, snapshot_id: int | None = None
-) -> ManifestList | None:
+) -> LiveManifests | None:
     """The manifests of a snapshot; ``None`` where its list lacks optional counts.
 
     :param metadata: the table's complete metadata.
@@ -73,7 +73,7 @@ def read_manifest_list(
     """
     snapshot = _current(metadata) if snapshot_id is None else _snapshot(metadata, snapshot_id)
     if snapshot is None:
-        return ManifestList(())
+        return LiveManifests(())
     if "manifest-list" not in snapshot:
         return None  # a version 1 table may name its manifests one by one
     manifests, deletes = list[ListedManifest](), list[ListedManifest]()
@@ -93,7 +93,7 @@ def read_manifest_list(
                 record.get(_ADDED_BY),
             )
             (manifests if record.get(_CONTENT, _DATA) == _DATA else deletes).append(manifest)
-    return ManifestList(tuple(manifests), tuple(deletes))
+    return LiveManifests(tuple(manifests), tuple(deletes))
 
 
 _WANTED = (_PATH, _LENGTH, _SPEC, _CONTENT, _SEQUENCE, _ADDED_BY, _ADDED, _EXISTING, _DELETED)
@@ -121,7 +121,7 @@ def layout_of(metadata: Mapping[str, Any], read: ReadBytes) -> FilesBySpec | Non
         return None
 
 
-def _layout(found: ManifestList, summary: Mapping[str, str], read: ReadBytes) -> FilesBySpec:
+def _layout(found: LiveManifests, summary: Mapping[str, str], read: ReadBytes) -> FilesBySpec:
     by_spec: dict[int, list[ListedManifest]] = {}
     for manifest in found.manifests:
         by_spec.setdefault(manifest.spec_id, []).append(manifest)

@@ -17,7 +17,7 @@ from icemigrate.catalog.file_layouts import (
     STATUS,
     STATUS_DELETED,
     ListedManifest,
-    ManifestList,
+    LiveManifests,
     is_cheap,
     read_manifest_list,
 )
@@ -90,7 +90,7 @@ class _SnapshotFiles(Frozen):
     :param sequences: the data sequence number of each file.
     """
 
-    listed: ManifestList
+    listed: LiveManifests
     files: list[AvroRecord]
     sequences: list[int | None]
     deletes: list[DeleteFile]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from icemigrate.project import Project
 from icemigrate.results.write_results import RowChangeResult
 from icemigrate.system.activity import activity
-from icemigrate.table_data.row_changes import ChangedRows, delete_data, update_data
+from icemigrate.table_data.row_changes import RowChangeOutcome, delete_data, update_data
 from icemigrate.table_data.table_session import TableSession, open_tables
 from icemigrate.table_data.upsert_rows import upsert_files
 
@@ -83,7 +83,7 @@ def _changed(
     environment: str | None,
     table: str,
     what: str,
-    change: Callable[[TableSession], ChangedRows],
+    change: Callable[[TableSession], RowChangeOutcome],
 ) -> RowChangeResult:
     began = time.monotonic()
     with open_tables(project, environment) as tables:

@@ -19,7 +19,7 @@ from icemigrate.files.read.migration_test_file import CaseRows
 from icemigrate.iceberg.names import TableName
 from icemigrate.project.project_values import CatalogDescription, Environment, Project, SparkConfig
 from icemigrate.results.migration_test_results import CaseResult, MigrationTestsResult
-from icemigrate.spark.case_rows import CaseTables, Row
+from icemigrate.spark.case_rows import CaseRow, CaseTables
 
 _ENVIRONMENT = "test"
 _MOST_SHOWN = 20
@@ -201,7 +201,7 @@ def _as_steps(reasons: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
 
 def row_differences(
-    what: str, columns: Sequence[str], wanted: Sequence[Row], found: Sequence[Row], *, ordered: bool
+    what: str, columns: Sequence[str], wanted: Sequence[CaseRow], found: Sequence[CaseRow], *, ordered: bool
 ) -> Iterator[str]:
     """One text about rows that differ; none if they are equal.
 

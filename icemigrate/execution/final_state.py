@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icemigrate.frozen import replace
-from icemigrate.iceberg.declared_sides import DeclaredState, TableChange
+from icemigrate.iceberg.declared_sides import DeclaredChange, DeclaredState
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema, schema_index
 from icemigrate.iceberg.table import Table
@@ -24,7 +24,7 @@ def final_declared_state(
     :param state: before the migration.
     :param tables_after: as in :class:`~icemigrate.execution.migration_run.MigrationRun`; so is the next one.
     """
-    changes = list[TableChange]()
+    changes = list[DeclaredChange]()
     for table in migration.tables:
         wanted, base = table.wanted, state.tables.get(table.formerly) if table.formerly else None
         # Undoing a baseline changes no table: another one may have the name of one that it recorded as gone.

@@ -54,18 +54,18 @@ class DeclaredState(Frozen):
         """
         return self.after_all([(name, formerly, table)])
 
-    def after_all(self, changes: Iterable[TableChange]) -> DeclaredState:
+    def after_all(self, changes: Iterable[DeclaredChange]) -> DeclaredState:
         """The state after the changes of one migration, whose tables may exchange their names."""
         tables, changes = dict(self.tables), tuple(changes)
         return replace(self, tables=tables, former=self.former | put_declared_tables(tables, changes))
 
 
-TableChange: TypeAlias = "tuple[TableName, TableName | None, Table | None]"
+DeclaredChange: TypeAlias = "tuple[TableName, TableName | None, Table | None]"
 """The arguments of :meth:`DeclaredState.after`."""
 
 
 def put_declared_tables(
-    tables: dict[TableName, Table], changes: Collection[TableChange]
+    tables: dict[TableName, Table], changes: Collection[DeclaredChange]
 ) -> frozenset[TableName]:
     """Apply the changes of one migration to a dictionary; returns the names that become free.
 

@@ -19,7 +19,7 @@ from icemigrate.iceberg.partitioning import PartitionSpec
 from icemigrate.iceberg.schema_json import spec_to_json
 from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.data_files import DataFile, data_file_record
-from icemigrate.metadata_engine.manifest_lists import ManifestEntry, encode_avro, encode_record, read_avro
+from icemigrate.metadata_engine.manifest_lists import ManifestFile, encode_avro, encode_record, read_avro
 from icemigrate.metadata_engine.manifest_merge import ADDED, DELETED, EXISTING
 from icemigrate.metadata_engine.manifest_partitions import (
     field_summaries,
@@ -54,7 +54,7 @@ class Manifests:
         """The spec of new files."""
         return self._specs[default_spec_id(self._metadata)]
 
-    def added(self, data: Sequence[DataFile]) -> tuple[bytes, ManifestEntry]:
+    def added(self, data: Sequence[DataFile]) -> tuple[bytes, ManifestFile]:
         """The manifest of new files, and its entry in the manifest list."""
         fields = partition_type(self.default_spec, self._schema).fields
         entries = [
@@ -68,7 +68,7 @@ class Manifests:
         summaries = field_summaries(fields, [self._values(file) for file in data])
         return self.content(self.default_spec, entries, summaries)
 
-    def merged(self, entries: Sequence[Mapping[str, Any]]) -> tuple[bytes, ManifestEntry]:
+    def merged(self, entries: Sequence[Mapping[str, Any]]) -> tuple[bytes, ManifestFile]:
         """The manifest of files of the default spec, whose fields are void; see :meth:`content`."""
         fields = partition_type(self.default_spec, self._schema).fields
         return self.content(self.default_spec, entries, field_summaries(fields, [(None,) * len(fields)]))
@@ -93,7 +93,7 @@ class Manifests:
         spec: PartitionSpec,
         entries: Sequence[Mapping[str, Any]],
         summaries: Sequence[Any] | None,
-    ) -> tuple[bytes, ManifestEntry]:
+    ) -> tuple[bytes, ManifestFile]:
         """The content of a manifest, and its entry in the manifest list.
 
         :param entries: files of one spec.  Sequence numbers of added ones are null: they inherit those of
@@ -128,7 +128,7 @@ class Manifests:
         }
 
     def without(
-        self, manifest: ManifestEntry, removed: Collection[str], files: FileStore
+        self, manifest: ManifestFile, removed: Collection[str], files: FileStore
     ) -> RewrittenManifest | None:
         """A manifest in which files are marked as deleted; ``None`` where it has none of them.
 
@@ -159,7 +159,7 @@ class Manifests:
         return RewrittenManifest(content, entry, sequence, tuple(gone), partitions)
 
     def _rewritten(
-        self, record: Mapping[str, Any], file: Json, manifest: ManifestEntry, *, is_removed: bool
+        self, record: Mapping[str, Any], file: Json, manifest: ManifestFile, *, is_removed: bool
     ) -> dict[str, Any]:
         """An entry with the numbers that it inherited; a deleted one names this snapshot."""
         inherited = {
@@ -183,7 +183,7 @@ class RewrittenManifest(Frozen):
     """
 
     content: bytes
-    entry: ManifestEntry
+    entry: ManifestFile
     sequence: int
     removed: tuple[Mapping[str, Any], ...]
     partitions: frozenset[PartitionKey]

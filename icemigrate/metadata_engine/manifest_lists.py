@@ -24,7 +24,7 @@ from icemigrate.metadata_engine.manifest_schemas import (
 from icemigrate.metadata_engine.recent_tables import RecentValues
 from icemigrate.metadata_engine.table_store import FileStore, Json
 
-ManifestEntry: TypeAlias = dict[str, Any]
+ManifestFile: TypeAlias = dict[str, Any]
 """A manifest in a list: its values by the names of :func:`manifest_list_fields`."""
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -44,7 +44,7 @@ class ManifestList(Frozen):
     """
 
     schema: Json
-    entries: tuple[ManifestEntry, ...] = ()
+    entries: tuple[ManifestFile, ...] = ()
 
 
 class WrittenLists:
@@ -187,13 +187,13 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _completed(entry: ManifestEntry, required: set[str], files: FileStore) -> ManifestEntry:
+def _completed(entry: ManifestFile, required: set[str], files: FileStore) -> ManifestFile:
     """The entry without nulls, and with what the written version requires and the earlier one lacked."""
     found = {**_INHERITED, **{name: value for name, value in entry.items() if value is not None}}
     return found if required <= found.keys() else {**_counted(entry["manifest_path"], files), **found}
 
 
-def _counted(location: str, files: FileStore) -> ManifestEntry:
+def _counted(location: str, files: FileStore) -> ManifestFile:
     """The entry of a manifest, from its content.
 
     It was added by the snapshot whose files it adds or deletes, else by the newest that it names, as Java's
@@ -222,8 +222,8 @@ def _counted(location: str, files: FileStore) -> ManifestEntry:
 
 
 def with_first_row_ids(
-    entries: Sequence[ManifestEntry], next_row_id: int
-) -> tuple[tuple[ManifestEntry, ...], int]:
+    entries: Sequence[ManifestFile], next_row_id: int
+) -> tuple[tuple[ManifestFile, ...], int]:
     """The manifests of a version 3 snapshot, each with the id of its first row.
 
     Specification, `First Row ID Assignment <https://iceberg.apache.org/spec/#first-row-id-assignment>`_: a

@@ -14,7 +14,7 @@ from typing import Any
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Struct, children
-from icemigrate.metadata_engine.manifest_lists import ManifestEntry, read_avro
+from icemigrate.metadata_engine.manifest_lists import ManifestFile, read_avro
 from icemigrate.metadata_engine.manifest_schemas import manifest_fields
 from icemigrate.metadata_engine.table_store import FileStore
 
@@ -41,7 +41,7 @@ class ManifestMerge(Frozen):
 
 
 def find_merge(
-    manifests: Sequence[ManifestEntry], files: FileStore, spec_id: int, format_version: int
+    manifests: Sequence[ManifestFile], files: FileStore, spec_id: int, format_version: int
 ) -> ManifestMerge | None:
     """The merge that a list of manifests needs; ``None`` for none.
 
@@ -52,7 +52,7 @@ def find_merge(
     """
     if format_version != _VERSION:
         return None
-    orders: dict[int, list[ManifestEntry]] = {}
+    orders: dict[int, list[ManifestFile]] = {}
     for manifest in manifests:
         if _is_mergeable(manifest, spec_id):
             orders.setdefault(_order(manifest), []).append(manifest)
@@ -75,7 +75,7 @@ class _UnknownValue(Exception):
     """A manifest has a value of no column that is known here."""
 
 
-def _is_mergeable(manifest: ManifestEntry, spec_id: int) -> bool:
+def _is_mergeable(manifest: ManifestFile, spec_id: int) -> bool:
     return (
         manifest["content"] == _DATA
         and manifest["partition_spec_id"] == spec_id
@@ -85,11 +85,11 @@ def _is_mergeable(manifest: ManifestEntry, spec_id: int) -> bool:
     )
 
 
-def _files(manifest: ManifestEntry) -> int:
+def _files(manifest: ManifestFile) -> int:
     return int(manifest["added_files_count"]) + int(manifest["existing_files_count"])
 
 
-def _order(manifest: ManifestEntry) -> int:
+def _order(manifest: ManifestFile) -> int:
     """The number of digits of its number of files, to the base of :data:`MANIFESTS_TO_MERGE`."""
     order, left = 0, _files(manifest)
     while left >= MANIFESTS_TO_MERGE:
@@ -102,7 +102,7 @@ _ENTRY_KEYS = frozenset(field.name for field in _FIELDS)
 _FILE_KEYS = frozenset(field.name for field in children(_FIELDS[-1].type))
 
 
-def _existing(manifest: ManifestEntry, files: FileStore) -> list[dict[str, Any]]:
+def _existing(manifest: ManifestFile, files: FileStore) -> list[dict[str, Any]]:
     """The files of a manifest as existing ones, with the numbers that they inherited."""
     _, records = read_avro("manifest", manifest["manifest_path"], files)
     found = []

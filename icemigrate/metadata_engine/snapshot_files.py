@@ -16,7 +16,7 @@ from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.data_manifests import Manifests, PartitionKey
 from icemigrate.metadata_engine.manifest_lists import (
-    ManifestEntry,
+    ManifestFile,
     WrittenLists,
     carried_over,
     encode_avro,
@@ -27,8 +27,8 @@ from icemigrate.metadata_engine.manifest_schemas import NEWEST_FORMAT_VERSION, m
 from icemigrate.metadata_engine.metadata_file_names import location_of_metadata
 from icemigrate.metadata_engine.snapshot_summary import (
     FileChanges,
-    FileTotals,
     ManifestChanges,
+    SummaryTotals,
     snapshot_summary,
 )
 from icemigrate.metadata_engine.table_store import FileStore, Json
@@ -114,8 +114,8 @@ def append_snapshot(
             summary,
             None if parent is None else parent.get("summary") or {},
             FileChanges(
-                added=FileTotals.of((file.records, file.size) for file in data),
-                removed=FileTotals.of((f["record_count"], f["file_size_in_bytes"]) for f in gone),
+                added=SummaryTotals.of((file.records, file.size) for file in data),
+                removed=SummaryTotals.of((f["record_count"], f["file_size_in_bytes"]) for f in gone),
                 partitions=len(draft.partitions),
             ),
             ManifestChanges(created=len(draft.contents) - 1, kept=draft.kept, replaced=draft.replaced),
@@ -140,7 +140,7 @@ class _ManifestListDraft:
         files: FileStore,
         snapshot_id: int,
         sequence: int,
-        entries: tuple[ManifestEntry, ...],
+        entries: tuple[ManifestFile, ...],
     ) -> None:
         self.manifests = Manifests(metadata, snapshot_id)
         self.commit = uuid.uuid4()
@@ -177,7 +177,7 @@ class _ManifestListDraft:
 
         :raises EngineError: the parent has no such file.
         """
-        entries, gone = list[ManifestEntry](), list[Mapping[str, Any]]()
+        entries, gone = list[ManifestFile](), list[Mapping[str, Any]]()
         for manifest in self.entries:
             found = None
             if manifest["content"] == _DATA:
@@ -197,7 +197,7 @@ class _ManifestListDraft:
         self.entries = tuple(entries)
         return tuple(gone)
 
-    def _kept(self, content: bytes, entry: ManifestEntry, sequence: int, number: int) -> ManifestEntry:
+    def _kept(self, content: bytes, entry: ManifestFile, sequence: int, number: int) -> ManifestFile:
         path = location_of_metadata(self._metadata, f"{self.commit}-m{number}.avro")
         self.contents[path] = content
         of_list = {"manifest_path": path, "sequence_number": self._sequence, "min_sequence_number": sequence}

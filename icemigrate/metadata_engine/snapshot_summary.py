@@ -23,7 +23,7 @@ _TOTALS = {
 _NUMBER = re.compile("[0-9]{1,18}")
 
 
-class FileTotals(Frozen):
+class SummaryTotals(Frozen):
     """The number of some data files, with their rows and their size in bytes."""
 
     files: int = 0
@@ -31,7 +31,7 @@ class FileTotals(Frozen):
     size: int = 0
 
     @classmethod
-    def of(cls, sizes: Iterable[tuple[int, int]]) -> FileTotals:
+    def of(cls, sizes: Iterable[tuple[int, int]]) -> SummaryTotals:
         """The totals of files, by rows and size."""
         found = list(sizes)
         return cls(len(found), sum(records for records, _ in found), sum(size for _, size in found))
@@ -43,8 +43,8 @@ class FileChanges(Frozen):
     :param partitions: number of the partitions that they are in.
     """
 
-    added: FileTotals
-    removed: FileTotals
+    added: SummaryTotals
+    removed: SummaryTotals
     partitions: int
 
 

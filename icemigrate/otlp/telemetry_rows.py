@@ -28,12 +28,12 @@ from icemigrate.otlp.payload_fields import (
 )
 from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
-Row: TypeAlias = dict[str, Any]
+TelemetryRow: TypeAlias = dict[str, Any]
 _TRACE_ID, _SPAN_ID = 16, 8
 """Sizes of ids in bytes."""
 
 
-def telemetry_rows(request: Message, kind: EntryKind) -> Iterator[Row]:
+def telemetry_rows(request: Message, kind: EntryKind) -> Iterator[TelemetryRow]:
     """The rows of a request, by the names of columns; times are in UTC.
 
     :raises UnreadablePayload: a part of it is not what the protocol says.
@@ -51,7 +51,7 @@ def is_readable(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -> b
     return True
 
 
-def _span_rows(request: Message) -> Iterator[Row]:
+def _span_rows(request: Message) -> Iterator[TelemetryRow]:
     for origin, span in _items(request, "resourceSpans", "scopeSpans", "spans"):
         start, end = nanoseconds(span, "startTimeUnixNano"), nanoseconds(span, "endTimeUnixNano")
         status = message(span, "status")
@@ -75,7 +75,7 @@ def _span_rows(request: Message) -> Iterator[Row]:
         }
 
 
-def _event(event: Message) -> Row:
+def _event(event: Message) -> TelemetryRow:
     return {
         "time": moment(nanoseconds(event, "timeUnixNano")),
         "name": text(event, "name"),
@@ -83,7 +83,7 @@ def _event(event: Message) -> Row:
     }
 
 
-def _link(link: Message) -> Row:
+def _link(link: Message) -> TelemetryRow:
     return {
         "trace_id": hex_id(link, "traceId", _TRACE_ID),
         "span_id": hex_id(link, "spanId", _SPAN_ID),
@@ -92,7 +92,7 @@ def _link(link: Message) -> Row:
     }
 
 
-def _log_rows(request: Message) -> Iterator[Row]:
+def _log_rows(request: Message) -> Iterator[TelemetryRow]:
     for origin, record in _items(request, "resourceLogs", "scopeLogs", "logRecords"):
         at, observed = nanoseconds(record, "timeUnixNano"), nanoseconds(record, "observedTimeUnixNano")
         yield {
@@ -111,7 +111,7 @@ def _log_rows(request: Message) -> Iterator[Row]:
         }
 
 
-def _metric_rows(request: Message) -> Iterator[Row]:
+def _metric_rows(request: Message) -> Iterator[TelemetryRow]:
     for origin, metric in _items(request, "resourceMetrics", "scopeMetrics", "metrics"):
         for type_ in _METRIC_TYPES:
             if type_ not in metric:
@@ -139,7 +139,7 @@ _METRIC_TYPES = {
 }
 
 
-def _point(point: Message) -> Row:
+def _point(point: Message) -> TelemetryRow:
     whole = integer(point, "asInt")
     return {
         "time": moment(nanoseconds(point, "timeUnixNano")),
@@ -165,7 +165,7 @@ def _point(point: Message) -> Row:
     }
 
 
-def _buckets(buckets: Message) -> Row | None:
+def _buckets(buckets: Message) -> TelemetryRow | None:
     """Buckets of an exponential histogram; ``None`` where it has none."""
     if not buckets:
         return None
@@ -176,7 +176,9 @@ def _flags(item: Message) -> int:
     return integer(item, "flags", 33) or 0
 
 
-def _items(request: Message, resources: str, scopes: str, items: str) -> Iterator[tuple[Row, Message]]:
+def _items(
+    request: Message, resources: str, scopes: str, items: str
+) -> Iterator[tuple[TelemetryRow, Message]]:
     """Each item with the columns of its resource and its scope."""
     for resource_part in messages(request, resources):
         resource = attributes(message(resource_part, "resource"))
@@ -193,7 +195,7 @@ def _items(request: Message, resources: str, scopes: str, items: str) -> Iterato
                 yield origin, item
 
 
-_ROWS: Mapping[EntryKind, Callable[[Message], Iterator[Row]]] = {
+_ROWS: Mapping[EntryKind, Callable[[Message], Iterator[TelemetryRow]]] = {
     EntryKind.TRACES: _span_rows,
     EntryKind.LOGS: _log_rows,
     EntryKind.METRICS: _metric_rows,

@@ -23,7 +23,7 @@ from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.table_store import Json, TableStore
 from icemigrate.otlp.export_requests import decode_request
 from icemigrate.otlp.payload_fields import UnreadablePayload
-from icemigrate.otlp.telemetry_rows import Row, telemetry_rows
+from icemigrate.otlp.telemetry_rows import TelemetryRow, telemetry_rows
 from icemigrate.pipeline.quarantine import quarantine_row
 from icemigrate.pipeline.telemetry_arrow import UnsuitableTable, rows_table
 from icemigrate.pipeline.tenant_tables import TenantTables
@@ -102,12 +102,12 @@ class _TableFiles:
     def __init__(self, writer: EntryFileWriter, name: TableName) -> None:
         self._writer, self._name = writer, name
         self._target: LoadTarget | None = None
-        self._pending = list[Row]()
+        self._pending = list[TelemetryRow]()
         self.files, self.entries, self.rows = list[DataFile](), 0, 0
         self.problem: str | None = None
         self.stops = False
 
-    def add(self, rows: list[Row]) -> None:
+    def add(self, rows: list[TelemetryRow]) -> None:
         """Add the rows of one entry."""
         self.entries += 1
         self._pending += rows
@@ -212,7 +212,7 @@ class EntryFileWriter:
             raise NoTable(f"table `{declared}` {reason}: only icemigrate writes it")
         return load_target(table)
 
-    def write_rows(self, rows: list[Row], target: LoadTarget) -> tuple[DataFile, ...]:
+    def write_rows(self, rows: list[TelemetryRow], target: LoadTarget) -> tuple[DataFile, ...]:
         """Write rows as files of a table.
 
         :raises UnsuitableTable: it cannot have them.

@@ -8,7 +8,7 @@ from typing import Any
 
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Field, Primitive
-from icemigrate.otlp.telemetry_rows import Row
+from icemigrate.otlp.telemetry_rows import TelemetryRow
 
 _COLUMNS = {
     "quarantined_at": "timestamptz",
@@ -38,7 +38,7 @@ def missing_columns(columns: Iterable[Field]) -> tuple[str, ...]:
     )
 
 
-def quarantine_row(entry: Mapping[str, Any], problem: str) -> Row:
+def quarantine_row(entry: Mapping[str, Any], problem: str) -> TelemetryRow:
     """The row of an entry.
 
     :param entry: with the columns of :data:`~icemigrate.pipeline.segment_entries.ENTRY_COLUMNS`.

@@ -7,14 +7,14 @@ from typing import Any
 
 from icemigrate.iceberg.types import Field, List, Map, Struct, Type
 from icemigrate.metadata_engine.parquet_arrow import arrow_schema
-from icemigrate.otlp.telemetry_rows import Row
+from icemigrate.otlp.telemetry_rows import TelemetryRow
 
 
 class UnsuitableTable(Exception):
     """A table whose columns cannot have the rows; the text says which column, and why."""
 
 
-def rows_table(rows: Sequence[Row], columns: Sequence[Field]) -> Any:
+def rows_table(rows: Sequence[TelemetryRow], columns: Sequence[Field]) -> Any:
     """The rows as ``pyarrow.Table``; columns that rows do not have are null.
 
     :param rows: at least one, all of the same kind.

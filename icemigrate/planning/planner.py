@@ -14,7 +14,7 @@ from icemigrate.data_steps.data_step_kind import DataStepStage
 from icemigrate.files.read.migration_file import MigrationFile
 from icemigrate.files.replay.replay_work import ReplayWork
 from icemigrate.frozen import Frozen, replace
-from icemigrate.iceberg.declared_sides import DeclaredState, TableChange, TableTarget, put_declared_tables
+from icemigrate.iceberg.declared_sides import DeclaredChange, DeclaredState, TableTarget, put_declared_tables
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table, aside_name
 from icemigrate.planning.merge import Fact, with_catalog_ids
@@ -57,7 +57,7 @@ class _PlanningState:
     blocked: set[TableName] = field(default_factory=set)
     broken: frozenset[TableName] = frozenset()
     tables: dict[TableName, Table] = field(default_factory=dict)
-    changes: list[TableChange] = field(default_factory=list)
+    changes: list[DeclaredChange] = field(default_factory=list)
     aside: dict[TableName, tuple[RenameTable, Table]] = field(default_factory=dict)
 
 

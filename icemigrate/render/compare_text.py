@@ -16,7 +16,7 @@ from icemigrate.results.compare_results import (
     RowDifference,
     SampleRow,
 )
-from icemigrate.results.table_results import SnapshotEntry
+from icemigrate.results.table_results import SnapshotInfo
 
 _MOST_FIELDS, _MOST_COLUMNS, _MOST_VALUES = 100, 100, 20
 _SYMBOLS = {"added": "+", "removed": "-", "dropped": "-", "renamed": "→"}
@@ -39,7 +39,7 @@ def compare_text(result: CompareResult, style: TerminalStyle) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _snapshot(word: str, entry: SnapshotEntry) -> str:
+def _snapshot(word: str, entry: SnapshotInfo) -> str:
     return f"  {word:<4} {entry.snapshot_id} ({display.timestamp_text(entry.at)})"
 
 

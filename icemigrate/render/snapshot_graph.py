@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.table import MAIN_BRANCH
-from icemigrate.results.table_results import SnapshotEntry
+from icemigrate.results.table_results import SnapshotInfo
 
 
 class GraphRow(Frozen):
@@ -20,7 +20,7 @@ class GraphRow(Frozen):
     :param is_cut: whether the parent is not shown: it expired, or a limit left it out.
     """
 
-    entry: SnapshotEntry
+    entry: SnapshotInfo
     lane: int
     through: frozenset[int]
     joining: tuple[int, ...] = ()
@@ -29,7 +29,7 @@ class GraphRow(Frozen):
     is_cut: bool = False
 
 
-def graph_rows(entries: Sequence[SnapshotEntry]) -> Iterator[GraphRow]:
+def graph_rows(entries: Sequence[SnapshotInfo]) -> Iterator[GraphRow]:
     """The rows of a graph.
 
     :param entries: the oldest first.
@@ -62,7 +62,7 @@ def graph_rows(entries: Sequence[SnapshotEntry]) -> Iterator[GraphRow]:
         )
 
 
-def _children_first(entries: Sequence[SnapshotEntry]) -> Iterator[SnapshotEntry]:
+def _children_first(entries: Sequence[SnapshotInfo]) -> Iterator[SnapshotInfo]:
     """The newest first, and no snapshot before one that was made from it."""
     waiting: dict[int, int] = {}
     by_id = {entry.snapshot_id: entry for entry in entries}

@@ -17,7 +17,7 @@ from icemigrate.render.svg_document import (
     svg_text,
 )
 from icemigrate.render.table_cells import short_text
-from icemigrate.results.table_results import SnapshotEntry, SnapshotsResult
+from icemigrate.results.table_results import SnapshotInfo, SnapshotsResult
 
 _ROW, _LANE, _MARGIN, _TOP, _DOT, _CHARACTER = 28, 18, 24, 64, 5, 7.9
 _NAMED = 5
@@ -45,7 +45,7 @@ def snapshots_svg(result: SnapshotsResult) -> str:
     return svg_document(width, height, title, ". ".join(labels) or "No snapshots", body)
 
 
-def _spans(entry: SnapshotEntry) -> Iterator[tuple[str, str]]:
+def _spans(entry: SnapshotInfo) -> Iterator[tuple[str, str]]:
     """The parts of a label, each with its colour."""
     yield f"{entry.snapshot_id}  ", ""
     names = [(name, GREEN) for name in entry.branches] + [(f"tag: {name}", ORANGE) for name in entry.tags]

@@ -11,7 +11,7 @@ from icemigrate.render.table_cells import number_text, refs_text, short_text, si
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
-from icemigrate.results.table_results import SnapshotEntry, SnapshotsResult
+from icemigrate.results.table_results import SnapshotInfo, SnapshotsResult
 
 _MOST_LANES = 16
 """How many lanes of a graph are drawn; more would be wider than a terminal."""
@@ -34,7 +34,7 @@ def snapshots_text(result: SnapshotsResult, style: TerminalStyle) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _snapshot_row(entry: SnapshotEntry, style: TerminalStyle) -> tuple[str, ...]:
+def _snapshot_row(entry: SnapshotInfo, style: TerminalStyle) -> tuple[str, ...]:
     counts = (entry.added_rows, entry.deleted_rows, entry.rows)
     return (
         str(entry.snapshot_id),
@@ -132,7 +132,7 @@ def rollback_table_text(result: RollbackTableResult, style: TerminalStyle) -> st
     return "\n".join(lines) + "\n"
 
 
-def _side_line(word: str, entry: SnapshotEntry | None) -> Iterator[str]:
+def _side_line(word: str, entry: SnapshotInfo | None) -> Iterator[str]:
     if entry is not None:
         rows = "" if entry.rows is None else f", {_rows_text(entry.rows)}"
         yield f"    {word:<4} {entry.snapshot_id} ({display.timestamp_text(entry.at)}{rows})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
-from icemigrate.results.table_results import SnapshotEntry
+from icemigrate.results.table_results import SnapshotInfo
 
 LONGEST_NAME = 80
 """How many characters of a name, a path or a value are shown in a line."""
@@ -37,7 +37,7 @@ def size_text(number: int | None) -> str:
     return f"{number} B" if not unit else f"{size:.3g} {_UNITS[unit]}"
 
 
-def refs_text(entry: SnapshotEntry, style: TerminalStyle, *, is_graph: bool = False) -> str:
+def refs_text(entry: SnapshotInfo, style: TerminalStyle, *, is_graph: bool = False) -> str:
     """The branches and tags of a snapshot, a few of many.
 
     :param is_graph: whether they are in brackets, the tags marked, as ``git log --decorate`` shows them.

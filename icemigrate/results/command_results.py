@@ -20,7 +20,7 @@ from icemigrate.results.document_types import (
     FailureExitCode,
     Milliseconds,
     RuleId,
-    RuleLevel,
+    RuleLevelName,
     VersionText,
 )
 
@@ -334,8 +334,8 @@ class RuleStatus(Frozen):
 
     id: RuleId
     name: str
-    level: RuleLevel
-    default: RuleLevel
+    level: RuleLevelName
+    default: RuleLevelName
     finds: str
     options: tuple[RuleOption, ...] = ()
 

@@ -6,12 +6,12 @@ from typing import Annotated, TypeAlias
 
 from icemigrate.frozen import Frozen
 from icemigrate.results.document_types import Count, one_of
-from icemigrate.results.table_results import SnapshotEntry
+from icemigrate.results.table_results import SnapshotInfo
 
-FieldChange: TypeAlias = Annotated[
+FieldChangeKind: TypeAlias = Annotated[
     str, one_of("added", "dropped", "renamed", "retyped", "required", "optional", "described")
 ]
-RowChange: TypeAlias = Annotated[str, one_of("added", "removed", "changed")]
+RowChangeKind: TypeAlias = Annotated[str, one_of("added", "removed", "changed")]
 
 
 class FieldDifference(Frozen):
@@ -25,7 +25,7 @@ class FieldDifference(Frozen):
     """
 
     field_id: int
-    change: FieldChange
+    change: FieldChangeKind
     path: str
     before: str | None = None
     after: str | None = None
@@ -84,7 +84,7 @@ class SampleRow(Frozen):
         those that differ.
     """
 
-    change: RowChange
+    change: RowChangeKind
     values: tuple[SampleValue, ...]
 
 
@@ -124,8 +124,8 @@ class CompareResult(Frozen):
 
     table: str
     name: str
-    before: SnapshotEntry
-    after: SnapshotEntry
+    before: SnapshotInfo
+    after: SnapshotInfo
     fields: tuple[FieldDifference, ...] = ()
     files_added: FileSet = FileSet()
     files_removed: FileSet = FileSet()

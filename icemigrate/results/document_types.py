@@ -20,7 +20,7 @@ Milliseconds: TypeAlias = Annotated[int, Meta(ge=0)]
 VersionText: TypeAlias = Annotated[str, Meta(pattern="^[0-9]{1,18}$")]
 """The digits at the start of a migration file's name."""
 SeverityName: TypeAlias = Annotated[str, one_of("error", "warning", "note")]
-RuleLevel: TypeAlias = Annotated[str, one_of("off", "note", "warning", "error")]
+RuleLevelName: TypeAlias = Annotated[str, one_of("off", "note", "warning", "error")]
 FailureExitCode: TypeAlias = Annotated[
     int,
     one_of(ExitCode.ERROR, ExitCode.FINDINGS, ExitCode.CONFLICT, ExitCode.LOCKED, ExitCode.USAGE),

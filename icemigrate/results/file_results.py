@@ -12,7 +12,7 @@ FileContent: TypeAlias = Annotated[str, one_of("data", "position_deletes", "equa
 ManifestContent: TypeAlias = Annotated[str, one_of("data", "deletes")]
 
 
-class FileEntry(Frozen):
+class FileInfo(Frozen):
     """A data file or a delete file.
 
     :param path: its location.
@@ -50,13 +50,13 @@ class FilesResult(Frozen):
     table: str
     name: str
     snapshot_id: int | None
-    files: tuple[FileEntry, ...] = ()
+    files: tuple[FileInfo, ...] = ()
     total: Count = 0
     rows: Count = 0
     size_bytes: Count = 0
 
 
-class PartitionEntry(Frozen):
+class PartitionInfo(Frozen):
     """The files of one partition.
 
     :param partition: its values, such as ``at_day=2026-11-27``; empty for an unpartitioned table.
@@ -92,11 +92,11 @@ class PartitionsResult(Frozen):
     table: str
     name: str
     snapshot_id: int | None
-    partitions: tuple[PartitionEntry, ...] = ()
+    partitions: tuple[PartitionInfo, ...] = ()
     total: Count = 0
 
 
-class ManifestEntry(Frozen):
+class ManifestInfo(Frozen):
     """A manifest.
 
     :param path: its location.
@@ -139,6 +139,6 @@ class ManifestsResult(Frozen):
     table: str
     name: str
     snapshot_id: int | None
-    manifests: tuple[ManifestEntry, ...] = ()
+    manifests: tuple[ManifestInfo, ...] = ()
     total: Count = 0
     length: Count = 0

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from icemigrate.frozen import Frozen, replace
 from icemigrate.results.document_types import Count
-from icemigrate.results.table_results import SnapshotEntry
+from icemigrate.results.table_results import SnapshotInfo
 
 
 class RollbackTableResult(Frozen):
@@ -25,8 +25,8 @@ class RollbackTableResult(Frozen):
 
     table: str
     name: str
-    before: SnapshotEntry | None
-    after: SnapshotEntry
+    before: SnapshotInfo | None
+    after: SnapshotInfo
     is_forward: bool = False
     passed: Count = 0
     has_other_schema: bool = False

@@ -8,7 +8,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.results.document_types import Count
 
 
-class SnapshotEntry(Frozen):
+class SnapshotInfo(Frozen):
     """A snapshot of a table.
 
     :param snapshot_id: its id.
@@ -47,6 +47,6 @@ class SnapshotsResult(Frozen):
 
     table: str
     name: str
-    snapshots: tuple[SnapshotEntry, ...]
+    snapshots: tuple[SnapshotInfo, ...]
     total: Count = 0
     is_graph: bool = False

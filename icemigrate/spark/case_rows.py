@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
-Row = tuple["str | None", ...]
+CaseRow = tuple["str | None", ...]
 
 
 class CaseTables:
@@ -57,12 +57,12 @@ class CaseTables:
         with convert_java_errors():
             self._append(table, self.session.read.parquet(path), self._frame(table).schema)
 
-    def rows(self, table: TableName, columns: Sequence[str]) -> list[Row]:
+    def rows(self, table: TableName, columns: Sequence[str]) -> list[CaseRow]:
         """The rows of a table as texts."""
         with convert_java_errors():
             return _texts(self._frame(table), columns)
 
-    def result(self, sql: str) -> tuple[tuple[str, ...], list[Row]]:
+    def result(self, sql: str) -> tuple[tuple[str, ...], list[CaseRow]]:
         """The columns and rows of a query, which cannot change anything.
 
         :raises EngineError: Spark refuses it.
@@ -73,19 +73,19 @@ class CaseTables:
 
     def expected_of_table(
         self, table: TableName, columns: Sequence[str], rows: Sequence[Mapping[str, str | None]]
-    ) -> list[Row]:
+    ) -> list[CaseRow]:
         """Expected rows as texts, cast to the types of a table as its rows are."""
         with convert_java_errors():
             return self._expected(columns, rows, self._frame(table).schema)
 
     def expected_of_query(
         self, sql: str, columns: Sequence[str], rows: Sequence[Mapping[str, str | None]]
-    ) -> list[Row]:
+    ) -> list[CaseRow]:
         """Expected rows as texts, cast to the types of a query's result."""
         with convert_java_errors():
             return self._expected(columns, rows, self._query(sql).schema)
 
-    def rows_of_file(self, table: TableName, path: str) -> tuple[tuple[str, ...], list[Row]]:
+    def rows_of_file(self, table: TableName, path: str) -> tuple[tuple[str, ...], list[CaseRow]]:
         """The columns and rows of a Parquet file as texts, cast to the types of a table."""
         with convert_java_errors():
             found, schema = self.session.read.parquet(path), self._frame(table).schema
@@ -113,7 +113,7 @@ class CaseTables:
 
     def _expected(
         self, columns: Sequence[str], rows: Sequence[Mapping[str, str | None]], schema: StructType
-    ) -> list[Row]:
+    ) -> list[CaseRow]:
         return _texts(self._typed(columns, rows, schema), columns) if rows else []
 
     def _typed(
@@ -152,7 +152,7 @@ def _is_nested(type_: DataType) -> bool:
     return isinstance(type_, (ArrayType, MapType, StructType))
 
 
-def _texts(frame: DataFrame, columns: Sequence[str]) -> list[Row]:
+def _texts(frame: DataFrame, columns: Sequence[str]) -> list[CaseRow]:
     """The rows as texts: JSON for nested values, hexadecimal digits for bytes."""
     from pyspark.sql import functions
     from pyspark.sql.types import BinaryType

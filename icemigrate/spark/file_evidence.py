@@ -28,14 +28,14 @@ from icemigrate.spark.java_manifests import JavaManifestReader
 from icemigrate.spark.partition_entries import lossy_partition_fields
 from icemigrate.spark.partition_restore import find_losses, readable_by_partition
 from icemigrate.spark.retained_values import find_retained_values
-from icemigrate.spark.row_counts import Query, count_nulls, files_with_live_rows
+from icemigrate.spark.row_counts import RunQuery, count_nulls, files_with_live_rows
 from icemigrate.spark_sql.identifiers import table_sql
 
 if TYPE_CHECKING:
     from icemigrate.spark.partition_restore import SnapshotLosses
 
 
-def gather_evidence(java: JavaCatalog, ask: Query, name: TableName, questions: EvidenceQuery) -> Evidence:
+def gather_evidence(java: JavaCatalog, ask: RunQuery, name: TableName, questions: EvidenceQuery) -> Evidence:
     """Answer questions about the current table, with Iceberg's Java API.
 
     :raises EngineError: there is no such table, or a manifest cannot be read.
@@ -49,7 +49,7 @@ def gather_evidence(java: JavaCatalog, ask: Query, name: TableName, questions: E
 
 
 def gather_without_jvm(
-    metadata: Mapping[str, Any], read: ReadBytes, ask: Query, rows: str, questions: EvidenceQuery
+    metadata: Mapping[str, Any], read: ReadBytes, ask: RunQuery, rows: str, questions: EvidenceQuery
 ) -> Evidence | None:
     """Answer questions about a table without a JVM; ``None`` where only :func:`gather_evidence` can.
 
@@ -74,7 +74,7 @@ def _fields(questions: EvidenceQuery) -> frozenset[int]:
 
 
 def _answer(
-    look: TableManifests, ask: Query, rows: str, questions: EvidenceQuery, found: SnapshotLosses | None
+    look: TableManifests, ask: RunQuery, rows: str, questions: EvidenceQuery, found: SnapshotLosses | None
 ) -> Evidence:
     """:param rows: the table's name in Spark SQL.
     :param found: the partition values that the manifests of the main branch have lost.

@@ -23,14 +23,14 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.spark_sql.expressions import null_sql
 from icemigrate.spark_sql.type_sql import spark_loads
 
-Query: TypeAlias = Callable[[str], Sequence[tuple[Any, ...]]]
+RunQuery: TypeAlias = Callable[[str], Sequence[tuple[Any, ...]]]
 """The rows that a query in Spark SQL gives."""
 FilesOf: TypeAlias = Callable[["SnapshotEntry | None"], Sequence[LiveDataFile]]
 """The live data files of a snapshot; ``None`` for no snapshot."""
 
 
 def count_nulls(
-    ask: Query, rows: str, look: TableManifests, fields: Collection[int]
+    ask: RunQuery, rows: str, look: TableManifests, fields: Collection[int]
 ) -> dict[int, int | None]:
     """By field, the number of rows with a null: of the branch with most of them, because branches share
     files.
@@ -56,7 +56,7 @@ def count_nulls(
     return {i: counted.get(i) for i in fields}
 
 
-def _counted(ask: Query, rows: str, snapshot_id: int, conditions: Sequence[str]) -> Sequence[int]:
+def _counted(ask: RunQuery, rows: str, snapshot_id: int, conditions: Sequence[str]) -> Sequence[int]:
     if not conditions:
         return ()
     ((*found,),) = ask(
@@ -67,7 +67,7 @@ def _counted(ask: Query, rows: str, snapshot_id: int, conditions: Sequence[str])
     return found
 
 
-def files_with_live_rows(ask: Query, rows: str, look: TableManifests) -> FilesOf:
+def files_with_live_rows(ask: RunQuery, rows: str, look: TableManifests) -> FilesOf:
     """A function that lists the files of a snapshot, with the exact number of deleted rows where possible.
 
     :param rows: the table's name in Spark SQL.

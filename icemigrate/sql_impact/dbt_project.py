@@ -10,7 +10,7 @@ from icemigrate.files.parse.source_text import SourceText, read_text
 from icemigrate.files.parse.yaml_composer import parse_yaml
 from icemigrate.files.parse.yaml_nodes import to_data
 from icemigrate.frozen import Frozen
-from icemigrate.sql_impact.jinja_values import Items, Names, Value, variable_key
+from icemigrate.sql_impact.jinja_values import Items, Value, Variables, variable_key
 from icemigrate.sql_impact.sql_source import SqlFragment
 from icemigrate.system.repository_boundary import is_inside
 
@@ -29,7 +29,7 @@ class DbtProject(Frozen):
 
     folder: Path
     name: str
-    variables: Names
+    variables: Variables
     target: str
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.frozen import replace
-from icemigrate.sql_impact.relations import NONE, Origins, QueryScope, Row, merged_rows
+from icemigrate.sql_impact.relations import NONE, Origins, QueryScope, RowOrigins, merged_rows
 from icemigrate.sql_impact.syntax_tree import chain_of, is_within_chain
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ def _inside(file: str, node: Any, scope: QueryScope) -> Origins:
     return frozenset(held)
 
 
-def held_row(reader: QueryReader, node: Any, scope: QueryScope) -> Row:
+def held_row(reader: QueryReader, node: Any, scope: QueryScope) -> RowOrigins:
     """The fields of the rows that an expression hands on as structs.
 
     ``s`` of ``FROM orders AS s``, ``struct(s.*)``, ``max_by(struct(s.*), at)``.
     """
     from sqlglot import exp
 
-    fields: Row = {}
+    fields: RowOrigins = {}
     for at in node.walk(prune=lambda n: isinstance(n, exp.Query) or _is_struct(n)):
         if isinstance(at, exp.Subquery):
             inner = reader.quiet().query(at, QueryScope((), scope, scope.ctes))

@@ -12,9 +12,9 @@ from icemigrate.sql_impact.jinja_values import (
     REF,
     SOURCE,
     UNKNOWN,
-    Names,
     Token,
     Value,
+    Variables,
     literals_of,
     text_value,
     texts_in,
@@ -93,7 +93,7 @@ class TemplateLiteral:
         return self.key not in _NO_COLUMNS and self.function not in _NAMES_OTHERS
 
 
-def literals_in(code: str, at: int, names: Names) -> Iterator[TemplateLiteral]:
+def literals_in(code: str, at: int, names: Variables) -> Iterator[TemplateLiteral]:
     """The string literals of an expression or a statement, and the variables that it gives to functions."""
     tokens = tokens_of(code, at)
     if tokens:
@@ -102,7 +102,7 @@ def literals_in(code: str, at: int, names: Names) -> Iterator[TemplateLiteral]:
         yield from (TemplateLiteral(text_value(token), "", "") for token in literals_of(code, at))
 
 
-def _literals(tokens: list[Token], names: Names) -> Iterator[TemplateLiteral]:
+def _literals(tokens: list[Token], names: Variables) -> Iterator[TemplateLiteral]:
     open_brackets: list[tuple[str, str]] = [("", "")]
     key = ""
     for number, token in enumerate(tokens):
@@ -135,7 +135,7 @@ def _literals(tokens: list[Token], names: Names) -> Iterator[TemplateLiteral]:
             key = ""
 
 
-def bound_texts(tokens: list[Token], names: Names) -> Iterator[SqlFragment]:
+def bound_texts(tokens: list[Token], names: Variables) -> Iterator[SqlFragment]:
     """The texts of the variables and names in an expression, at the indexes where it uses them."""
     for number, token in enumerate(tokens):
         if token.kind != "name" or (number and tokens[number - 1].text == "."):
@@ -154,7 +154,7 @@ def bound_texts(tokens: list[Token], names: Names) -> Iterator[SqlFragment]:
                 yield SqlFragment(text.text, [token.at] * len(text.text))
 
 
-def config_values(tokens: list[Token], names: Names) -> Iterator[TemplateLiteral]:
+def config_values(tokens: list[Token], names: Variables) -> Iterator[TemplateLiteral]:
     """The texts that names give to the keys of ``config``."""
     key = ""
     for number, token in enumerate(tokens):
@@ -166,7 +166,7 @@ def config_values(tokens: list[Token], names: Names) -> Iterator[TemplateLiteral
                 yield TemplateLiteral(text, "config", key, is_value=True)
 
 
-def expression_sql(tokens: list[Token], names: Names, place: Place) -> SqlFragment:
+def expression_sql(tokens: list[Token], names: Variables, place: Place) -> SqlFragment:
     """The SQL of an expression."""
     out = FragmentBuilder()
     if not tokens:
@@ -207,7 +207,7 @@ def function_of(tokens: Sequence[Token]) -> str:
     return "do" if tokens[0].text == "do" else ""
 
 
-def _relations(tokens: list[Token], names: Names) -> Iterator[SqlFragment]:
+def _relations(tokens: list[Token], names: Variables) -> Iterator[SqlFragment]:
     """The relations that an expression names."""
     for number, token in enumerate(tokens):
         following = tokens[number + 1].text if number + 1 < len(tokens) else ""
@@ -225,7 +225,7 @@ def _relations(tokens: list[Token], names: Names) -> Iterator[SqlFragment]:
             yield from [text_value(token)] if _NAME.fullmatch(token.text) is not None else ()
 
 
-def _columns(tokens: list[Token], names: Names) -> Iterator[SqlFragment]:
+def _columns(tokens: list[Token], names: Variables) -> Iterator[SqlFragment]:
     """The columns and expressions among the texts of an expression."""
     for literal in _literals(tokens, names):
         text = literal.text
@@ -249,7 +249,11 @@ def _arguments(columns: Sequence[SqlFragment], out: FragmentBuilder, at: int) ->
 
 
 def _relation(
-    tokens: list[Token], relations: list[SqlFragment], place: Place, names: Names, out: FragmentBuilder
+    tokens: list[Token],
+    relations: list[SqlFragment],
+    place: Place,
+    names: Variables,
+    out: FragmentBuilder,
 ) -> None:
     """A relation that a macro makes of others, with the columns that are its other arguments."""
     at = tokens[0].at

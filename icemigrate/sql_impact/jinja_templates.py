@@ -23,7 +23,7 @@ from icemigrate.sql_impact.jinja_expressions import (
     literals_in,
 )
 from icemigrate.sql_impact.jinja_tree import Node, parse_template
-from icemigrate.sql_impact.jinja_values import UNKNOWN, Items, Names, Token, Value, tokens_of, value_of
+from icemigrate.sql_impact.jinja_values import UNKNOWN, Items, Token, Value, Variables, tokens_of, value_of
 from icemigrate.sql_impact.sql_source import FragmentBuilder, SqlFragment
 
 _MOST_CHARACTERS = 300_000
@@ -124,7 +124,7 @@ def is_template(text: str) -> bool:
     return "{{" in text or "{%" in text or "{#" in text
 
 
-def read_template(text: str, variables: Names | None = None) -> Template:
+def read_template(text: str, variables: Variables | None = None) -> Template:
     """Read a template.
 
     :param variables: the variables of the dbt project, by :func:`~.jinja_values.variable_key`.
@@ -210,7 +210,7 @@ class _Loop:
 class _Renderer:
     """Writes the SQL of one template."""
 
-    def __init__(self, template: Template, text: str, variables: Names) -> None:
+    def __init__(self, template: Template, text: str, variables: Variables) -> None:
         self.template, self.text, self.variables = template, text, variables
         self.rendered: set[int] = set()
         self.left = _MOST_CHARACTERS + _MOST_READINGS * len(text)

@@ -67,7 +67,7 @@ class Items:
 
 
 Value: TypeAlias = "SqlFragment | Items | None"
-Names: TypeAlias = Mapping[str, Value]
+Variables: TypeAlias = Mapping[str, Value]
 
 
 def tokens_of(code: str, at: int) -> list[Token]:
@@ -101,7 +101,7 @@ def text_value(token: Token) -> SqlFragment:
     return SqlFragment(token.text, range(token.at, token.at + len(token.text)))
 
 
-def value_of(tokens: list[Token], names: Names) -> Value:
+def value_of(tokens: list[Token], names: Variables) -> Value:
     """What an expression means; ``None`` where it is unknown."""
     reader = _Reader(tokens, names)
     value = reader.concatenation(0)
@@ -111,7 +111,7 @@ def value_of(tokens: list[Token], names: Names) -> Value:
 class _Reader:
     """Reads one expression from left to right."""
 
-    def __init__(self, tokens: list[Token], names: Names) -> None:
+    def __init__(self, tokens: list[Token], names: Variables) -> None:
         self.tokens, self.names, self.at = tokens, names, 0
 
     def is_at_end(self) -> bool:
@@ -217,7 +217,7 @@ class _Reader:
 
 
 def variable_key(name: str) -> str:
-    """The name under which :data:`Names` have a variable of dbt."""
+    """The name under which :data:`Variables` have a variable of dbt."""
     return f"var {name}"
 
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from icemigrate.sql_impact.jinja_templates import is_template, read_template
-from icemigrate.sql_impact.jinja_values import UNKNOWN
-from icemigrate.sql_impact.jinja_values import Names as Variables
+from icemigrate.sql_impact.jinja_values import UNKNOWN, Variables
 from icemigrate.sql_impact.python_names import Names, called, constants
 from icemigrate.sql_impact.sql_source import FragmentBuilder, SqlFragment
 

@@ -24,7 +24,7 @@ from icemigrate.sql_impact.relations import (
     Origins,
     QueryScope,
     Relation,
-    Row,
+    RowOrigins,
     joined_relation,
     union_relation,
 )
@@ -239,7 +239,7 @@ class QueryReader:
     def projection(self, projections: Iterable[Any], scope: QueryScope) -> Relation:
         """The columns that a query gives."""
         columns: dict[str, Origins] = {}
-        rows: dict[str, Row] = {}
+        rows: dict[str, RowOrigins] = {}
         is_complete, is_opaque, behind = True, False, frozenset[TableName]()
         for number, projection in enumerate(projections):
             star, sources = star_of(projection), scope.sources

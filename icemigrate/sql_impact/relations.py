@@ -26,7 +26,7 @@ class ColumnOrigin(Frozen):
 
 Origins = frozenset[ColumnOrigin]
 NONE: Origins = frozenset()
-Row = Mapping[str, Origins]
+RowOrigins = Mapping[str, Origins]
 """The fields of a struct that holds a whole row, by name in lower case."""
 
 
@@ -44,7 +44,7 @@ class Relation(Frozen):
     columns: Mapping[str, Origins] = field(default_factory=dict)
     is_complete: bool = False
     is_sure: bool = True
-    rows: Mapping[str, Row] = field(default_factory=dict)
+    rows: Mapping[str, RowOrigins] = field(default_factory=dict)
     is_opaque: bool = False
     behind: frozenset[TableName] = frozenset()
 
@@ -59,7 +59,7 @@ class Relation(Frozen):
     def through(self, name: str) -> Relation:
         """As seen through a view or a model."""
 
-        def seen(columns: Row) -> Row:
+        def seen(columns: RowOrigins) -> RowOrigins:
             return {c: frozenset(replace(o, via=(*o.via, name)) for o in os) for c, os in columns.items()}
 
         return replace(
@@ -91,7 +91,7 @@ OPAQUE_RELATION = Relation(is_opaque=True)
 def joined_relation(relations: Iterable[Relation]) -> Relation:
     """The columns of several relations beside each other; of one name, all origins."""
     columns: dict[str, Origins] = {}
-    rows: dict[str, Row] = {}
+    rows: dict[str, RowOrigins] = {}
     is_complete = is_sure = True
     is_opaque, behind = False, frozenset[TableName]()
     for relation in relations:
@@ -104,7 +104,7 @@ def joined_relation(relations: Iterable[Relation]) -> Relation:
     return Relation(columns, is_complete, is_sure, rows, is_opaque, behind)
 
 
-def merged_rows(left: Row, right: Row) -> Row:
+def merged_rows(left: RowOrigins, right: RowOrigins) -> RowOrigins:
     """The fields of both structs."""
     return {name: left.get(name, NONE) | right.get(name, NONE) for name in (*left, *right)}
 
@@ -181,7 +181,7 @@ class QueryScope(Frozen):
         is_here = any(source.relation.is_opaque for source in self.sources)
         return is_here or (self.outer is not None and self.outer.is_opaque(parts))
 
-    def row(self, parts: Sequence[str]) -> Row:
+    def row(self, parts: Sequence[str]) -> RowOrigins:
         """The columns of the source that a name means as a whole (``SELECT s FROM orders AS s``)."""
         if parts[0] in self.shadowed or any(parts[0] in s.relation.columns for s in self.sources):
             return {}

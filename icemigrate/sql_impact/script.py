@@ -7,7 +7,7 @@ from enum import Enum
 
 from icemigrate.files.parse.source_text import SourceText
 from icemigrate.frozen import Frozen
-from icemigrate.sql_impact.jinja_values import Names
+from icemigrate.sql_impact.jinja_values import Variables
 from icemigrate.sql_impact.query_uses import SqlUse
 from icemigrate.sql_impact.sql_parser import ParsedStatement
 
@@ -43,7 +43,7 @@ class Script:
     language: Language
     dialect: str
     namespace: Parts = ()
-    variables: Names = field(default_factory=dict, repr=False)
+    variables: Variables = field(default_factory=dict, repr=False)
     compiled: str = field(default="", repr=False)
     compiled_dialect: str = ""
 

@@ -10,7 +10,7 @@ from icemigrate.files.parse.yaml_composer import parse_yaml
 from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from icemigrate.sql_impact.ddl_uses import Word
 from icemigrate.sql_impact.jinja_templates import read_template
-from icemigrate.sql_impact.jinja_values import REF, SOURCE, Names, tokens_of, value_of
+from icemigrate.sql_impact.jinja_values import REF, SOURCE, Variables, tokens_of, value_of
 from icemigrate.sql_impact.python_sql import looks_like_sql, rendered
 from icemigrate.sql_impact.query_uses import QueryReader
 from icemigrate.sql_impact.relations import UNKNOWN_RELATION, Relation
@@ -43,7 +43,7 @@ class YamlUses:
     ``second`` is where a second document begins, which is not read.
     """
 
-    def __init__(self, source: SourceText, reader: QueryReader, variables: Names) -> None:
+    def __init__(self, source: SourceText, reader: QueryReader, variables: Variables) -> None:
         self.source, self.reader, self.variables = source, reader, variables
         self.starts = source.line_starts()
         parsed = parse_yaml(source)

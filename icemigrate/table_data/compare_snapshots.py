@@ -24,7 +24,7 @@ from icemigrate.table_data.live_files import DATA, LiveFile
 from icemigrate.table_data.query_points import ResolvedPoint
 from icemigrate.table_data.query_tables import open_points
 from icemigrate.table_data.snapshot_choice import ChosenSnapshot, choose_snapshot
-from icemigrate.table_data.snapshot_entries import snapshot_entry
+from icemigrate.table_data.snapshot_entries import snapshot_info
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
 _SHOWN_PATHS = 100
@@ -78,8 +78,8 @@ def compare_snapshots(
     return CompareResult(
         table=str(table.declared),
         name=str(table.name),
-        before=snapshot_entry(table.metadata, first.json),
-        after=snapshot_entry(table.metadata, second.json),
+        before=snapshot_info(table.metadata, first.json),
+        after=snapshot_info(table.metadata, second.json),
         fields=tuple(field_differences(_schema(table, first), schema)),
         files_added=_file_set(added),
         files_removed=_file_set(removed),

@@ -18,7 +18,7 @@ from icemigrate.table_data.bad_rows import BadRow
 from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.numbered_batches import numbered_batch, numbered_schema
-from icemigrate.table_data.row_relations import TEXT, Relation
+from icemigrate.table_data.row_relations import TEXT, LoadRelation
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _LARGEST_HEADER = 1 << 20
@@ -83,7 +83,7 @@ def require_encoding(file: InputFile) -> None:
             lines += part.count(b"\n")
 
 
-def fast_relation(files: Sequence[InputFile], header: Sequence[str]) -> Relation:
+def fast_relation(files: Sequence[InputFile], header: Sequence[str]) -> LoadRelation:
     """The records of files with the same header, without numbers."""
     columns = ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in header)
     paths = ", ".join(text_literal(str(file.path)) for file in files)
@@ -94,7 +94,7 @@ def fast_relation(files: Sequence[InputFile], header: Sequence[str]) -> Relation
         f"allow_quoted_nulls = false, strict_mode = true, max_line_size = 16777216, "
         f"compression = '{compression}')"
     )
-    return Relation(sql, dict.fromkeys(header, TEXT), files[0].shown)
+    return LoadRelation(sql, dict.fromkeys(header, TEXT), files[0].shown)
 
 
 class NumberedRecords:

@@ -7,11 +7,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 from icemigrate.results.file_results import (
-    FileEntry,
+    FileInfo,
     FilesResult,
-    ManifestEntry,
+    ManifestInfo,
     ManifestsResult,
-    PartitionEntry,
+    PartitionInfo,
     PartitionsResult,
 )
 from icemigrate.table_data.live_files import (
@@ -19,8 +19,8 @@ from icemigrate.table_data.live_files import (
     EQUALITY_DELETES,
     POSITION_DELETES,
     LiveFile,
+    LiveFileReader,
     SnapshotManifest,
-    TableFiles,
     snapshot_of,
 )
 from icemigrate.table_data.partition_texts import PartitionTexts
@@ -30,9 +30,9 @@ from icemigrate.table_data.table_session import CurrentTable, TableSession
 CONTENTS = {DATA: "data", POSITION_DELETES: "position_deletes", EQUALITY_DELETES: "equality_deletes"}
 
 
-def open_files(tables: TableSession, table: CurrentTable) -> TableFiles:
+def open_files(tables: TableSession, table: CurrentTable) -> LiveFileReader:
     """What reads the manifests of a table."""
-    return TableFiles(table.metadata, tables.environment.catalog.read_file)
+    return LiveFileReader(table.metadata, tables.environment.catalog.read_file)
 
 
 def chosen_snapshot(table: CurrentTable, snapshot: str | None) -> Mapping[str, Any] | None:
@@ -59,12 +59,12 @@ def list_files(
     table = tables.load(name)
     chosen = chosen_snapshot(table, snapshot)
     texts = PartitionTexts(table.metadata)
-    listed, total, rows, size = list[FileEntry](), 0, 0, 0
+    listed, total, rows, size = list[FileInfo](), 0, 0, 0
     for file in open_files(tables, table).of(chosen):
         total, size = total + 1, size + file.size
         rows += file.rows if file.content == DATA else 0
         if limit is None or len(listed) < limit:
-            listed.append(_file_entry(file, texts))
+            listed.append(_file_info(file, texts))
     return FilesResult(str(table.declared), str(table.name), _id(chosen), tuple(listed), total, rows, size)
 
 
@@ -85,7 +85,7 @@ def list_partitions(
     groups: dict[tuple[int, str], list[LiveFile]] = {}
     for file in open_files(tables, table).of(chosen):
         groups.setdefault((file.spec_id, texts.text(file.spec_id, file.partition)), []).append(file)
-    entries = [_partition_entry(spec, text, files, times) for (spec, text), files in groups.items()]
+    entries = [_partition_info(spec, text, files, times) for (spec, text), files in groups.items()]
     entries.sort(key=lambda entry: (-entry.size_bytes, entry.partition))
     shown = tuple(entries if limit is None else entries[:limit])
     return PartitionsResult(str(table.declared), str(table.name), _id(chosen), shown, len(entries))
@@ -105,7 +105,7 @@ def list_manifests(
     table = tables.load(name)
     chosen = chosen_snapshot(table, snapshot)
     manifests = open_files(tables, table).manifests(chosen)
-    shown = tuple(map(_manifest_entry, manifests if limit is None else manifests[:limit]))
+    shown = tuple(map(_manifest_info, manifests if limit is None else manifests[:limit]))
     length = sum(manifest.length for manifest in manifests)
     return ManifestsResult(str(table.declared), str(table.name), _id(chosen), shown, len(manifests), length)
 
@@ -114,8 +114,8 @@ def _id(snapshot: Mapping[str, Any] | None) -> int | None:
     return None if snapshot is None else int(snapshot["snapshot-id"])
 
 
-def _file_entry(file: LiveFile, texts: PartitionTexts) -> FileEntry:
-    return FileEntry(
+def _file_info(file: LiveFile, texts: PartitionTexts) -> FileInfo:
+    return FileInfo(
         path=file.path,
         content=CONTENTS.get(file.content, "data"),
         format=file.format,
@@ -134,13 +134,13 @@ def _times(metadata: Mapping[str, Any]) -> Mapping[int, datetime]:
     }
 
 
-def _partition_entry(
+def _partition_info(
     spec_id: int, text: str, files: list[LiveFile], times: Mapping[int, datetime]
-) -> PartitionEntry:
+) -> PartitionInfo:
     data = [file for file in files if file.content == DATA]
     deletes = [file for file in files if file.content != DATA]
     moments = [times[id_] for id_ in {file.added_by for file in files} if id_ is not None and id_ in times]
-    return PartitionEntry(
+    return PartitionInfo(
         partition=text,
         spec_id=spec_id,
         files=len(data),
@@ -152,10 +152,10 @@ def _partition_entry(
     )
 
 
-def _manifest_entry(manifest: SnapshotManifest) -> ManifestEntry:
+def _manifest_info(manifest: SnapshotManifest) -> ManifestInfo:
     added, existing, deleted = manifest.files
     added_rows, existing_rows, deleted_rows = manifest.rows
-    return ManifestEntry(
+    return ManifestInfo(
         path=manifest.path,
         content="data" if manifest.is_data else "deletes",
         length=manifest.length,

@@ -10,7 +10,7 @@ from icemigrate.table_data.input_files import InputFile, find_input_files, requi
 from icemigrate.table_data.json_rows import JsonSource
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
-from icemigrate.table_data.row_relations import Relation
+from icemigrate.table_data.row_relations import LoadRelation
 from icemigrate.table_data.row_sources import (
     ArrowSource,
     CsvSource,
@@ -32,7 +32,7 @@ class FileSources:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         return frozenset().union(*(source.columns() for source in self._sources))
 
-    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         found = [source.fast(db, target) for source in self._sources]
         if any(relations is None for relations in found):

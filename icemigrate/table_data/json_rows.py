@@ -14,7 +14,7 @@ from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.numbered_batches import numbered_batch, numbered_schema
-from icemigrate.table_data.row_relations import Relation
+from icemigrate.table_data.row_relations import LoadRelation
 from icemigrate.table_data.row_sources import NumberedRows, register
 
 _BATCH = 20_000
@@ -40,7 +40,7 @@ class JsonSource:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         return frozenset(name for names in self._columns.values() for name in names)
 
-    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         for file, names in self._columns.items():
             target.require_columns(names, file.shown)

@@ -90,7 +90,7 @@ class LiveFile(Frozen):
 
 
 @dataclass(slots=True)
-class TableFiles:
+class LiveFileReader:
     """Reads the manifests of one table; each list and each manifest once.
 
     :param metadata: complete metadata.

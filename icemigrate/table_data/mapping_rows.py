@@ -14,7 +14,7 @@ from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
-from icemigrate.table_data.row_relations import PROBLEM, ROW, Relation
+from icemigrate.table_data.row_relations import PROBLEM, ROW, LoadRelation
 from icemigrate.table_data.row_sources import NumberedRows, with_fine_times
 
 
@@ -30,7 +30,7 @@ class MappingSource:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         return frozenset(str(name) for row in self._rows for name in row)
 
-    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         for name in self.columns():
             target.column(name)
@@ -57,7 +57,7 @@ class MappingSource:
         db.connection.register(name, with_fine_times(table))
         given = db.types(name)
         types = {c.name: given.get(c.name, duckdb_type(c.type)) for c in target.columns}
-        yield NumberedRows(Relation(quoted_identifier(name), types, is_numbered=True), lambda: bad)
+        yield NumberedRows(LoadRelation(quoted_identifier(name), types, is_numbered=True), lambda: bad)
 
 
 def _value(column: Field, row: Mapping[str, Any]) -> Any:

@@ -20,7 +20,7 @@ _PATH, _MANIFEST_CONTENT, _DATA_MANIFEST = 500, 517, 0
 _FILE_PATH, _FILE_SIZE = 100, 104
 
 
-class _SnapshotFiles(Frozen):
+class _FileSizes(Frozen):
     """The files of a snapshot.
 
     :param data: the size of each data file in bytes, by its path.
@@ -43,7 +43,7 @@ def explain_query(query: OpenQuery, read: ReadBytes) -> QueryExplanation:
     return QueryExplanation(tuple(_explained(one, _files(one, read), scans) for one in query.reads))
 
 
-def _explained(one: TableRead, files: _SnapshotFiles, scans: list[str]) -> QueriedTable:
+def _explained(one: TableRead, files: _FileSizes, scans: list[str]) -> QueriedTable:
     paths = set(files.data)
     if one.reader.kind is ReaderKind.DUCKDB:
         # DuckDB lists the files of a scan in one text, and paths may contain any character.
@@ -75,10 +75,10 @@ def _scans(node: Any) -> Iterator[str]:
             yield from _scans(child)
 
 
-def _files(one: TableRead, read: ReadBytes) -> _SnapshotFiles:
+def _files(one: TableRead, read: ReadBytes) -> _FileSizes:
     snapshot = one.metadata.snapshot
     if snapshot is None or "manifest-list" not in snapshot:
-        return _SnapshotFiles({}, 0)
+        return _FileSizes({}, 0)
     data: dict[str, int] = {}
     deletes = 0
     for manifest in manifest_records(snapshot["manifest-list"], (_PATH, _MANIFEST_CONTENT), read):
@@ -89,4 +89,4 @@ def _files(one: TableRead, read: ReadBytes) -> _SnapshotFiles:
                 data[entry[DATA_FILE][_FILE_PATH]] = entry[DATA_FILE][_FILE_SIZE]
             else:
                 deletes += 1
-    return _SnapshotFiles(data, deletes)
+    return _FileSizes(data, deletes)

@@ -31,7 +31,7 @@ FILE = "filename"
 """DuckDB's own column with the location of a row's data file."""
 
 
-class ChangedRows(Frozen):
+class RowChangeOutcome(Frozen):
     """What a change of rows did.
 
     :param snapshot_id: ``None`` where no row had to change.
@@ -49,7 +49,9 @@ class ChangedRows(Frozen):
     spark_reason: str | None = None
 
 
-def delete_data(session: TableSession, name: str, where: str, on_spark: NoteSpark = no_note) -> ChangedRows:
+def delete_data(
+    session: TableSession, name: str, where: str, on_spark: NoteSpark = no_note
+) -> RowChangeOutcome:
     """Delete the rows for which a condition is true.
 
     :param where: an expression of DuckDB's SQL over the columns.
@@ -76,7 +78,7 @@ def update_data(
     updates: Mapping[str, str],
     where: str,
     on_spark: NoteSpark = no_note,
-) -> ChangedRows:
+) -> RowChangeOutcome:
     """Set columns of the rows for which a condition is true.
 
     :param updates: an expression of DuckDB's SQL for each column.
@@ -124,11 +126,13 @@ def _updated(
     return found
 
 
-Rewrite = Callable[[str, str, LoadDatabase, LoadTarget], str]
+NewRowsQuery = Callable[[str, str, LoadDatabase, LoadTarget], str]
 """The query of the new rows: from the columns, the relation of the old rows, the database, and the table."""
 
 
-def _rewrite(session: TableSession, name: str, condition: RowExpression, query: Rewrite) -> ChangedRows:
+def _rewrite(
+    session: TableSession, name: str, condition: RowExpression, query: NewRowsQuery
+) -> RowChangeOutcome:
     """Write the files again that have a row for which a condition is true."""
     import duckdb
 
@@ -164,7 +168,7 @@ def _rewrite(session: TableSession, name: str, condition: RowExpression, query: 
             reason = str(error).partition("\n")[0]
             raise UsageError(f"table `{name}` is not changed: {reason}") from error
     change = done.change
-    return ChangedRows(
+    return RowChangeOutcome(
         snapshot_id=done.snapshot_id,
         updated=count,
         files_removed=len(change.removed),

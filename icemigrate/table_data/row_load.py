@@ -17,12 +17,12 @@ from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.parquet_output import NullInRequired, TemporaryFile, write_parquet
-from icemigrate.table_data.row_relations import PROBLEM, ROW, Relation
+from icemigrate.table_data.row_relations import PROBLEM, ROW, LoadRelation
 from icemigrate.table_data.row_sources import NumberedRows, RowSource
 
 _BATCH = 10_000
 T = TypeVar("T")
-WriteRows: TypeAlias = Callable[[str, bool], Sequence[T]]
+WriteQuery: TypeAlias = Callable[[str, bool], Sequence[T]]
 
 
 def write_source(
@@ -37,7 +37,7 @@ def write_source(
 
 
 def load_source(
-    db: LoadDatabase, target: LoadTarget, source: RowSource, bad: BadRows, write: WriteRows[T]
+    db: LoadDatabase, target: LoadTarget, source: RowSource, bad: BadRows, write: WriteQuery[T]
 ) -> Sequence[T]:
     """Write the rows that fit.
 
@@ -91,12 +91,12 @@ def _engine_error(target: LoadTarget, error: Exception) -> IcemigrateError:
     return EngineError(f"the rows for table `{target.name}` cannot be read: {_reason(error)}")
 
 
-def _conditions(target: LoadTarget, relation: Relation) -> list[tuple[Field, str]]:
+def _conditions(target: LoadTarget, relation: LoadRelation) -> list[tuple[Field, str]]:
     found = ((column, relation.misfits(column)) for column in target.columns)
     return [(column, condition) for column, condition in found if condition is not None]
 
 
-def _fitting(target: LoadTarget, relation: Relation) -> str:
+def _fitting(target: LoadTarget, relation: LoadRelation) -> str:
     """A query of the rows that fit."""
     bad = [f"{PROBLEM} IS NOT NULL", *(condition for _, condition in _conditions(target, relation))]
     return f"{relation.select(target.columns)} WHERE NOT ({' OR '.join(bad)})"

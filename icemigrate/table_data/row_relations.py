@@ -20,7 +20,7 @@ TEXT = "TEXT"
 _FLOATS = (Primitive("float"), Primitive("double"))
 
 
-class Relation(Frozen):
+class LoadRelation(Frozen):
     """Rows of a load.
 
     :param sql: a table function, a table or a query in parentheses.

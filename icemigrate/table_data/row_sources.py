@@ -16,7 +16,7 @@ from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
-from icemigrate.table_data.row_relations import PROBLEM, ROW, TEXT, Relation
+from icemigrate.table_data.row_relations import PROBLEM, ROW, TEXT, LoadRelation
 
 _ZONED, _UNZONED = "TIMESTAMP WITH TIME ZONE", (Primitive("timestamp"), Primitive("timestamp_ns"))
 
@@ -27,7 +27,7 @@ class NumberedRows(Frozen):
     :param unreadable: after the scan, the rows that the relation does not have.
     """
 
-    relation: Relation
+    relation: LoadRelation
     unreadable: Callable[[], Sequence[BadRow]] = lambda: ()
 
 
@@ -43,7 +43,7 @@ class RowSource(Protocol):
         """The names of its columns; with several files, of any of them."""
         ...
 
-    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """Its rows without numbers; ``None`` where only numbered rows can be read.
 
         :raises UsageError: it has no such columns as the table.
@@ -71,7 +71,7 @@ class CsvSource:
         """See :class:`RowSource`."""
         return frozenset(name for header in self._headers.values() for name in header)
 
-    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`RowSource`; files with the same header are one relation."""
         groups: dict[tuple[object, ...], list[InputFile]] = {}
         for file, header in self._headers.items():
@@ -91,12 +91,12 @@ class CsvSource:
             yield NumberedRows(relation, lambda records=records: records.ragged)  # type: ignore[misc]
 
 
-def register(db: LoadDatabase, data: Any, file: str, columns: Sequence[Field]) -> Relation:
+def register(db: LoadDatabase, data: Any, file: str, columns: Sequence[Field]) -> LoadRelation:
     """Numbered batches as a relation."""
     name = f"rows_{uuid4().hex}"
     db.connection.register(name, data)
     types = {c.name: duckdb_type(c.type) if is_nested(c.type) else TEXT for c in columns}
-    return Relation(quoted_identifier(name), types, file, is_numbered=True)
+    return LoadRelation(quoted_identifier(name), types, file, is_numbered=True)
 
 
 class ParquetSource:
@@ -112,13 +112,13 @@ class ParquetSource:
         """See :class:`RowSource`."""
         return frozenset(name for types in self._types.values() for name in types)
 
-    def _relation(self, db: LoadDatabase, target: LoadTarget, file: InputFile) -> Relation:
+    def _relation(self, db: LoadDatabase, target: LoadTarget, file: InputFile) -> LoadRelation:
         sql = f"read_parquet({text_literal(str(file.path))}, hive_partitioning = false)"
         if file not in self._types:
             self._types[file] = db.types(sql)
-        return Relation(sql, typed_columns(self._types[file], target, file.shown), file.shown)
+        return LoadRelation(sql, typed_columns(self._types[file], target, file.shown), file.shown)
 
-    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`RowSource`."""
         return tuple(self._relation(db, target, file) for file in self._files)
 
@@ -142,16 +142,16 @@ class ArrowSource:
         """See :class:`RowSource`."""
         return frozenset(self._data.schema.names)
 
-    def _relation(self, db: LoadDatabase, target: LoadTarget) -> Relation:
+    def _relation(self, db: LoadDatabase, target: LoadTarget) -> LoadRelation:
         name = f"rows_{uuid4().hex}"
         empty = self._data.schema.empty_table()
         db.connection.register(f"{name}_empty", empty)
         types = db.types(f"{name}_empty")
         db.connection.register(name, self._data)
         where = self._file or "the data"
-        return Relation(quoted_identifier(name), typed_columns(types, target, where), self._file)
+        return LoadRelation(quoted_identifier(name), typed_columns(types, target, where), self._file)
 
-    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[Relation, ...] | None:
+    def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`RowSource`."""
         return (self._relation(db, target),)
 
@@ -181,10 +181,10 @@ def with_fine_times(data: Any) -> Any:
     return data.cast(schema)
 
 
-def with_numbers(relation: Relation) -> Relation:
+def with_numbers(relation: LoadRelation) -> LoadRelation:
     """A relation of typed rows with the numbers of its rows."""
     sql = f"(SELECT row_number() OVER () AS {ROW}, CAST(NULL AS VARCHAR) AS {PROBLEM}, * FROM {relation.sql})"
-    return Relation(sql, relation.types, relation.file, is_numbered=True)
+    return LoadRelation(sql, relation.types, relation.file, is_numbered=True)
 
 
 def typed_columns(types: dict[str, str], target: LoadTarget, where: str) -> dict[str, str]:

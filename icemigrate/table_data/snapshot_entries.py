@@ -6,31 +6,31 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
-from icemigrate.results.table_results import SnapshotEntry
+from icemigrate.results.table_results import SnapshotInfo
 from icemigrate.table_data.table_session import CurrentTable
 
 
-def list_snapshots(table: CurrentTable) -> tuple[SnapshotEntry, ...]:
+def list_snapshots(table: CurrentTable) -> tuple[SnapshotInfo, ...]:
     """The snapshots that metadata has, the oldest first.
 
     Specification, `Snapshots <https://iceberg.apache.org/spec/#snapshots>`_.
     """
     metadata = table.metadata
     names = _names_by_snapshot(metadata["refs"])
-    return tuple(_entry(metadata, snapshot, names) for snapshot in metadata["snapshots"])
+    return tuple(_info(metadata, snapshot, names) for snapshot in metadata["snapshots"])
 
 
-def get_current_snapshot(table: CurrentTable) -> SnapshotEntry | None:
+def get_current_snapshot(table: CurrentTable) -> SnapshotInfo | None:
     """The snapshot of the main branch; ``None`` before the first one."""
     metadata = table.metadata
     number = metadata.get("current-snapshot-id")
     found = next((s for s in metadata["snapshots"] if s["snapshot-id"] == number), None)
-    return None if found is None else snapshot_entry(metadata, found)
+    return None if found is None else snapshot_info(metadata, found)
 
 
-def snapshot_entry(metadata: Mapping[str, Any], snapshot: Mapping[str, Any]) -> SnapshotEntry:
+def snapshot_info(metadata: Mapping[str, Any], snapshot: Mapping[str, Any]) -> SnapshotInfo:
     """One of the snapshots of complete metadata."""
-    return _entry(metadata, snapshot, _names_by_snapshot(metadata["refs"]))
+    return _info(metadata, snapshot, _names_by_snapshot(metadata["refs"]))
 
 
 _Names: TypeAlias = Mapping[tuple[int, str], Sequence[str]]
@@ -44,10 +44,10 @@ def _names_by_snapshot(refs: Mapping[str, Any]) -> _Names:
     return found
 
 
-def _entry(metadata: Mapping[str, Any], snapshot: Mapping[str, Any], names: _Names) -> SnapshotEntry:
+def _info(metadata: Mapping[str, Any], snapshot: Mapping[str, Any], names: _Names) -> SnapshotInfo:
     number: int = snapshot["snapshot-id"]
     summary: Mapping[str, str] = snapshot.get("summary") or {}
-    return SnapshotEntry(
+    return SnapshotInfo(
         snapshot_id=number,
         parent_id=snapshot.get("parent-snapshot-id"),
         at=datetime.fromtimestamp(snapshot["timestamp-ms"] / 1000, tz=timezone.utc),

@@ -25,7 +25,7 @@ from icemigrate.metadata_engine.apply_updates import complete_metadata
 from icemigrate.metadata_engine.table_store import Json, TableCommit
 from icemigrate.metadata_engine.table_updates import requirements
 from icemigrate.results.snapshot_results import ExpireResult, KeptSnapshots
-from icemigrate.table_data.live_files import SnapshotManifest, TableFiles
+from icemigrate.table_data.live_files import LiveFileReader, SnapshotManifest
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import load_for_snapshots
 
@@ -138,7 +138,9 @@ def _removal(expired: tuple[int, ...]) -> Iterator[Json]:
         yield {"action": "remove-snapshots", "snapshot-ids": list(expired)}
 
 
-def unreachable_files(files: TableFiles, metadata: Mapping[str, Any], expired: set[int]) -> UnreachableFiles:
+def unreachable_files(
+    files: LiveFileReader, metadata: Mapping[str, Any], expired: set[int]
+) -> UnreachableFiles:
     """The files that no snapshot needs after an expiry.
 
     :param files: reads the manifests.
@@ -168,12 +170,12 @@ def unreachable_files(files: TableFiles, metadata: Mapping[str, Any], expired: s
     return UnreachableFiles(tuple(data), tuple(dict.fromkeys((*unused, *lists, *statistics))), size)
 
 
-def _by_path(files: TableFiles, snapshots: Iterable[Mapping[str, Any]]) -> dict[str, SnapshotManifest]:
+def _by_path(files: LiveFileReader, snapshots: Iterable[Mapping[str, Any]]) -> dict[str, SnapshotManifest]:
     return {manifest.path: manifest for snapshot in snapshots for manifest in files.manifests(snapshot)}
 
 
-def _reader(tables: TableSession, metadata: Mapping[str, Any]) -> TableFiles:
-    return TableFiles(metadata, tables.environment.catalog.read_file)
+def _reader(tables: TableSession, metadata: Mapping[str, Any]) -> LiveFileReader:
+    return LiveFileReader(metadata, tables.environment.catalog.read_file)
 
 
 def _with_age(metadata: Mapping[str, Any], days: float) -> Mapping[str, Any]:

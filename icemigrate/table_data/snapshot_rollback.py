@@ -9,7 +9,7 @@ from icemigrate.metadata_engine.table_store import Json, TableCommit
 from icemigrate.metadata_engine.table_updates import requirements
 from icemigrate.results.snapshot_results import RollbackTableResult
 from icemigrate.table_data.snapshot_choice import ChosenSnapshot, ancestor_ids, choose_snapshot
-from icemigrate.table_data.snapshot_entries import get_current_snapshot, snapshot_entry
+from icemigrate.table_data.snapshot_entries import get_current_snapshot, snapshot_info
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import load_for_snapshots
 
@@ -24,7 +24,7 @@ def plan_rollback_of_table(table: CurrentTable, snapshot: str | int) -> Rollback
     metadata = table.metadata
     now = get_current_snapshot(table)
     is_forward = _require_in_line(table, chosen)
-    target = snapshot_entry(metadata, chosen.json)
+    target = snapshot_info(metadata, chosen.json)
     back = set(ancestor_ids(metadata, None if now is None else now.snapshot_id))
     ahead = set(ancestor_ids(metadata, chosen.snapshot_id))
     schema_id = chosen.json.get("schema-id")

@@ -18,7 +18,7 @@ from icemigrate.table_data.table_session import CurrentTable, TableSession
 
 if TYPE_CHECKING:
     from icemigrate.spark.spark_engine import SparkEngine
-    from icemigrate.table_data.row_changes import ChangedRows
+    from icemigrate.table_data.row_changes import RowChangeOutcome
     from icemigrate.table_data.upsert_rows import StagedRows
 
 NoteSpark: TypeAlias = Callable[[str], None]
@@ -32,7 +32,7 @@ def no_note(_reason: str) -> None:
 
 def delete_in_spark(
     session: TableSession, table: CurrentTable, condition: RowExpression, reason: str
-) -> ChangedRows:
+) -> RowChangeOutcome:
     """Delete rows; the condition is one of DuckDB's SQL."""
     where = condition.spark_sql
     engine, name = _engine(session), _table(session, table)
@@ -49,7 +49,7 @@ def update_in_spark(
     values: Mapping[str, RowExpression],
     condition: RowExpression,
     reason: str,
-) -> ChangedRows:
+) -> RowChangeOutcome:
     """Set columns; the expressions are those of DuckDB's SQL."""
     where = condition.spark_sql
     engine, name = _engine(session), _table(session, table)
@@ -63,7 +63,7 @@ def update_in_spark(
 
 def merge_in_spark(
     session: TableSession, table: CurrentTable, db: LoadDatabase, staged: StagedRows, reason: str
-) -> ChangedRows:
+) -> RowChangeOutcome:
     """Update and insert the rows of a table of DuckDB, which Spark reads from a temporary file."""
     target = load_target(table)
     columns = [quote(column.name) for column in target.columns]
@@ -122,18 +122,18 @@ def _changed(
     counts: Mapping[str, int],
     *,
     is_changed: bool = True,
-) -> ChangedRows:
+) -> RowChangeOutcome:
     """What Spark did, by the summary of its snapshot."""
-    from icemigrate.table_data.row_changes import ChangedRows
+    from icemigrate.table_data.row_changes import RowChangeOutcome
 
     if not is_changed:
-        return replace(ChangedRows(spark_reason=reason), **counts)
+        return replace(RowChangeOutcome(spark_reason=reason), **counts)
     metadata = session.load(str(before.declared)).metadata
     current = metadata.get("current-snapshot-id")
     if current == before.metadata.get("current-snapshot-id"):
         raise UsageError(f"Spark made no snapshot of table `{before.declared}`", "run the command again")
     summary = next(s for s in metadata["snapshots"] if s["snapshot-id"] == current).get("summary") or {}
-    done = ChangedRows(
+    done = RowChangeOutcome(
         snapshot_id=current,
         files_removed=int(summary.get("deleted-data-files", 0)),
         files_added=int(summary.get("added-data-files", 0)),

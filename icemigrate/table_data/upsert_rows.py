@@ -18,7 +18,7 @@ from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.parquet_output import NullInRequired, copy_to_table, write_parquet
-from icemigrate.table_data.row_changes import FILE, ChangedRows, files_relation
+from icemigrate.table_data.row_changes import FILE, RowChangeOutcome, files_relation
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_load import load_source, require_rows_fit
 from icemigrate.table_data.row_readers import spark_reason, stored_rows
@@ -55,7 +55,7 @@ class StagedRows(Frozen):
 
 def upsert(
     session: TableSession, name: str, data: Any, on: Sequence[str], on_spark: NoteSpark = no_note
-) -> ChangedRows:
+) -> RowChangeOutcome:
     """Update or insert rows of this process.
 
     :param data: as in :func:`~icemigrate.table_data.insert_rows.insert_data`.
@@ -77,7 +77,7 @@ def upsert_files(
     on: Sequence[str],
     data_format: str | None = None,
     on_spark: NoteSpark = no_note,
-) -> ChangedRows:
+) -> RowChangeOutcome:
     """Update or insert the rows of files; see :func:`upsert`."""
     from icemigrate.table_data.file_sources import file_source
 
@@ -94,7 +94,7 @@ def upsert_source(
     on: Sequence[str],
     db: LoadDatabase,
     on_spark: NoteSpark,
-) -> ChangedRows:
+) -> RowChangeOutcome:
     """Update or insert the rows of a source; see :func:`upsert`."""
     table = load_for_rows(session, name)
     first = load_target(table)
@@ -124,7 +124,7 @@ def upsert_source(
         raise UsageError(
             f"a new row lacks a value that table `{name}` requires", "give all required columns"
         ) from None
-    found = ChangedRows(
+    found = RowChangeOutcome(
         snapshot_id=done.snapshot_id,
         files_removed=len(done.change.removed),
         files_added=len(done.change.data),

@@ -12,22 +12,22 @@ from icemigrate.render.formats import render
 from icemigrate.render.snapshot_graph import graph_rows
 from icemigrate.render.snapshot_svg import snapshots_svg
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
-from icemigrate.results.table_results import SnapshotEntry, SnapshotsResult
+from icemigrate.results.table_results import SnapshotInfo, SnapshotsResult
 
 _AT = datetime(2026, 11, 27, 20, 37, tzinfo=timezone.utc)
 
 
-def _entries(*parents: tuple[int, int | None, str]) -> tuple[SnapshotEntry, ...]:
+def _entries(*parents: tuple[int, int | None, str]) -> tuple[SnapshotInfo, ...]:
     """Snapshots of id, parent and branch, the oldest first."""
     return tuple(
-        SnapshotEntry(
+        SnapshotInfo(
             number, parent, _AT, "append", branch == "main", (branch,) if branch else (), rows=number
         )
         for number, parent, branch in parents
     )
 
 
-def _graph(entries: tuple[SnapshotEntry, ...], style: TerminalStyle = PLAIN_STYLE) -> list[str]:
+def _graph(entries: tuple[SnapshotInfo, ...], style: TerminalStyle = PLAIN_STYLE) -> list[str]:
     result = SnapshotsResult("sales.orders", "sales.orders", entries, len(entries), True)
     lines = render(result, "text", style).splitlines()
     return [line.split("  2026")[0].rstrip() for line in lines]

@@ -12,7 +12,7 @@ from icemigrate.errors import ExitCode, Mistakes, UsageError
 from icemigrate.metadata_engine.table_store import CommitConflict
 from icemigrate.table_data import row_changes, upsert_rows
 from icemigrate.table_data.insert_rows import insert_data
-from icemigrate.table_data.row_changes import ChangedRows, delete_data, update_data
+from icemigrate.table_data.row_changes import RowChangeOutcome, delete_data, update_data
 from icemigrate.table_data.upsert_rows import upsert
 from tests.support.written_tables import WrittenTables, _shared, written
 
@@ -82,10 +82,10 @@ def test_earlier_snapshots_keep_their_rows(written: WrittenTables) -> None:
 
 def test_a_condition_without_rows_makes_no_snapshot(written: WrittenTables) -> None:
     name = items(written)
-    assert delete_data(written.session, name, "id = 99") == ChangedRows()
-    assert update_data(written.session, name, {"city": "'x'"}, "id = 99") == ChangedRows()
+    assert delete_data(written.session, name, "id = 99") == RowChangeOutcome()
+    assert update_data(written.session, name, {"city": "'x'"}, "id = 99") == RowChangeOutcome()
     empty = written.create(ITEMS.format(version=2))
-    assert delete_data(written.session, empty, "true") == ChangedRows()
+    assert delete_data(written.session, empty, "true") == RowChangeOutcome()
     assert len(written.snapshots(name)) == 2
 
 
@@ -161,7 +161,7 @@ def test_upsert_changes_what_differs_and_inserts_the_rest(written: WrittenTables
     amounts = dict(written.rows(name, "id", "amount"))
     assert (str(amounts[2]), amounts[9]) == ("2.00", None)
     again = upsert(written.session, name, data, ["id"])
-    assert again == ChangedRows(unchanged=3)
+    assert again == RowChangeOutcome(unchanged=3)
 
 
 def test_upsert_into_an_empty_table_inserts_all(written: WrittenTables) -> None:
@@ -226,7 +226,7 @@ def test_spark_makes_what_python_cannot(
     written: WrittenTables, monkeypatch: pytest.MonkeyPatch, layout: str, reason: str
 ) -> None:
     name, notes = items(written, layout), list[str]()
-    in_spark = ChangedRows(1, spark_reason=reason)
+    in_spark = RowChangeOutcome(1, spark_reason=reason)
     monkeypatch.setattr(row_changes, "delete_in_spark", lambda *_args: in_spark)
     monkeypatch.setattr(upsert_rows, "merge_in_spark", lambda *_args: in_spark)
     assert delete_data(written.session, name, "true", notes.append) == in_spark

@@ -10,7 +10,7 @@ import pytest
 from icemigrate.catalog.metadata_files import local_path
 from icemigrate.errors import ExitCode, IcemigrateError
 from icemigrate.results.snapshot_results import ExpireResult
-from icemigrate.table_data.live_files import TableFiles
+from icemigrate.table_data.live_files import LiveFileReader
 from icemigrate.table_data.snapshot_expiry import expire_snapshots
 from tests.support.table_project import TableProject, orders
 from tests.support.table_rows import append_rows, foreign_table
@@ -29,7 +29,7 @@ def _files(project: TableProject) -> set[Path]:
     """The files that the snapshots of the table need, except metadata files."""
     with project.tables() as tables:
         metadata = tables.load("sales.orders").metadata
-        reader = TableFiles(metadata, tables.environment.catalog.read_file)
+        reader = LiveFileReader(metadata, tables.environment.catalog.read_file)
         found = {s["manifest-list"] for s in metadata["snapshots"]}
         for snapshot in metadata["snapshots"]:
             found |= {manifest.path for manifest in reader.manifests(snapshot)}
