@@ -8,18 +8,25 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icemigrate.commands.apply import apply, require_ready
 from icemigrate.commands.plan import plan
 from icemigrate.commands.rollback import plan_rollback, require_undoable, rollback
 from icemigrate.commands.test_files import ReadyTest, find_tests
-from icemigrate.errors import IcemigrateError, Mistakes
+from icemigrate.errors import IcemigrateError, Mistakes, os_error_reason
 from icemigrate.execution.spark_start import open_engine
-from icemigrate.files.read.migration_test_file import CaseRows
+from icemigrate.files.read.migration_test_file import CaseRows, GeneratedRows
 from icemigrate.iceberg.names import TableName
 from icemigrate.project.project_values import CatalogDescription, Environment, Project, SparkConfig
 from icemigrate.results.migration_test_results import CaseResult, MigrationTestsResult
 from icemigrate.spark.case_rows import CaseRow, CaseTables
+from icemigrate.table_data.generated_rows import insert_generated
+from icemigrate.table_data.table_session import open_tables
+from icemigrate.test_data.parquet_file import RowRange
+
+if TYPE_CHECKING:
+    from icemigrate.spark.spark_engine import SparkEngine
 
 _ENVIRONMENT = "test"
 _MOST_SHOWN = 20
@@ -40,12 +47,18 @@ def run_tests(
     :raises EngineError: Java or Spark failed to start.
     """
     found = find_tests(project, filters)
-    results = []
+    results, starts = list[CaseResult](), list[int]()
     for number, ready in enumerate(found.tests, start=1):
         with tempfile.TemporaryDirectory(prefix="icemigrate_test_") as folder:
-            results.append(_CaseRun(project, ready, Path(folder), number).result(on_start))
-
-    return MigrationTestsResult(project.name, tuple(results), found.left_out)
+            run = _CaseRun(project, ready, Path(folder), number)
+            results.append(run.result(on_start))
+            starts += run.spark_start_ms
+    return MigrationTestsResult(
+        project=project.name,
+        cases=tuple(results),
+        left_out=found.left_out,
+        spark_start_ms=starts[0] if starts else None,
+    )
 
 
 def scratch_project(project: Project, folder: Path, number: int) -> Project:
@@ -74,22 +87,27 @@ def scratch_project(project: Project, folder: Path, number: int) -> Project:
 
 
 class _CaseRun:
-    """One test on its own catalog."""
+    """One test on its own catalog.
+
+    :ivar spark_start_ms: how long Spark took to start; empty where it was running.
+    """
 
     def __init__(self, project: Project, ready: ReadyTest, folder: Path, number: int) -> None:
         self.ready, self.test = ready, ready.test
         self.project = scratch_project(project, folder, number)
         self.environment = self.project.environments[_ENVIRONMENT]
+        self.spark_start_ms: list[int] = []
+        self.given_rows: dict[str, tuple[tuple[str, ...], list[CaseRow]]] = {}
 
     def result(self, on_start: Callable[[], None]) -> CaseResult:
         """Run the test."""
-        start, failures, is_error = time.monotonic(), list[str](), False
+        began, failures, is_error = time.monotonic(), list[str](), False
         if self.ready.start is not None:
             # Python makes the tables before the rows; Spark applies what is tested.
             before = dataclasses.replace(self.project, apply_with="auto")
             failures += _attempt("the versions before it", lambda: self._apply(before, self.ready.start))
         if not failures:
-            engine = open_engine(self.environment, None, on_start)
+            engine = self._open_engine(on_start)
             try:
                 tables = CaseTables(engine.session, self.environment.catalog.name)
                 for failure, is_step in self._steps(tables):
@@ -108,8 +126,22 @@ class _CaseRun:
             version=self.ready.version,
             outcome="error" if is_error else "failed" if failures else "passed",
             failures=tuple(failures),
-            duration_ms=round((time.monotonic() - start) * 1000),
+            duration_ms=_milliseconds_since(began) - sum(self.spark_start_ms),
         )
+
+    def _open_engine(self, on_start: Callable[[], None]) -> SparkEngine:
+        is_starting = False
+
+        def starts() -> None:
+            nonlocal is_starting
+            is_starting = True
+            on_start()
+
+        began = time.monotonic()
+        engine = open_engine(self.environment, None, starts)
+        if is_starting:
+            self.spark_start_ms.append(_milliseconds_since(began))
+        return engine
 
     def _apply(self, project: Project, version: str | None) -> None:
         planned = plan(project, to=version)
@@ -119,6 +151,7 @@ class _CaseRun:
     def _steps(self, tables: CaseTables) -> Iterator[tuple[str, bool]]:
         """What fails, and whether it is a step that could not run."""
         yield from _as_steps(_attempt("given", lambda: self._insert(tables)))
+        yield from _as_steps(_attempt("given", lambda: self._keep_given(tables)))
         yield from _as_steps(
             _attempt(f"version {self.ready.version}", lambda: self._apply(self.project, self.ready.version))
         )
@@ -138,10 +171,28 @@ class _CaseRun:
     def _insert(self, tables: CaseTables) -> None:
         for name, rows in self.test.given.items():
             table = TableName.parse(name)
-            if rows.file is not None:
+            if rows.generated is not None:
+                self._generate(name, rows.generated)
+            elif rows.file is not None:
                 tables.insert_file(table, str(self.ready.parquet[rows.file]))
             else:
                 tables.insert(table, tuple(rows.columns), rows.rows)
+
+    def _generate(self, name: str, rows: GeneratedRows) -> None:
+        wanted = RowRange(0, rows.count, rows.seed)
+        try:
+            with open_tables(self.project, None) as open_:
+                insert_generated(open_, name, wanted, lambda _rows: None)
+        except OSError as error:
+            raise IcemigrateError(f"rows for `{name}` cannot be written: {os_error_reason(error)}") from error
+
+    def _keep_given(self, tables: CaseTables) -> None:
+        """Read the rows that the rollback must bring back."""
+        for name, rows in self.test.after_rollback.items():
+            if rows.as_given:
+                table = TableName.parse(name)
+                columns = tables.columns(table)
+                self.given_rows[name] = (columns, tables.rows(table, columns))
 
     def _roll_back(self) -> None:
         planned = plan_rollback(self.project, to=self.ready.start or "0")
@@ -162,13 +213,19 @@ class _CaseRun:
 
     def _table_failures(self, tables: CaseTables, name: str, rows: CaseRows, key: str) -> Iterator[str]:
         table = TableName.parse(name)
-        if rows.file is not None:
+        if rows.as_given:
+            columns, wanted = self.given_rows[name]
+        elif rows.file is not None:
             columns, wanted = tables.rows_of_file(table, str(self.ready.parquet[rows.file]))
         else:
             columns = tuple(rows.columns) or tables.columns(table)
             wanted = tables.expected_of_table(table, columns, rows.rows)
         found = tables.rows(table, columns)
         yield from row_differences(f"{key}: {name}", columns, wanted, found, ordered=rows.ordered)
+
+
+def _milliseconds_since(began: float) -> int:
+    return round((time.monotonic() - began) * 1000)
 
 
 def _query_failures(tables: CaseTables, sql: str, rows: CaseRows) -> Iterator[str]:

@@ -21,11 +21,13 @@ from icemigrate.files.read.migration_test_file import CaseRows, CellText, Migrat
 from icemigrate.files.version_number import number_of
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
-from icemigrate.iceberg.names import BadName, TableName
+from icemigrate.iceberg.names import BadName, TableName, format_path
+from icemigrate.iceberg.schema import Schema
 from icemigrate.project.project_values import Project
 from icemigrate.results.command_results import errors_besides_consents
 from icemigrate.system.file_reads import list_names_inside
 from icemigrate.system.repository_boundary import OutsideRepository, resolve_inside
+from icemigrate.test_data.schema_checks import has_stored_columns, unsupported_columns
 
 _YAML_FILES = (".yaml", ".yml")
 _PARQUET_FILES = (".parquet", ".pq")
@@ -177,8 +179,19 @@ def _rows_of(
             if name not in names:
                 message = f"`{text}` has no column `{name}` at this version"
                 found.append(Diagnostic("unknown-column", message, place, did_you_mean(name, names)))
+        if rows.generated is not None:
+            found += _without_test_data(text, table.schema, rows.place)
         out[text] = read
     return out
+
+
+def _without_test_data(table: str, schema: Schema, place: FilePosition) -> Iterator[Diagnostic]:
+    hint = "list the rows, or name a file"
+    if not has_stored_columns(schema):
+        yield Diagnostic("bad-value", f"`{table}` has no column that a file stores", place, hint)
+    for path, reason in unsupported_columns(schema):
+        message = f"column `{format_path(path)}` of `{table}` {reason}, for which there is no test data"
+        yield Diagnostic("bad-value", message, place, hint)
 
 
 def _from_file(

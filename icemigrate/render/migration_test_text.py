@@ -11,17 +11,26 @@ from icemigrate.results.migration_test_results import CaseResult, MigrationTests
 
 
 def tests_text(result: MigrationTestsResult, style: TerminalStyle) -> str:
-    """One line for each test, with the rows that differ: ``-`` is missing, ``+`` is not expected."""
+    """One line for each test with its time, and the rows that differ: ``-`` is missing, ``+`` is extra."""
     lines = list[str]()
     for case in result.cases:
         mark = style.good("passed") if case.outcome == "passed" else style.bad(case.outcome)
-        lines.append(f"{mark}  {display.path_text(case.file)}:{case.line}  {display.one_line(case.name)}")
+        where = f"{display.path_text(case.file)}:{case.line}"
+        took = style.dim(display.elapsed_text(case.duration_ms))
+        lines.append(f"{mark}  {where}  {display.one_line(case.name)}  {took}")
         for failure in case.failures:
             lines += [f"    {_indented(line)}" for line in failure.splitlines()]
     left_out = f", {result.left_out} left out" if result.left_out else ""
     count = phrases.format_count(len(result.cases), "test")
-    lines += ["", f"{count}: {len(result.cases) - result.failed} passed, {result.failed} failed{left_out}."]
+    outcomes = f"{len(result.cases) - result.failed} passed, {result.failed} failed{left_out}"
+    lines += ["", f"{count} in {display.elapsed_text(result.duration_ms)}: {outcomes}.{_spark_start(result)}"]
     return "\n".join(lines) + "\n"
+
+
+def _spark_start(result: MigrationTestsResult) -> str:
+    if result.spark_start_ms is None:
+        return ""
+    return f" The start of Spark took {display.elapsed_text(result.spark_start_ms)}."
 
 
 def _indented(line: str) -> str:
@@ -34,7 +43,10 @@ def tests_junit(result: MigrationTestsResult) -> str:
     """A suite with a case for each test."""
     errors = sum(case.outcome == "error" for case in result.cases)
     failures = result.failed - errors
-    counts = f'tests="{len(result.cases)}" failures="{failures}" errors="{errors}"'
+    counts = (
+        f'tests="{len(result.cases)}" failures="{failures}" errors="{errors}" '
+        f'time="{result.duration_ms / 1000:.3f}"'
+    )
     name = xml_attribute(result.project)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',

@@ -18,7 +18,7 @@ class CaseResult(Frozen):
     :param version: the tested version.
     :param outcome: ``failed`` if rows differ, ``error`` if a step could not run.
     :param failures: what differs, each with its rows on lines of their own; or why a step could not run.
-    :param duration_ms: in milliseconds.
+    :param duration_ms: in milliseconds, without the start of Spark.
     """
 
     file: str
@@ -35,11 +35,18 @@ class MigrationTestsResult(Frozen):
 
     :param cases: the tests that ran, in the order of files and lines.
     :param left_out: how many tests the filters left out.
+    :param spark_start_ms: how long Spark took to start, in milliseconds; null if no test needed it.
     """
 
     project: str
     cases: tuple[CaseResult, ...]
     left_out: int = 0
+    spark_start_ms: int | None = None
+
+    @property
+    def duration_ms(self) -> int:
+        """All tests and the start of Spark, in milliseconds."""
+        return sum(case.duration_ms for case in self.cases) + (self.spark_start_ms or 0)
 
     @property
     def failed(self) -> int:

@@ -66,6 +66,14 @@ tests:
     version: 2
     given: {demo.events: [{id: x}]}
     expect: {demo.events: []}
+  - name: generated rows return
+    version: 2
+    given: {demo.events: {generate: {rows: 500, seed: 7}}}
+    queries:
+      - sql: select count(*) as n, count_if(amount = id * 1.5) as filled from demo.events
+        rows: [{n: 500, filled: 500}]
+    rollback: true
+    after_rollback: {demo.events: given}
   - name: begins on an empty catalog
     version: 1
     expect: {demo.events: []}
@@ -94,5 +102,6 @@ def test_tests_of_migrations_run_on_catalogs_of_their_own(tmp_path: Path) -> Non
     ]
     assert found["cannot run"][0] == "error"
     assert found["cannot run"][1][0].startswith("given: ")
+    assert found["generated rows return"] == ("passed", ())
     assert found["begins on an empty catalog"] == ("passed", ())
     assert sorted(tmp_path.rglob("*")) == before, "no environment is touched"

@@ -12,11 +12,28 @@ from icemigrate.files.parse.schema_validation import validate_node
 from icemigrate.files.parse.source_text import SourceText
 from icemigrate.files.parse.yaml_composer import parse_yaml
 from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_data
-from icemigrate.files.read.node_values import as_mapping, list_items, mapping_entries, read_flag, scalar_text
+from icemigrate.files.read.node_values import (
+    as_mapping,
+    list_items,
+    mapping_entries,
+    read_flag,
+    scalar_text,
+    whole_number,
+)
 from icemigrate.frozen import Frozen, field
 
 CellText: TypeAlias = "str | None"
 """A value as Spark casts it to the type of its column: the characters as written, JSON for a nested one."""
+
+
+class GeneratedRows(Frozen):
+    """Rows of test data.
+
+    :param count: at least 1.
+    """
+
+    count: int
+    seed: int = 0
 
 
 class CaseRows(Frozen):
@@ -25,12 +42,16 @@ class CaseRows(Frozen):
     :param columns: the columns that at least one row has, with the position of the first.
     :param rows: the cells of each row.
     :param file: the path of a file instead, as written.
+    :param generated: test data instead.
+    :param as_given: whether they are the rows that the test gives for the table.
     """
 
     place: FilePosition
     columns: Mapping[str, FilePosition] = field(default_factory=dict)
     rows: tuple[Mapping[str, CellText], ...] = ()
     file: str | None = None
+    generated: GeneratedRows | None = None
+    as_given: bool = False
     ordered: bool = False
 
 
@@ -94,6 +115,10 @@ def _contradictions(tests: tuple[MigrationTest, ...]) -> Iterator[Diagnostic]:
             message = "`after_rollback` has no meaning without a rollback"
             place = next(iter(test.after_rollback.values())).place
             yield Diagnostic("conflicting-keys", message, place, "write `rollback: true`")
+        for table, rows in test.after_rollback.items():
+            if rows.as_given and table not in test.given:
+                message = f"`given` has no rows for `{table}`"
+                yield Diagnostic("missing-key", message, rows.place, "write the rows that you expect")
         if not (test.expected or test.queries or test.after_rollback):
             message = f"the test `{test.name}` expects nothing"
             yield Diagnostic("missing-key", message, test.place, "write `expect` or `queries`")
@@ -133,14 +158,23 @@ def _query(node: YamlMapping) -> CaseQuery:
 def _rows(node: YamlNode) -> CaseRows:
     if isinstance(node, YamlSequence):
         return _listed(node, False)
+    if isinstance(node, YamlScalar):
+        return CaseRows(node.place, as_given=True)
     found = as_mapping(node)
     ordered = found.get("ordered")
     is_ordered = ordered is not None and read_flag(ordered)
     if (file := found.get("file")) is not None:
         return CaseRows(file.place, file=scalar_text(file), ordered=is_ordered)
+    if (generate := found.get("generate")) is not None:
+        return CaseRows(generate.place, generated=_generated(as_mapping(generate)))
     rows = found.get("rows")
-    assert rows is not None, "the schema requires a file or rows"
+    assert rows is not None, "the schema requires a file, rows or `generate`"
     return _listed(rows, is_ordered)
+
+
+def _generated(node: YamlMapping) -> GeneratedRows:
+    seed = node.get("seed")
+    return GeneratedRows(whole_number(node.get("rows")), 0 if seed is None else whole_number(seed))
 
 
 def _listed(node: YamlNode, ordered: bool) -> CaseRows:

@@ -12,6 +12,7 @@ from icemigrate.commands.check import check
 from icemigrate.commands.test import row_differences, scratch_project
 from icemigrate.commands.test_files import find_tests
 from icemigrate.errors import Mistakes, UsageError
+from icemigrate.files.read.migration_test_file import GeneratedRows
 from icemigrate.project import Project, choose_environment, open_project
 from icemigrate.render.formats import render
 from icemigrate.results.migration_test_results import CaseResult, MigrationTestsResult
@@ -23,6 +24,9 @@ namespaces: [demo]
 tables:
   - name: demo.events
     columns: [{name: id, type: long}, {name: kind, type: string}]
+  - name: demo.shapes
+    columns: [{name: shape, type: variant}]
+    format_version: 3
 """
 
 
@@ -67,6 +71,16 @@ tests:
 """
 
 
+GENERATED = """\
+tests:
+  - name: generated rows return
+    version: 2
+    given: {demo.events: {generate: {rows: 1000, seed: 7}}}
+    rollback: true
+    after_rollback: {demo.events: given}
+"""
+
+
 def test_tests_are_read_with_their_files(market: Project) -> None:
     write(market, GOOD)
     write(market, 'id,kind\n1,"a, b"\n2,\n', "rows.csv")
@@ -76,6 +90,11 @@ def test_tests_are_read_with_their_files(market: Project) -> None:
     assert first.test.given["demo.events"].rows == ({"id": "1", "kind": "opened"}, {"id": "2"})
     assert second.test.given["demo.events"].rows == ({"id": "1", "kind": "a, b"}, {"id": "2", "kind": None})
     assert second.test.expected["demo.events"].rows == ({"id": "1", "source": "a, b"}, {"id": "2"})
+    write(market, GENERATED)
+    (third,) = find_tests(market, ()).tests
+    assert third.test.given["demo.events"].generated == GeneratedRows(1000, 7)
+    assert third.test.after_rollback["demo.events"].as_given
+    write(market, GOOD)
     only = find_tests(market, ("files",))
     assert ([one.test.name for one in only.tests], only.left_out) == (["rows of files"], 1)
     with pytest.raises(UsageError, match="no test has `nothing`"):
@@ -125,6 +144,13 @@ def test_all_mistakes_of_a_file_are_reported_with_their_positions(market: Projec
         ("queries: [{sql: select 1) union (select 2, rows: []}]", "bad-expression"),
         ("from: 2", "bad-value"),
         ("given: {demo.events: 1}", "wrong-type"),
+        ("given: {demo.events: given}", "wrong-type"),
+        ("given: {demo.events: {generate: {rows: 0}}}", "out-of-range"),
+        ("given: {demo.events: {generate: {seed: 1}}}", "missing-key"),
+        ("given: {demo.events: {generate: {rows: 1}, file: a.csv}}", "conflicting-keys"),
+        ("given: {demo.shapes: {generate: {rows: 1}}}", "bad-value"),
+        ("rollback: true, after_rollback: {demo.events: given}", "missing-key"),
+        ("rollback: true, after_rollback: {demo.events: gven}", "bad-value"),
     ],
 )
 def test_a_test_that_cannot_run_is_refused(market: Project, case: str, code: str) -> None:
@@ -170,27 +196,29 @@ RESULT = MigrationTestsResult(
         CaseResult("migrations/tests/b.yaml", 2, "broken", "0003", "error", ("version 0003: no",), 10),
     ),
     left_out=2,
+    spark_start_ms=5000,
 )
 
 
 def test_the_text_names_each_test_and_what_differs() -> None:
     assert render(RESULT) == dedent(
         """\
-        passed  migrations/tests/a.yaml:2  kept <values>
-        failed  migrations/tests/a.yaml:9  lost
+        passed  migrations/tests/a.yaml:2  kept <values>  0.9 s
+        failed  migrations/tests/a.yaml:9  lost  1.0 s
             expect: t: differ
               - 1
-        error  migrations/tests/b.yaml:2  broken
+        error  migrations/tests/b.yaml:2  broken  0.0 s
             version 0003: no
 
-        3 tests: 1 passed, 2 failed, 2 left out.
+        3 tests in 6.9 s: 1 passed, 2 failed, 2 left out. The start of Spark took 5.0 s.
         """
     )
 
 
 def test_junit_has_a_case_for_each_test() -> None:
     root = ElementTree.fromstring(render(RESULT, "junit"))
-    assert root.attrib == {"name": "icemigrate test", "tests": "3", "failures": "1", "errors": "1"}
+    counts = {"tests": "3", "failures": "1", "errors": "1", "time": "6.910"}
+    assert root.attrib == {"name": "icemigrate test", **counts}
     cases = list(root.iter("testcase"))
     assert [case.get("name") for case in cases] == ["kept <values>", "lost", "broken"]
     assert [child.tag for case in cases for child in case] == ["failure", "error"]
