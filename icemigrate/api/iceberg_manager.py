@@ -205,13 +205,16 @@ class IcebergManager:
     def query_snapshot(
         self,
         table: str,
-        snapshot_id: int,
+        snapshot_id: int | str,
         where: str | None = None,
         columns: Sequence[str] = (),
         limit: int | None = None,
     ) -> pa.Table:
-        """The rows of a snapshot, with the columns of that time; otherwise as :meth:`query_table`."""
-        return self._query(table, where, columns, limit, snapshot_id=snapshot_id)
+        """The rows of a snapshot, with the columns of that time; otherwise as :meth:`query_table`.
+
+        :param snapshot_id: an id; or a tag, a time in ISO 8601, or a branch, which has the current columns.
+        """
+        return self._query(table, where, columns, limit, snapshot=str(snapshot_id))
 
     def query_as_of(
         self,
@@ -225,10 +228,10 @@ class IcebergManager:
 
         :param timestamp: a text is in ISO 8601; without a zone it is in UTC.
         """
-        from icemigrate.table_data.query_points import parse_timestamp
+        from icemigrate.table_data.table_points import parse_timestamp
 
-        text = timestamp if isinstance(timestamp, str) else timestamp.isoformat()
-        return self._query(table, where, columns, limit, timestamp=parse_timestamp(text))
+        at = parse_timestamp(timestamp) if isinstance(timestamp, str) else timestamp
+        return self._query(table, where, columns, limit, timestamp=at)
 
     def query_tag(
         self,
@@ -244,8 +247,8 @@ class IcebergManager:
     def _query(
         self, table: str, where: str | None, columns: Sequence[str], limit: int | None, **point: Any
     ) -> pa.Table:
-        from icemigrate.table_data.query_points import ReadPoint
         from icemigrate.table_data.query_tables import query_table
+        from icemigrate.table_data.table_points import ReadPoint
 
         return query_table(self._tables(), table, where, columns, limit, ReadPoint(**point))
 

@@ -6,7 +6,7 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
-from icemigrate.cli.table_options import table_argument
+from icemigrate.cli.table_options import snapshot_option, table_argument
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -15,13 +15,7 @@ def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 
 @click.command("compare")
 @table_argument
-@click.option(
-    "--from",
-    "before",
-    metavar="SNAPSHOT",
-    required=True,
-    help="The first snapshot: its id, a tag, a branch, or a time in ISO 8601.",
-)
+@snapshot_option("The first snapshot", "--from", "before", required=True)
 @click.option(
     "--to", "after", metavar="SNAPSHOT", default="main", help="The second snapshot (default: `main`)."
 )

@@ -11,7 +11,7 @@ from icemigrate.cli.table_options import limit_option, snapshot_option, table_ar
 
 @click.command("manifests")
 @table_argument
-@snapshot_option
+@snapshot_option("Show this snapshot")
 @limit_option("manifests", 50)
 @format_option("text", "json")
 @global_options

@@ -63,8 +63,12 @@ def write_picture(settings: InvocationOptions, path: Path, text: str) -> None:
     settings.show_step(f"wrote `{path}`")
 
 
-snapshot_option = click.option(
-    "--snapshot",
-    metavar="SNAPSHOT",
-    help="Show this snapshot: its id, a tag, a branch, or a time in ISO 8601 (default: the current one).",
-)
+def snapshot_option(what: str, *names: str, required: bool = False) -> Callable[[_Command], _Command]:
+    """``--snapshot``, or an option of another name: the text of a snapshot."""
+    return click.option(
+        *(names or ("--snapshot",)),
+        metavar="SNAPSHOT",
+        required=required,
+        help=f"{what}: its id, a tag, a branch, or a time in ISO 8601"
+        + ("." if required else " (default: the current one)."),
+    )

@@ -10,10 +10,10 @@ import click
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import global_options
 from icemigrate.cli.query_options import RowOutput, rows_options
-from icemigrate.cli.table_options import table_argument
+from icemigrate.cli.table_options import snapshot_option, table_argument
 
 if TYPE_CHECKING:
-    from icemigrate.table_data.query_points import ReadPoint
+    from icemigrate.table_data.table_points import ReadPoint
 
 
 @click.command("query")
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="Columns to show, separated by commas; a dot leads into a struct (default: all columns).",
 )
 @click.option("--limit", type=click.IntRange(min=0), metavar="NUMBER", help="Show at most so many rows.")
-@click.option("--snapshot", type=int, metavar="ID", help="Read the rows of a snapshot.")
+@snapshot_option("Read the rows of this snapshot")
 @click.option(
     "--timestamp",
     metavar="TIME",
@@ -42,7 +42,7 @@ def command(
     where: str | None,
     columns: str | None,
     limit: int | None,
-    snapshot: int | None,
+    snapshot: str | None,
     timestamp: str | None,
     tag: str | None,
     branch: str | None,
@@ -68,8 +68,8 @@ def command(
     )
 
 
-def _point(snapshot: int | None, timestamp: str | None, tag: str | None, branch: str | None) -> ReadPoint:
-    from icemigrate.table_data.query_points import ReadPoint, parse_timestamp
+def _point(snapshot: str | None, timestamp: str | None, tag: str | None, branch: str | None) -> ReadPoint:
+    from icemigrate.table_data.table_points import ReadPoint, parse_timestamp
 
     at = None if timestamp is None else parse_timestamp(timestamp)
-    return ReadPoint(snapshot_id=snapshot, timestamp=at, tag=tag, branch=branch)
+    return ReadPoint(snapshot=snapshot, timestamp=at, tag=tag, branch=branch)

@@ -10,7 +10,7 @@ from icemigrate.cli.approval import ApprovalPrompt, show_changes
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import auto_approve_option, format_option, global_options
 from icemigrate.cli.streams import write_stream
-from icemigrate.cli.table_options import table_argument
+from icemigrate.cli.table_options import snapshot_option, table_argument
 from icemigrate.errors import ExitCode
 
 _QUESTION = ApprovalPrompt("Set the main branch of this table?", "sets it")
@@ -18,12 +18,7 @@ _QUESTION = ApprovalPrompt("Set the main branch of this table?", "sets it")
 
 @click.command("rollback")
 @table_argument
-@click.option(
-    "--snapshot",
-    metavar="SNAPSHOT",
-    required=True,
-    help="Set main to this snapshot: its id, a tag, a branch, or a time in ISO 8601.",
-)
+@snapshot_option("Set main to this snapshot", required=True)
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
 @auto_approve_option
 @format_option("text", "json")

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from icemigrate.project import Project
 from icemigrate.system.activity import activity
-from icemigrate.table_data.query_points import CURRENT, ReadPoint
 from icemigrate.table_data.query_tables import OpenQuery, open_table_query
+from icemigrate.table_data.table_points import CURRENT, ReadPoint
 from icemigrate.table_data.table_session import TableSession, open_tables
 
 _Result = TypeVar("_Result")

@@ -21,10 +21,9 @@ from icemigrate.results.compare_results import (
 from icemigrate.table_data.compare_rows import compare_rows, count_nulls, count_rows
 from icemigrate.table_data.file_entries import open_files
 from icemigrate.table_data.live_files import DATA, LiveFile
-from icemigrate.table_data.query_points import ResolvedPoint
 from icemigrate.table_data.query_tables import open_points
-from icemigrate.table_data.snapshot_choice import ChosenSnapshot, choose_snapshot
 from icemigrate.table_data.snapshot_entries import snapshot_info
+from icemigrate.table_data.table_points import ChosenSnapshot, ResolvedPoint, choose_snapshot
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
 _SHOWN_PATHS = 100
@@ -163,7 +162,7 @@ def _type(found: IndexedField) -> str:
 def _schema(table: CurrentTable, chosen: ChosenSnapshot) -> Schema:
     """The schema of a snapshot; the current one of a branch, and where metadata has lost it."""
     metadata = table.metadata
-    if metadata["refs"].get(chosen.text, {}).get("type") == "branch":
+    if chosen.has_current_schema:
         return current_schema(metadata)
     schemas: Mapping[int, Any] = {schema["schema-id"]: schema for schema in metadata["schemas"]}
     return schema_from_json(

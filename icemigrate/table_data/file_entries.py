@@ -21,10 +21,9 @@ from icemigrate.table_data.live_files import (
     LiveFile,
     LiveFileReader,
     SnapshotManifest,
-    snapshot_of,
 )
 from icemigrate.table_data.partition_texts import PartitionTexts
-from icemigrate.table_data.snapshot_choice import choose_snapshot
+from icemigrate.table_data.table_points import CURRENT, ReadPoint, find_snapshot
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
 CONTENTS = {DATA: "data", POSITION_DELETES: "position_deletes", EQUALITY_DELETES: "equality_deletes"}
@@ -40,9 +39,8 @@ def chosen_snapshot(table: CurrentTable, snapshot: str | None) -> Mapping[str, A
 
     :raises UsageError: the table has no such snapshot.
     """
-    if snapshot is not None:
-        return choose_snapshot(table, snapshot).json
-    return snapshot_of(table.metadata, table.metadata.get("current-snapshot-id"))
+    found = find_snapshot(table, CURRENT if snapshot is None else ReadPoint(snapshot=snapshot))
+    return None if found is None else found.json
 
 
 def list_files(

@@ -156,11 +156,6 @@ class LiveFileReader:
             raise MetadataError(f"{what} {location} cannot be read: {error}") from error
 
 
-def snapshot_of(metadata: Mapping[str, Any], snapshot_id: int | None) -> Mapping[str, Any] | None:
-    """The snapshot of an id; ``None`` where metadata has none."""
-    return next((s for s in metadata["snapshots"] if s["snapshot-id"] == snapshot_id), None)
-
-
 def _manifest(record: AvroRecord) -> SnapshotManifest:
     added, existing, deleted = (record.get(key) for key in _FILES)
     added_rows, existing_rows, deleted_rows = (record.get(key) for key in _ROWS)

@@ -17,7 +17,7 @@ from icemigrate.errors import MetadataError, os_error_reason
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import schema_from_json
-from icemigrate.table_data.query_points import ResolvedPoint
+from icemigrate.table_data.table_points import ResolvedPoint
 
 _PATH, _MANIFEST_CONTENT, _EQUALITY_IDS = 500, 517, 135
 _EQUALITY_ELEMENT = 136

@@ -15,7 +15,7 @@ from icemigrate.errors import MissingExtra, UsageError, extra_hint
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.table_data.duckdb_session import quoted_identifier
-from icemigrate.table_data.query_points import CURRENT, ReadPoint, parse_timestamp
+from icemigrate.table_data.table_points import CURRENT, ReadPoint, parse_timestamp
 
 if TYPE_CHECKING:
     from sqlglot import Token, exp

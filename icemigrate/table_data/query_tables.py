@@ -17,10 +17,10 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import point_metadata
-from icemigrate.table_data.query_points import CURRENT, ReadPoint, ResolvedPoint, resolve_point
 from icemigrate.table_data.query_readers import choose_reader
 from icemigrate.table_data.query_statements import Query, TableUse, check_condition, parse_query
 from icemigrate.table_data.query_views import TableRead, create_views
+from icemigrate.table_data.table_points import CURRENT, ReadPoint, ResolvedPoint, resolve_point
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
 if TYPE_CHECKING:

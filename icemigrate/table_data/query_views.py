@@ -19,9 +19,9 @@ from icemigrate.table_data.duckdb_session import (
 )
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import PointMetadata
-from icemigrate.table_data.query_points import ResolvedPoint
 from icemigrate.table_data.query_readers import ReaderChoice, ReaderKind, reader_without_duckdb
 from icemigrate.table_data.query_scans import scan_to_arrow
+from icemigrate.table_data.table_points import ResolvedPoint
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from icemigrate.table_data.duckdb_session import load_iceberg, quoted_identifier
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.query_metadata import point_metadata
-from icemigrate.table_data.query_points import ResolvedPoint
+from icemigrate.table_data.table_points import ResolvedPoint
 from icemigrate.table_data.table_session import CurrentTable
 
 _VIRTUAL = frozenset({"filename", "file_row_number"})

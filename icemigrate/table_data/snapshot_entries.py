@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
@@ -23,8 +23,7 @@ def list_snapshots(table: CurrentTable) -> tuple[SnapshotInfo, ...]:
 def get_current_snapshot(table: CurrentTable) -> SnapshotInfo | None:
     """The snapshot of the main branch; ``None`` before the first one."""
     metadata = table.metadata
-    number = metadata.get("current-snapshot-id")
-    found = next((s for s in metadata["snapshots"] if s["snapshot-id"] == number), None)
+    found = snapshot_of(metadata, metadata.get("current-snapshot-id"))
     return None if found is None else snapshot_info(metadata, found)
 
 
@@ -42,6 +41,22 @@ def _names_by_snapshot(refs: Mapping[str, Any]) -> _Names:
     for name in sorted(refs):
         found.setdefault((refs[name]["snapshot-id"], refs[name]["type"]), []).append(name)
     return found
+
+
+def snapshot_of(metadata: Mapping[str, Any], snapshot_id: int | None) -> Mapping[str, Any] | None:
+    """The snapshot of an id; ``None`` where metadata has none."""
+    return next((s for s in metadata["snapshots"] if s["snapshot-id"] == snapshot_id), None)
+
+
+def ancestor_ids(metadata: Mapping[str, Any], snapshot_id: int | None) -> Iterator[int]:
+    """The ids of a snapshot and of the snapshots that it was made from, as far as metadata has them."""
+    by_id = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
+    seen = set[int]()
+    while snapshot_id in by_id and snapshot_id not in seen:
+        assert snapshot_id is not None
+        seen.add(snapshot_id)
+        yield snapshot_id
+        snapshot_id = by_id[snapshot_id].get("parent-snapshot-id")
 
 
 def _info(metadata: Mapping[str, Any], snapshot: Mapping[str, Any], names: _Names) -> SnapshotInfo:

@@ -8,8 +8,8 @@ from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.metadata_engine.table_store import Json, TableCommit
 from icemigrate.metadata_engine.table_updates import requirements
 from icemigrate.results.snapshot_results import RollbackTableResult
-from icemigrate.table_data.snapshot_choice import ChosenSnapshot, ancestor_ids, choose_snapshot
-from icemigrate.table_data.snapshot_entries import get_current_snapshot, snapshot_info
+from icemigrate.table_data.snapshot_entries import ancestor_ids, get_current_snapshot, snapshot_info
+from icemigrate.table_data.table_points import ChosenSnapshot, choose_snapshot
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import load_for_snapshots
 

@@ -31,7 +31,7 @@ from icemigrate.results.describe_results import (
 )
 from icemigrate.table_data.file_entries import chosen_snapshot, open_files
 from icemigrate.table_data.live_files import DATA, LiveFile, SnapshotManifest
-from icemigrate.table_data.snapshot_choice import ancestor_ids
+from icemigrate.table_data.snapshot_entries import ancestor_ids
 from icemigrate.table_data.table_health import table_health
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 

@@ -21,7 +21,7 @@ from icemigrate.iceberg.schema_json import schema_from_json
 from icemigrate.metadata_engine.apply_updates import complete_metadata
 from icemigrate.results.timeline_results import TimelineEntry, TimelineResult
 from icemigrate.table_data.compare_snapshots import field_differences
-from icemigrate.table_data.snapshot_choice import ancestor_ids
+from icemigrate.table_data.snapshot_entries import ancestor_ids
 from icemigrate.table_data.table_session import TableSession
 
 Json: TypeAlias = Mapping[str, Any]

@@ -10,8 +10,8 @@ import duckdb
 import pytest
 from hypothesis import strategies as st
 
-from icemigrate.table_data.query_points import ReadPoint
 from icemigrate.table_data.query_tables import query_sql, query_table
+from icemigrate.table_data.table_points import ReadPoint
 from icemigrate.table_data.table_session import open_tables
 from tests.support.compared_rows import compare_rows
 from tests.support.deleted_rows import Deleting

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from icemigrate.errors import IcemigrateError
 from icemigrate.table_data.query_metadata import point_metadata
-from icemigrate.table_data.query_points import ReadPoint, resolve_point
 from icemigrate.table_data.query_scans import scan_to_arrow
 from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.query_values import json_values
+from icemigrate.table_data.table_points import ReadPoint, resolve_point
 from icemigrate.table_data.table_session import open_tables
 
 if TYPE_CHECKING:

@@ -160,6 +160,7 @@ def test_a_link_in_the_repository_is_not_followed(
         (["--explain", "-o", "x.csv"], "`--explain` shows no rows"),
         (["--explain", "--format", "csv"], "`--explain` shows no rows"),
         (["--snapshot", "1", "--tag", "t1"], "`--snapshot` and `--tag` exclude each other"),
+        (["--snapshot", "t99"], "has no snapshot, tag or branch `t99`"),
         (["--timestamp", "tuesday"], "`tuesday` is not a time"),
         (["--columns", "id,,at"], "`--columns`: empty name"),
     ],

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from icemigrate.errors import IcemigrateError, UsageError
-from icemigrate.table_data.query_points import ReadPoint
 from icemigrate.table_data.query_readers import ReaderKind
 from icemigrate.table_data.query_tables import open_sql_query, query_sql, query_table
+from icemigrate.table_data.table_points import ReadPoint
 from icemigrate.table_data.table_session import TableSession
 from tests.support.stored_rows import append_stored
 from tests.support.table_project import ORDERS, TableProject
@@ -67,10 +67,12 @@ def test_an_earlier_state_has_its_own_columns(tables: TableSession) -> None:
         ReadPoint(tag="one"),
         ReadPoint(ref="one"),
         ReadPoint(timestamp=at),
+        *(ReadPoint(snapshot=text) for text in (str(first["snapshot-id"]), "one", at.isoformat())),
     ):
         (row,) = query_table(tables, "sales.orders", at=point).to_pylist()
         assert (row["customer"], row["amount"]) == ("ann", Decimal("1.50"))
-    assert query_table(tables, "sales.orders", at=ReadPoint(branch="main")).column_names[1] == "buyer"
+    for branch in (ReadPoint(branch="main"), ReadPoint(snapshot="main")):
+        assert query_table(tables, "sales.orders", at=branch).column_names[1] == "buyer"
     late = ReadPoint(timestamp=at + timedelta(days=9999))
     assert query_table(tables, "sales.orders", at=late).num_rows == 2
 
@@ -79,6 +81,14 @@ def test_an_earlier_state_has_its_own_columns(tables: TableSession) -> None:
     ("point", "message", "hint"),
     [
         ({"snapshot_id": 12}, "has no snapshot 12", "`icemigrate table snapshots sales.orders` lists"),
+        ({"snapshot": "12"}, "has no snapshot 12", "`icemigrate table snapshots sales.orders` lists"),
+        ({"snapshot": "onee"}, "has no snapshot, tag or branch `onee`", "did you mean `one`?"),
+        (
+            {"snapshot": "2001-01-01T00:00Z"},
+            "no snapshot at or before 2001-01-01T00:00:00+00:00",
+            "of its log",
+        ),
+        ({"snapshot": "2001-01-99"}, "`2001-01-99` is not a time", "`2026-01-31T12:00:00Z`"),
         ({"tag": "tow"}, "has no tag `tow`", "its tag names begin with"),
         ({"tag": "onee"}, "has no tag `onee`", "did you mean `one`?"),
         ({"tag": "main"}, "has no tag `main`", "`main` is a branch: use `--branch main`"),
