@@ -126,7 +126,7 @@ def _plan(
     if to is not None or overwrite:
         raise UsageError("a saved plan is applied as it is", "pass `--to` and `--overwrite` to `plan --out`")
     from icemigrate.commands.apply import verify_saved_plan
-    from icemigrate.commands.user_files import load_saved_plan
+    from icemigrate.commands.saved_plans import load_saved_plan
 
     saved = load_saved_plan(plan_file)
     if settings.environment not in (None, saved.environment):

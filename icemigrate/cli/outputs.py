@@ -117,7 +117,7 @@ def write_failure(failure: object, outputs: Sequence[OutputTarget], style: Termi
 
     for output in outputs:
         chosen = find_output_format(output.format)
-        if type(failure) not in chosen.renderers:
+        if not chosen.shows(type(failure)):
             continue
         if output.file is not None:
             # If the file is the cause, its error is being written already.

@@ -63,7 +63,7 @@ def command(
     of `--out`.
     """
     from icemigrate.commands.plan import plan
-    from icemigrate.commands.user_files import save_plan
+    from icemigrate.commands.saved_plans import save_plan
 
     project = settings.open_project()
     require_compatible_options(reconcile, tables, allow, to, overwrite, redo, rehearse)

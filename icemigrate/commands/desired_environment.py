@@ -8,10 +8,10 @@ from icemigrate.commands.desired_sources import DesiredState
 from icemigrate.desired_state.desired_table import DesiredTable
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.frozen import replace
-from icemigrate.history.history_properties import is_history
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import TRASH_NAMESPACE, Table, owner_of
+from icemigrate.iceberg.table_properties import is_history
 from icemigrate.planning.adopted_entries import declarable_table
 from icemigrate.project.project_values import Project
 from icemigrate.redaction import is_secret_property

@@ -16,10 +16,10 @@ from icemigrate.execution.environment_session import EnvironmentSession, open_en
 from icemigrate.files.read.migration_file import MigrationFile
 from icemigrate.files.write.migration_entries import format_migration_file
 from icemigrate.frozen import Frozen, replace
-from icemigrate.history.history_properties import is_history
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import TRASH_NAMESPACE, Table, owner_of
+from icemigrate.iceberg.table_properties import is_history
 from icemigrate.planning.adopted_entries import AdoptionEntry, adoption_entry, declarable_table
 from icemigrate.planning.create_or_adopt import adoption_warnings
 from icemigrate.planning.drift.recreated_table import recreated_table_hint

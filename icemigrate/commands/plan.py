@@ -47,7 +47,7 @@ from icemigrate.execution.environment_session import EnvironmentSession, environ
 from icemigrate.execution.last_copies import versions_with_last_copies
 from icemigrate.files.read.migration_file import AnyFile, MigrationFile
 from icemigrate.frozen import Frozen, field, replace
-from icemigrate.history.history_properties import History, is_history
+from icemigrate.history.history_properties import History
 from icemigrate.history.migration_states import (
     KnownSquash,
     MigrationStates,
@@ -59,6 +59,7 @@ from icemigrate.history.recorded_versions import VersionState
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.table_properties import is_history
 from icemigrate.planning.baseline import plan_baseline
 from icemigrate.planning.concurrent_writers import with_affected_writers
 from icemigrate.planning.plan import MigrationPlan, Plan, SquashedVersions

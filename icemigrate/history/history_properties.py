@@ -39,6 +39,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.table_json import table_from_text, table_to_text
+from icemigrate.iceberg.table_properties import HISTORY_FORMAT_PROPERTY
 from icemigrate.iceberg.undo_record import last_copies_of
 
 FORMAT = 3
@@ -61,7 +62,6 @@ __all__ = [
 ]
 
 PREFIX = "icemigrate."
-FORMAT_KEY = PREFIX + "format"
 PROJECT_KEY = PREFIX + "project"
 APPLIED_KEY = PREFIX + "applied"
 STATE_KEY = PREFIX + "state"
@@ -154,7 +154,7 @@ def encode_history(history: History, known: EncodedHistory | None = None) -> dic
     """
     state, bases = history.state, used_bases(history.undo.values(), history.bases)
     properties = {
-        FORMAT_KEY: str(FORMAT if bases else _FORMAT_WITHOUT_BASES),
+        HISTORY_FORMAT_PROPERTY: str(FORMAT if bases else _FORMAT_WITHOUT_BASES),
         PROJECT_KEY: history.project,
         APPLIED_KEY: encode_versions(sorted(history.applied, key=lambda a: a.version)),
         STATE_KEY: write_json(
@@ -170,11 +170,6 @@ def encode_history(history: History, known: EncodedHistory | None = None) -> dic
         **({LOG_KEY: history.log} if history.log else {}),
     }
     return properties | {DIGEST_KEY: _digest(properties)}
-
-
-def is_history(properties: Mapping[str, str]) -> bool:
-    """Whether a table with these properties is a history, of any project."""
-    return FORMAT_KEY in properties
 
 
 def property_changes(
@@ -269,14 +264,14 @@ class HistoryDecoder:
 
 
 def _check_format(properties: Mapping[str, str]) -> None:
-    text = properties.get(FORMAT_KEY)
+    text = properties.get(HISTORY_FORMAT_PROPERTY)
     if text is None:
         raise HistoryError(
             "it is an ordinary table, not a history",
             "name another table as `history:` in the project file",
         )
     if not (text.isascii() and text.isdigit() and len(text) <= _FORMAT_DIGITS):
-        raise _altered(f"`{FORMAT_KEY}` is {text[:40]!r}")
+        raise _altered(f"`{HISTORY_FORMAT_PROPERTY}` is {text[:40]!r}")
     if int(text) > FORMAT:
         raise HistoryError(
             f"it was written by a newer icemigrate (format {text}, known is {FORMAT})",
@@ -289,7 +284,7 @@ def _altered(reason: str) -> HistoryError:
 
 
 def _is_ours(key: str) -> bool:
-    whole = (FORMAT_KEY, PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY, LOG_KEY)
+    whole = (HISTORY_FORMAT_PROPERTY, PROJECT_KEY, APPLIED_KEY, STATE_KEY, DIGEST_KEY, LOG_KEY)
     return key in whole or key.startswith(_PREFIXES)
 
 

@@ -22,6 +22,8 @@ GC_ENABLED_PROPERTY = "gc.enabled"
 
 _ITSELF = "Iceberg maintains it; remove the property"
 
+HISTORY_FORMAT_PROPERTY = "icemigrate.format"
+"""The format of a history; no other table has this property."""
 OWNER_PROPERTY = "icemigrate.owner"
 """On a table: the project that owns it; set by the first commit of the project."""
 FENCE_PROPERTY = "icemigrate.fence"
@@ -176,3 +178,8 @@ def whole_number(text: str | None) -> int | None:
 def is_gc_enabled(properties: Mapping[str, str]) -> bool:
     """Whether a table's files may be deleted."""
     return properties.get(GC_ENABLED_PROPERTY, "true").lower() == "true"
+
+
+def is_history(properties: Mapping[str, str]) -> bool:
+    """Whether a table with these properties is a history, of any project."""
+    return HISTORY_FORMAT_PROPERTY in properties

@@ -4,222 +4,126 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from icemigrate.frozen import Frozen
 from icemigrate.hidden_characters import escaped_json, escaped_lines
 from icemigrate.redaction import redact_secrets
-from icemigrate.render import json_documents as doc
-from icemigrate.render.column_text import column_changes_text
-from icemigrate.render.compare_text import compare_text
-from icemigrate.render.describe_text import describe_text
-from icemigrate.render.diff_text import diff_text
-from icemigrate.render.drift_text import accept_text, drift_text
-from icemigrate.render.file_text import files_text, manifests_text, partitions_text
-from icemigrate.render.findings_for_ci import github_text, gitlab_text, junit_text
-from icemigrate.render.findings_markdown import check_markdown, failure_markdown
-from icemigrate.render.findings_sarif import sarif_text
-from icemigrate.render.findings_text import check_text, failure_text
-from icemigrate.render.generate_text import generate_text
-from icemigrate.render.ingest_text import ingest_text
-from icemigrate.render.migration_test_text import tests_junit, tests_text
-from icemigrate.render.plan_markdown import plan_markdown
-from icemigrate.render.plan_text import plan_text
-from icemigrate.render.query_text import explanation_text
-from icemigrate.render.report_texts import doctor_text, maintain_text, reset_text, rules_text
-from icemigrate.render.snapshot_text import compact_text, expire_text, rollback_table_text, snapshots_text
-from icemigrate.render.status_text import (
-    apply_text,
-    history_text,
-    import_text,
-    rebase_text,
-    reconcile_text,
-    repair_text,
-    revert_text,
-    rollback_text,
-    squash_text,
-    status_text,
-    unlock_text,
-)
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
-from icemigrate.render.timeline_text import timeline_text
-from icemigrate.render.write_text import create_table_text, insert_text, row_change_text
-from icemigrate.results.column_results import ColumnChangesResult
-from icemigrate.results.command_results import (
-    ApplyResult,
-    CheckResult,
-    DoctorResult,
-    Failure,
-    ImportResult,
-    PlanResult,
-    RebaseResult,
-    RepairResult,
-    RevertResult,
-    RollbackResult,
-    RulesResult,
-    SquashResult,
-)
-from icemigrate.results.compare_results import CompareResult
-from icemigrate.results.describe_results import DescribeResult
-from icemigrate.results.diff_results import DiffResult
-from icemigrate.results.drift_results import AcceptResult, DriftResult, ReconcileResult
-from icemigrate.results.file_results import FilesResult, ManifestsResult, PartitionsResult
-from icemigrate.results.generate_results import GenerateResult
-from icemigrate.results.ingest_results import IngestResult
-from icemigrate.results.maintain_results import MaintainResult
-from icemigrate.results.migration_test_results import MigrationTestsResult
-from icemigrate.results.query_results import QueryExplanation
-from icemigrate.results.reset_results import ResetResult
-from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
-from icemigrate.results.status_results import HistoryResult, Status, UnlockResult
-from icemigrate.results.table_results import SnapshotsResult
-from icemigrate.results.timeline_results import TimelineResult
-from icemigrate.results.write_results import CreateTableResult, InsertResult, RowChangeResult
 
-Renderer: TypeAlias = Callable[[Any, TerminalStyle], str]
+Renderer: TypeAlias = Callable[..., Any]
 
 
 class OutputFormat(Frozen):
     """An output format.
 
     :param name: as ``--format`` takes it.
-    :param renderers: type of a result → its renderer.  A missing type has no such output.
+    :param renderers: name of a result's type → module of this package and function, which are imported when
+        such a result is shown: all of them together take 0.1 s.  A missing type has no such output.
+    :param call: makes the text of a result by its renderer.
     :param for_programs: whether standard output contains nothing else, and errors use this format too.
     :param for_repository: whether readers only have the repository, so that paths are relative to its root.
     """
 
     name: str
-    renderers: Mapping[type, Renderer]
+    renderers: Mapping[str, str]
+    call: Callable[[Renderer, Any, TerminalStyle], str]
     for_programs: bool = False
     for_repository: bool = False
 
+    def shows(self, kind: type) -> bool:
+        """Whether the format can show results of a type."""
+        return kind.__name__ in self.renderers
 
-def _json(document: Callable[[Any], doc.Document]) -> Renderer:
-    def render(value: object, _style: TerminalStyle) -> str:
-        return escaped_json(json.dumps(document(value), indent=2, ensure_ascii=False)) + "\n"
-
-    return render
-
-
-def _plain(render: Callable[[Any], str]) -> Renderer:
-    return lambda value, _style: render(value)
+    def text(self, value: object, style: TerminalStyle) -> str:
+        """A result in this format."""
+        module, _, function = self.renderers[type(value).__name__].partition(":")
+        renderer: Renderer = getattr(import_module(f"icemigrate.render.{module}"), function)
+        return self.call(renderer, value, style)
 
 
-def _of_findings(
-    name: str, render: Callable[[Any], str], others: Mapping[type, Renderer] | None = None
-) -> OutputFormat:
+def _styled(render: Renderer, value: object, style: TerminalStyle) -> str:
+    return str(render(value, style))
+
+
+def _plain(render: Renderer, value: object, _style: TerminalStyle) -> str:
+    return str(render(value))
+
+
+def _json(document: Renderer, value: object, _style: TerminalStyle) -> str:
+    return escaped_json(json.dumps(document(value), indent=2, ensure_ascii=False)) + "\n"
+
+
+def _of_findings(name: str, renderer: str, others: Mapping[str, str] | None = None) -> OutputFormat:
     """A format in which other programs read findings.
 
     :param others: renderers of results without findings.
     """
-    renderer = _plain(render)
-    renderers = {CheckResult: renderer, **(others or {}), Failure: renderer}
-    return OutputFormat(name, renderers, for_programs=True, for_repository=True)
+    renderers = {"CheckResult": renderer, **(others or {}), "Failure": renderer}
+    return OutputFormat(name, renderers, _plain, for_programs=True, for_repository=True)
 
+
+_TEXT = {
+    "PlanResult": "plan_text:plan_text",
+    "CheckResult": "findings_text:check_text",
+    "Status": "status_text:status_text",
+    "HistoryResult": "status_text:history_text",
+    "ApplyResult": "status_text:apply_text",
+    "RollbackResult": "status_text:rollback_text",
+    "ReconcileResult": "status_text:reconcile_text",
+    "RevertResult": "status_text:revert_text",
+    "ImportResult": "status_text:import_text",
+    "DiffResult": "diff_text:diff_text",
+    "IngestResult": "ingest_text:ingest_text",
+    "MigrationTestsResult": "migration_test_text:tests_text",
+    "RepairResult": "status_text:repair_text",
+    "RebaseResult": "status_text:rebase_text",
+    "SquashResult": "status_text:squash_text",
+    "DriftResult": "drift_text:drift_text",
+    "AcceptResult": "drift_text:accept_text",
+    "MaintainResult": "report_texts:maintain_text",
+    "ResetResult": "report_texts:reset_text",
+    "UnlockResult": "status_text:unlock_text",
+    "DoctorResult": "report_texts:doctor_text",
+    "RulesResult": "report_texts:rules_text",
+    "GenerateResult": "generate_text:generate_text",
+    "SnapshotsResult": "snapshot_text:snapshots_text",
+    "TimelineResult": "timeline_text:timeline_text",
+    "CompareResult": "compare_text:compare_text",
+    "CompactResult": "snapshot_text:compact_text",
+    "ManifestsResult": "file_text:manifests_text",
+    "PartitionsResult": "file_text:partitions_text",
+    "FilesResult": "file_text:files_text",
+    "DescribeResult": "describe_text:describe_text",
+    "QueryExplanation": "query_text:explanation_text",
+    "RollbackTableResult": "snapshot_text:rollback_table_text",
+    "ExpireResult": "snapshot_text:expire_text",
+    "CreateTableResult": "write_text:create_table_text",
+    "InsertResult": "write_text:insert_text",
+    "RowChangeResult": "write_text:row_change_text",
+    "ColumnChangesResult": "column_text:column_changes_text",
+    "Failure": "findings_text:failure_text",
+}
+_JSON = dict.fromkeys(_TEXT, "json_documents:result_document") | {
+    "PlanResult": "json_documents:plan_document"
+}
+_MARKDOWN = {
+    "PlanResult": "plan_markdown:plan_markdown",
+    "CheckResult": "findings_markdown:check_markdown",
+    "Failure": "findings_markdown:failure_markdown",
+}
 
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = (
-    OutputFormat(
-        "text",
-        {
-            PlanResult: plan_text,
-            CheckResult: check_text,
-            Status: status_text,
-            HistoryResult: history_text,
-            ApplyResult: apply_text,
-            RollbackResult: rollback_text,
-            ReconcileResult: reconcile_text,
-            RevertResult: revert_text,
-            ImportResult: import_text,
-            DiffResult: diff_text,
-            IngestResult: ingest_text,
-            MigrationTestsResult: tests_text,
-            RepairResult: repair_text,
-            RebaseResult: rebase_text,
-            SquashResult: squash_text,
-            DriftResult: drift_text,
-            AcceptResult: accept_text,
-            MaintainResult: maintain_text,
-            ResetResult: reset_text,
-            UnlockResult: unlock_text,
-            DoctorResult: doctor_text,
-            RulesResult: rules_text,
-            GenerateResult: generate_text,
-            SnapshotsResult: snapshots_text,
-            TimelineResult: timeline_text,
-            CompareResult: compare_text,
-            CompactResult: compact_text,
-            ManifestsResult: manifests_text,
-            PartitionsResult: partitions_text,
-            FilesResult: files_text,
-            DescribeResult: describe_text,
-            QueryExplanation: explanation_text,
-            RollbackTableResult: rollback_table_text,
-            ExpireResult: expire_text,
-            CreateTableResult: create_table_text,
-            InsertResult: insert_text,
-            RowChangeResult: row_change_text,
-            ColumnChangesResult: column_changes_text,
-            Failure: failure_text,
-        },
+    OutputFormat("text", _TEXT, _styled),
+    OutputFormat("json", _JSON, _json, for_programs=True),
+    OutputFormat("markdown", _MARKDOWN, _plain, for_repository=True),
+    _of_findings("github", "findings_for_ci:github_text"),
+    _of_findings("gitlab", "findings_for_ci:gitlab_text"),
+    _of_findings(
+        "junit", "findings_for_ci:junit_text", {"MigrationTestsResult": "migration_test_text:tests_junit"}
     ),
-    OutputFormat(
-        "json",
-        {
-            PlanResult: _json(doc.plan_document),
-            CheckResult: _json(doc.result_document),
-            Status: _json(doc.result_document),
-            HistoryResult: _json(doc.result_document),
-            ApplyResult: _json(doc.result_document),
-            RollbackResult: _json(doc.result_document),
-            ReconcileResult: _json(doc.result_document),
-            RevertResult: _json(doc.result_document),
-            ImportResult: _json(doc.result_document),
-            DiffResult: _json(doc.result_document),
-            IngestResult: _json(doc.result_document),
-            MigrationTestsResult: _json(doc.result_document),
-            RepairResult: _json(doc.result_document),
-            RebaseResult: _json(doc.result_document),
-            SquashResult: _json(doc.result_document),
-            DriftResult: _json(doc.result_document),
-            AcceptResult: _json(doc.result_document),
-            MaintainResult: _json(doc.result_document),
-            ResetResult: _json(doc.result_document),
-            UnlockResult: _json(doc.result_document),
-            DoctorResult: _json(doc.result_document),
-            RulesResult: _json(doc.result_document),
-            GenerateResult: _json(doc.result_document),
-            SnapshotsResult: _json(doc.result_document),
-            TimelineResult: _json(doc.result_document),
-            CompareResult: _json(doc.result_document),
-            CompactResult: _json(doc.result_document),
-            ManifestsResult: _json(doc.result_document),
-            PartitionsResult: _json(doc.result_document),
-            FilesResult: _json(doc.result_document),
-            DescribeResult: _json(doc.result_document),
-            QueryExplanation: _json(doc.result_document),
-            RollbackTableResult: _json(doc.result_document),
-            ExpireResult: _json(doc.result_document),
-            CreateTableResult: _json(doc.result_document),
-            InsertResult: _json(doc.result_document),
-            RowChangeResult: _json(doc.result_document),
-            ColumnChangesResult: _json(doc.result_document),
-            Failure: _json(doc.result_document),
-        },
-        for_programs=True,
-    ),
-    OutputFormat(
-        "markdown",
-        {
-            PlanResult: _plain(plan_markdown),
-            CheckResult: _plain(check_markdown),
-            Failure: _plain(failure_markdown),
-        },
-        for_repository=True,
-    ),
-    _of_findings("github", github_text),
-    _of_findings("gitlab", gitlab_text),
-    _of_findings("junit", junit_text, {MigrationTestsResult: _plain(tests_junit)}),
-    _of_findings("sarif", sarif_text),
+    _of_findings("sarif", "findings_sarif:sarif_text"),
 )
 
 
@@ -228,7 +132,7 @@ _OF_JSON = frozenset({"json", "gitlab", "sarif"})
 
 def names_for(kind: type) -> tuple[str, ...]:
     """The formats that can show a kind of result, the default first."""
-    return tuple(f.name for f in OUTPUT_FORMATS if kind in f.renderers)
+    return tuple(f.name for f in OUTPUT_FORMATS if f.shows(kind))
 
 
 def find_output_format(name: str) -> OutputFormat:
@@ -238,7 +142,7 @@ def find_output_format(name: str) -> OutputFormat:
 
 def render(value: object, name: str = "text", style: TerminalStyle = PLAIN_STYLE) -> str:
     """A result in a format; ends with a line break."""
-    text = find_output_format(name).renderers[type(value)](value, style)
+    text = find_output_format(name).text(value, style)
     # Each renderer masks and escapes what it is given; this is for what one forgets.  A document of JSON has
     # been masked value by value: masking its text could break it, and a saved plan's digest.
     return escaped_lines(text if name in _OF_JSON else redact_secrets(text), painted=style.colour)

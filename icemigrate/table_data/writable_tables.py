@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from icemigrate.errors import UsageError
 from icemigrate.execution.environment_session import EnvironmentSession
-from icemigrate.history.history_properties import is_history
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import TRASH_NAMESPACE, recorded_owner
+from icemigrate.iceberg.table_properties import is_history
 from icemigrate.planning.planning_context import ReservedNames
 from icemigrate.project.reserved_tables import reserved_names
 from icemigrate.table_data.table_session import CurrentTable, TableSession

@@ -17,7 +17,7 @@ from icemigrate.catalog import open_catalog
 from icemigrate.commands.apply import apply
 from icemigrate.commands.plan import plan
 from icemigrate.commands.reconcile import plan_reconcile, reconcile, reconcile_request
-from icemigrate.commands.user_files import load_saved_plan, save_plan
+from icemigrate.commands.saved_plans import load_saved_plan, save_plan
 from icemigrate.diagnostics import has_errors
 from icemigrate.errors import Mistakes
 from icemigrate.iceberg.names import TableName

@@ -18,7 +18,6 @@ from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
 from icemigrate.history.head_snapshot import head_summary
 from icemigrate.history.history_io import HistoryWriter, read_history
-from icemigrate.history.history_properties import FORMAT_KEY
 from icemigrate.history.history_record import SCHEMA, HistoryRecord, RunOutcome
 from icemigrate.history.journal import Journal, LockedJournal
 from icemigrate.history.recorded_versions import Intent
@@ -26,6 +25,7 @@ from icemigrate.iceberg.declared_sides import EMPTY_STATE, DeclaredState
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
+from icemigrate.iceberg.table_properties import HISTORY_FORMAT_PROPERTY
 from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
 from icemigrate.metadata_engine.file_stores import local_target
@@ -202,7 +202,7 @@ def test_a_history_of_a_newer_icemigrate_is_left_alone(
     engine: SparkEngine, spark: SparkSession, name: TableName
 ) -> None:
     with held(engine, name) as journal:
-        spark.sql(f"ALTER TABLE local.{name} SET TBLPROPERTIES ('{FORMAT_KEY}' = '99')")
+        spark.sql(f"ALTER TABLE local.{name} SET TBLPROPERTIES ('{HISTORY_FORMAT_PROPERTY}' = '99')")
         started = replace(record("0001"), outcome=RunOutcome.STARTED, finished_at=None)
         with pytest.raises(HistoryError, match="newer icemigrate"):
             journal.begin(intent(journal, "0001"), started, undo_record("0001"))

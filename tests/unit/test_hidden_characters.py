@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import re
 import sys
 import unicodedata
@@ -20,6 +22,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import icemigrate.results
 from icemigrate.cli import main
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
 from icemigrate.errors import ExitCode
@@ -37,7 +40,6 @@ from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.command_results import (
     CheckResult,
     Failure,
-    PlanResult,
     RulesResult,
 )
 from icemigrate.results.maintain_results import MaintainResult
@@ -344,7 +346,13 @@ def filled(hint: Any) -> Any:
     return hint(**{name: filled(hints[name]) for name in hint.__struct_fields__})
 
 
-RENDERERS = [(f.name, kind) for f in OUTPUT_FORMATS for kind in f.renderers if kind is not PlanResult]
+RESULTS = {
+    name: kind
+    for module in pkgutil.iter_modules(icemigrate.results.__path__, "icemigrate.results.")
+    for name, kind in vars(importlib.import_module(module.name)).items()
+    if isinstance(kind, type)
+}
+RENDERERS = [(f.name, RESULTS[n]) for f in OUTPUT_FORMATS for n in f.renderers if n != "PlanResult"]
 
 
 @pytest.mark.parametrize(

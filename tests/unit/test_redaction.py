@@ -15,7 +15,7 @@ from icemigrate import redaction
 from icemigrate.catalog import open_catalog
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.cli import main
-from icemigrate.commands.user_files import load_saved_plan
+from icemigrate.commands.saved_plans import load_saved_plan
 from icemigrate.errors import EngineError, ExitCode, IcemigrateError, Mistakes
 from icemigrate.frozen import replace
 from icemigrate.history.history_record import HistoryRecord, RunOutcome

@@ -19,7 +19,6 @@ from icemigrate.history.history_io import read_history
 from icemigrate.history.history_properties import (
     APPLIED_KEY,
     DIGEST_KEY,
-    FORMAT_KEY,
     INTENT_PREFIX,
     PROJECT_KEY,
     STATE_KEY,
@@ -40,6 +39,7 @@ from icemigrate.iceberg.metadata import table_from_json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema_json import schema_to_json
 from icemigrate.iceberg.table import DroppedField, Table
+from icemigrate.iceberg.table_properties import HISTORY_FORMAT_PROPERTY
 from icemigrate.iceberg.types import Field, Primitive, walk_fields
 from icemigrate.system.inflate import MIB
 from tests.support import sqlite_lakes
@@ -173,7 +173,7 @@ INTENT = json.dumps(
         ({APPLIED_KEY: "[5]"}, "Expected `object`, got `int` - at `$[0]`"),
         ({STATE_KEY: "{}"}, "`namespaces` is missing"),
         ({STATE_KEY: "[" * 100_000}, "nested too deeply"),
-        ({FORMAT_KEY: "9" * 6000}, "`icemigrate.format` is '999"),
+        ({HISTORY_FORMAT_PROPERTY: "9" * 6000}, "`icemigrate.format` is '999"),
         ({INTENT_PREFIX + "0009": INTENT}, "start of 0009: 0001-01-01T00:00:00+14:00 is out of range"),
         (
             {APPLIED_KEY: _applied(applied_at="9999-12-31T23:59:59-14:00")},
@@ -227,13 +227,13 @@ def test_a_written_history_is_kept_as_it_is_read(monkeypatch: pytest.MonkeyPatch
 
 def test_a_newer_form_is_refused_before_anything_else_is_read() -> None:
     with pytest.raises(HistoryError, match="written by a newer icemigrate") as raised:
-        decode_history({FORMAT_KEY: "4"})
+        decode_history({HISTORY_FORMAT_PROPERTY: "4"})
     assert raised.value.hint == "pip install --upgrade icemigrate"
 
 
 def test_a_form_that_is_no_number() -> None:
     with pytest.raises(HistoryError, match=r"`icemigrate.format` is 'one'"):
-        decode_history({FORMAT_KEY: "one"})
+        decode_history({HISTORY_FORMAT_PROPERTY: "one"})
 
 
 def _catalog(folder: Path, properties: Mapping[str, str]) -> Catalog:
@@ -263,7 +263,7 @@ def test_before_the_first_apply_there_is_none(tmp_path: Path) -> None:
             "`history: NAMESPACE.TABLE`",
         ),
         (
-            {FORMAT_KEY: "99"},
+            {HISTORY_FORMAT_PROPERTY: "99"},
             "the history `icemigrate.history` cannot be used: it was written by a newer icemigrate (",
             "pip install --upgrade icemigrate",
         ),

@@ -9,7 +9,6 @@ from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
 from icemigrate.history.history_properties import (
     BASE_PREFIX,
-    FORMAT_KEY,
     History,
     decode_history,
     encode_history,
@@ -19,6 +18,7 @@ from icemigrate.iceberg.json_text import compress
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Ref, Table
+from icemigrate.iceberg.table_properties import HISTORY_FORMAT_PROPERTY
 from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
 
@@ -108,7 +108,7 @@ def test_a_new_base_serves_the_tables_that_differ_much() -> None:
 def test_records_of_earlier_releases_stay_as_they_are() -> None:
     old = History("market", undo={"0001": pack_undo(RECORDS["0001"])})
     properties = encode_history(old)
-    assert properties[FORMAT_KEY] == "2"
+    assert properties[HISTORY_FORMAT_PROPERTY] == "2"
     history = decode_history(properties).with_undo_records({"0002": RECORDS["0002"]})
     assert history.undo["0001"] == old.undo["0001"]
     assert read(decode_history(encode_history(history))) == {v: RECORDS[v] for v in ("0001", "0002")}
@@ -118,13 +118,13 @@ def test_an_earlier_release_refuses_a_history_with_differences(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("icemigrate.history.history_properties.FORMAT", 2)
-    properties = {**encode_history(history), FORMAT_KEY: "3"}
+    properties = {**encode_history(history), HISTORY_FORMAT_PROPERTY: "3"}
     with pytest.raises(HistoryError, match=r"newer icemigrate \(format 3, known is 2\)"):
         decode_history(properties)
 
 
 def test_a_history_with_differences_has_the_format_that_earlier_releases_refuse(history: History) -> None:
-    assert encode_history(history)[FORMAT_KEY] == "3"
+    assert encode_history(history)[HISTORY_FORMAT_PROPERTY] == "3"
 
 
 def test_a_record_without_a_table_needs_no_base() -> None:
